@@ -38,7 +38,7 @@ async function events(agent: HttpAgent, parameters: Parameters<HttpAgent["runAge
   return seen;
 }
 
-test("issue 19.3 a run is told as AG-UI's events, which its own client accepts", async () => {
+test("issue 19.3 a run is streamed as AG-UI events that AG-UI's own client accepts", async () => {
   const { agent } = await world([{ name: "look" }]);
   const seen = await events(agent);
   expect(seen.map(({ type }) => type).filter((type) => type !== EventType.CUSTOM)).toEqual([
@@ -58,7 +58,7 @@ test("issue 19.3 a run is told as AG-UI's events, which its own client accepts",
 test.each([
   [true, ["a.txt"], "removed"],
   [false, [], "approval_denied"],
-])("issue 19.3 a call that waits for a person is an interrupt, answered %s by the next run", async (approved, removed, said) => {
+])("issue 19.3 a call that waits for approval is an interrupt, answered %s by the next run", async (approved, removed, said) => {
   const { agent, deleted } = await world([{ name: "look" }, { name: "remove", input: { path: "a.txt" } }]);
   const first = await events(agent);
   const end: unknown = first.at(-1);
@@ -76,7 +76,7 @@ test.each([
   expect(String(agent.messages.at(-1)?.content)).toContain(said);
 });
 
-test("issue 19.3 an answer to nothing and a broken request are refused, and a run beside one that waits is asked what that waits for", async () => {
+test("issue 19.3 unknown interrupts and malformed requests are rejected, and a run beside a waiting one repeats its interrupts", async () => {
   const { agent, url } = await world([{ name: "remove", input: { path: "a.txt" } }]);
   await events(agent);
   const post = async (body: unknown) => {
@@ -90,7 +90,7 @@ test("issue 19.3 an answer to nothing and a broken request are refused, and a ru
   expect((await post({ threadId: 1 }))[0]).toBe(400);
 });
 
-test("of answers among which one is to nothing, none counts", async () => {
+test("if one of several answers is to an unknown interrupt, none is applied", async () => {
   const { agent, url, deleted, runtime } = await world([{ name: "remove", input: { path: "a.txt" } }]);
   const { outcome } = (await events(agent)).at(-1) as unknown as { readonly outcome: { readonly interrupts: readonly Interrupt[] } };
   const resume = [outcome.interrupts[0]?.id, "nobody"].map((interruptId) => ({ interruptId, status: "resolved", payload: true }));
@@ -98,7 +98,7 @@ test("of answers among which one is to nothing, none counts", async () => {
   expect([deleted, (await runtime.approvals.pending()).length]).toEqual([[], 1]);
 });
 
-test("a stream that its client closes ends at once, also while nothing happens", async () => {
+test("a stream that its client closes ends at once, even without an event", async () => {
   const { runtime, session } = chatWorld();
   const waits = gate();
   closing.push(() => runtime.close());
@@ -112,7 +112,7 @@ test("a stream that its client closes ends at once, also while nothing happens",
   waits.open();
 });
 
-test("what session throws that is no ToolError stays in the program, and is logged", async () => {
+test("an error of session that is not a ToolError is logged, and not sent to the client", async () => {
   const { log } = fakePorts();
   const { runtime } = chatWorld({ log });
   closing.push(() => runtime.close());
@@ -125,7 +125,7 @@ test("what session throws that is no ToolError stays in the program, and is logg
   expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });
 
-test("a client is sent no state, no keys, and nothing of the calls that it is not shown", async () => {
+test("a client receives no state, no keys, and nothing of calls that are hidden from it", async () => {
   const keep = tool("keep", (_input, { state, progress }) => {
     state.update("token", () => "secret");
     progress({ message: "keeping" });
@@ -152,7 +152,7 @@ test("a client is sent no state, no keys, and nothing of the calls that it is no
   expect(JSON.stringify(customs).match(/keeping/gu)).toHaveLength(1);
 });
 
-test("session may refuse every request, also one beside a run that waits for an answer", async () => {
+test("session may refuse any request, even beside a run that waits for an answer", async () => {
   const { runtime, session } = chatWorld();
   closing.push(() => runtime.close());
   let isOpen = true;

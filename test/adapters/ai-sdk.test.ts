@@ -41,7 +41,7 @@ function callingModel(calls: readonly { readonly toolName: string; readonly inpu
   return model as unknown as LanguageModel; // the parts of the interface that these steps use
 }
 
-test("ours run in AI SDK through the runtime: mended, with defaults, recorded in the session, failures told", async () => {
+test("Haft's tools run in AI SDK through the runtime: input repaired, defaults filled, recorded in the session, failures reported", async () => {
   const runtime = adapterRuntime();
   const session = runtime.session();
   const tools = toAiSdkTools(runtime, { session, only: ["math::*", "default::fail"] });
@@ -64,7 +64,7 @@ test("ours run in AI SDK through the runtime: mended, with defaults, recorded in
   ]);
 });
 
-test("an image of a result reaches the model as one", async () => {
+test("an image in a result reaches the model as an image", async () => {
   const told: unknown[] = [];
   const tools = toAiSdkTools(adapterRuntime(), { only: ["default::picture"] });
   await generateText({
@@ -78,12 +78,12 @@ test("an image of a result reaches the model as one", async () => {
   ]);
 });
 
-test("AI SDK reads our JSON Schema from the tool", async () => {
+test("AI SDK reads Haft's JSON Schema from the tool", async () => {
   const { math__add: add } = toAiSdkTools(adapterRuntime());
   expect(await asSchema(add?.inputSchema as never).jsonSchema).toMatchObject({ required: ["a"], properties: { b: { default: 1 } } });
 });
 
-test("theirs run here: zod, JSON Schema, progress of a generator, and their errors", async () => {
+test("AI SDK's tools run in Haft: zod, JSON Schema, progress of a generator, and errors", async () => {
   const tools = await fromAiSdkTools({
     greet: tool({ description: "Greets.", inputSchema: z.object({ name: z.string() }), execute: ({ name }) => `Hello ${name}` }),
     count: dynamicTool({
@@ -117,13 +117,13 @@ test("theirs run here: zod, JSON Schema, progress of a generator, and their erro
   expect(progress).toEqual(['{"at":1}']);
 });
 
-test("a tool that somebody else runs is refused by name", async () => {
+test("a tool executed elsewhere is refused by name", async () => {
   await expect(fromAiSdkTools({ ask: tool({ description: "Asks.", inputSchema: z.object({}) }) })).rejects.toThrow(
     'The AI SDK tool "ask" has no execute',
   );
 });
 
-test("what a model is shown of ours survives being stored, and no answer can pass for ours", async () => {
+test("a result's model output survives serialization, and no answer can forge it", async () => {
   const tools = toAiSdkTools(oddAnswers(), { only: ["default::*"] });
   expect(Object.keys(tools)).toEqual(["blocks", "nothing", "plot", "posing", "said"]);
   const shown = async (name: string) => {
@@ -139,7 +139,7 @@ test("what a model is shown of ours survives being stored, and no answer can pas
   expect(await shown("plot")).toMatchObject({ value: [{ text: '{"chart":"[image 1]"}' }, { type: "file", mediaType: "image/png" }] });
 });
 
-test("their schemas check and transform the input, and what they refuse does not run", async () => {
+test("AI SDK's schemas check and transform the input, and a tool with rejected input does not run", async () => {
   const tools = await fromAiSdkTools({
     year: tool({
       description: "Says the year.",
@@ -179,7 +179,7 @@ test("their schemas check and transform the input, and what they refuse does not
   ]);
 });
 
-test("theirs that need approval ask for it, and run only with a yes", async () => {
+test("AI SDK's tools that need approval ask for it, and run only if approved", async () => {
   const mail = { description: "Sends.", inputSchema: z.object({ to: z.string() }), execute: () => "sent" };
   const tools = await fromAiSdkTools({
     always: { ...mail, needsApproval: true },
@@ -204,7 +204,7 @@ test("theirs that need approval ask for it, and run only with a yes", async () =
   expect(await told()).toEqual({ asked: [], said: ["approval_required", "sent", "approval_required"] });
 });
 
-test("an output on the way that is not JSON costs no call, and a generator is let go of when its call is called off", async () => {
+test("progress that is not JSON does not fail the call, and a generator is closed when its call is cancelled", async () => {
   const ended = Promise.withResolvers<string>();
   const controller = new AbortController();
   const tools = await fromAiSdkTools({
@@ -238,7 +238,7 @@ test("an output on the way that is not JSON costs no call, and a generator is le
   expect(await ended.promise).toBe("ended");
 });
 
-test("what theirs show a model is what ours shows it, and the program has the output", async () => {
+test("the output for the model of an AI SDK tool is what Haft shows the model, and the program gets the output itself", async () => {
   const shows = (toModelOutput: unknown): AiSdkToolLike => ({
     inputSchema: z.object({}),
     execute: () => ({ size: 1 }),
@@ -294,7 +294,7 @@ test("what theirs show a model is what ours shows it, and the program has the ou
   ]);
 });
 
-describe("our tools that destroy something", () => {
+describe("Haft's destructive tools", () => {
   const wipe = (approval?: RuntimeOptions["approval"]): { readonly runtime: Runtime; readonly wiped: unknown[] } => {
     const wiped: unknown[] = [];
     const tool: Tool = {
@@ -308,26 +308,23 @@ describe("our tools that destroy something", () => {
   };
   const calls = [{ toolName: "wipe", input: { disk: "sda" } }];
 
-  test.each([true, false])(
-    "ask by AI SDK's own approval where the runtime has no approver, and run only with a yes (%s)",
-    async (approved) => {
-      const { runtime, wiped } = wipe();
-      const tools = toAiSdkTools(runtime, { session: runtime.session() });
-      const asking = await generateText({ model: callingModel(calls), prompt: "go", tools, stopWhen: isStepCount(3) });
-      const request = asking.content.find(({ type }) => type === "tool-approval-request");
-      expect([request?.type, wiped]).toEqual(["tool-approval-request", []]);
-      const approvalId = request?.type === "tool-approval-request" ? request.approvalId : "";
-      const messages: ModelMessage[] = [
-        { role: "user", content: "go" },
-        ...asking.response.messages,
-        { role: "tool", content: [{ type: "tool-approval-response", approvalId, approved }] },
-      ];
-      await generateText({ model: callingModel([]), messages, tools });
-      expect(wiped).toEqual(approved ? ["sda"] : []);
-    },
-  );
+  test.each([true, false])("use AI SDK's own approval if the runtime has no approver, and run only if approved (%s)", async (approved) => {
+    const { runtime, wiped } = wipe();
+    const tools = toAiSdkTools(runtime, { session: runtime.session() });
+    const asking = await generateText({ model: callingModel(calls), prompt: "go", tools, stopWhen: isStepCount(3) });
+    const request = asking.content.find(({ type }) => type === "tool-approval-request");
+    expect([request?.type, wiped]).toEqual(["tool-approval-request", []]);
+    const approvalId = request?.type === "tool-approval-request" ? request.approvalId : "";
+    const messages: ModelMessage[] = [
+      { role: "user", content: "go" },
+      ...asking.response.messages,
+      { role: "tool", content: [{ type: "tool-approval-response", approvalId, approved }] },
+    ];
+    await generateText({ model: callingModel([]), messages, tools });
+    expect(wiped).toEqual(approved ? ["sda"] : []);
+  });
 
-  test("run once in a session by an approval, however often its messages are sent, also where two calls have one id", async () => {
+  test("run once per approval in a session, however often its messages are sent, even if two calls share an id", async () => {
     const { runtime, wiped } = wipe();
     const session = runtime.session();
     const yes = (...ids: readonly string[]) => ({
@@ -346,7 +343,7 @@ describe("our tools that destroy something", () => {
     expect(wiped).toEqual(["sda", "sdb", "sdc"]);
   });
 
-  test("are refused by the runtime where a version of AI SDK that knows no approval runs them", async () => {
+  test("are refused by the runtime if the AI SDK version does not support approval", async () => {
     const { runtime, wiped } = wipe();
     const { wipe: tool } = toAiSdkTools(runtime);
     for (const messages of [
@@ -360,7 +357,7 @@ describe("our tools that destroy something", () => {
     expect(wiped).toEqual([]);
   });
 
-  test("ask the runtime's approver where there is one, and nobody where the rules never ask", async () => {
+  test("ask the runtime's approver if there is one, and ask no one if the rules never require approval", async () => {
     const approver = wipe({ approve: () => "allow-once" });
     const never = wipe({ never: ["*"] });
     for (const { runtime, wiped } of [approver, never]) {
@@ -371,7 +368,7 @@ describe("our tools that destroy something", () => {
   });
 });
 
-test("a failure says its code once, and read_result is offered where there is something to read", async () => {
+test("a failure states its code once, and read_result is offered if there is more to read", async () => {
   const runtime = adapterRuntime();
   const told: unknown[] = [];
   const tools = toAiSdkTools(runtime);
@@ -384,7 +381,7 @@ test("a failure says its code once, and read_result is offered where there is so
   ]);
 });
 
-describe("tools that are given by name, with their types", () => {
+describe("tools passed by name with their types", () => {
   const answers = { forecast: { sky: "clear" } as unknown, picture: undefined };
   const forecast = defineTool({
     name: "forecast",
@@ -403,7 +400,7 @@ describe("tools that are given by name, with their types", () => {
   const wipe = defineTool({ name: "wipe", description: "Wipes.", effects: { destructive: true }, execute: () => 1 });
   const runtime = createRuntime({ tools: [wipe], toolsets: [{ name: "weather", tools: [forecast] }] });
 
-  test("run through the runtime: AI SDK knows the repaired input, and the output after its schema", async () => {
+  test("run through the runtime: AI SDK gets the repaired input, and the output that the schema produces", async () => {
     const session = runtime.session();
     const tools = toAiSdkTools(runtime, { tools: { weather__forecast: forecast }, session });
     const model = callingModel([
@@ -425,18 +422,18 @@ describe("tools that are given by name, with their types", () => {
     expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "partial", "error"]);
   });
 
-  test("an output that breaks its schema comes as content, so that none is of another type than it says", async () => {
+  test("return an output that violates its schema as content, so that every typed output has its declared type", async () => {
     answers.forecast = { sky: 5 };
     const { weather__forecast: tool } = toAiSdkTools(runtime, { tools: { weather__forecast: forecast } });
     expect(await tool.execute({ city: "Oslo" }, {})).toMatchObject({ type: "haft-content", output: { sky: 5 } });
   });
 
-  test("need approval as the others do", () => {
+  test("need approval like the others", () => {
     const tools = toAiSdkTools(runtime, { tools: { wipe, weather__forecast: forecast } });
     expect([tools.wipe.needsApproval, tools.weather__forecast.needsApproval]).toEqual([true, undefined]);
   });
 
-  test("are refused under another name than the model is given, and where the runtime does not have them", () => {
+  test("are refused under another name than the model's, and if the runtime does not have them", () => {
     expect(() => toAiSdkTools(runtime, { tools: { forecast } })).toThrow(
       expect.objectContaining({ code: "invalid_argument", hint: 'Write "weather__forecast".' }),
     );
@@ -446,7 +443,7 @@ describe("tools that are given by name, with their types", () => {
   });
 });
 
-test("a tool of AI SDK whose schema or description cannot be used is refused by its name", async () => {
+test("an AI SDK tool with an unusable schema or description is refused by name", async () => {
   const execute = () => 1;
   const given = [
     { inputSchema: z.object({ size: z.bigint() }), execute },
@@ -462,7 +459,7 @@ test("a tool of AI SDK whose schema or description cannot be used is refused by 
   for (const bad of given) await expect(fromAiSdkTools({ bad })).rejects.toThrow(/"bad"/u);
 });
 
-test("what an MCP server reports as an error is one, as AI SDK's MCP client returns it", async () => {
+test("an error that an MCP server reports through AI SDK's MCP client is an error", async () => {
   const answer = (isError: boolean) =>
     tool({ inputSchema: z.object({}), execute: () => ({ isError, content: [{ type: "text", text: "disk full" }] }) });
   const runtime = createRuntime({ tools: await fromAiSdkTools({ bad: answer(true), good: answer(false) }), maxAttempts: 1 });

@@ -6,19 +6,22 @@ import { toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 
-test.each([{ mode: "background" as const }, { promoteAfterMs: 1 }])("one with %j has its result as any other", async (settings) => {
-  const waits = gate();
-  const report = tool("report", async () => (await waits.promise, "written"), settings);
-  const runtime = createRuntime({ tools: [report] });
-  const session = runtime.session();
-  const { report: forAiSdk } = toAiSdkTools(runtime, { session });
-  const [forAgents] = toOpenAiAgentsTools(runtime, (fields) => agentsTool(fields), { session });
-  const answers = Promise.all([forAiSdk?.execute({}, { toolCallId: "c1" }), forAgents?.invoke(new RunContext(), "{}")]);
-  setTimeout(() => waits.open(), 20);
-  expect(await answers).toEqual(["written", "written"]);
-});
+test.each([{ mode: "background" as const }, { promoteAfterMs: 1 }])(
+  "a background tool with %j returns its result like any other",
+  async (settings) => {
+    const waits = gate();
+    const report = tool("report", async () => (await waits.promise, "written"), settings);
+    const runtime = createRuntime({ tools: [report] });
+    const session = runtime.session();
+    const { report: forAiSdk } = toAiSdkTools(runtime, { session });
+    const [forAgents] = toOpenAiAgentsTools(runtime, (fields) => agentsTool(fields), { session });
+    const answers = Promise.all([forAiSdk?.execute({}, { toolCallId: "c1" }), forAgents?.invoke(new RunContext(), "{}")]);
+    setTimeout(() => waits.open(), 20);
+    expect(await answers).toEqual(["written", "written"]);
+  },
+);
 
-test("a stateful one answers that it goes on, which is no failure", async () => {
+test("a stateful tool answers that it continues, which is not a failure", async () => {
   const watch = tool(
     "watch",
     async (_input, { signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve("end"))),

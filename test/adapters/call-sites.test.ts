@@ -19,32 +19,36 @@ const PLAIN = `
 export const direct = <Node>(runtime: Runtime, ToolNode: ToolNodeClass<Node>): Node => new ToolNode(toLangChainTools(runtime, langChainTool));
 `;
 
-testInCI("our tools fit each framework without a cast in a program that is plain strict", { timeout: 180_000 }, async () => {
-  const folder = mkdtempSync(join(tmpdir(), "haft-call-sites-"));
-  onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
-  for (const name of ["node_modules", "src", "package.json"]) symlinkSync(join(ROOT, name), join(folder, name));
-  const source = readFileSync(join(ROOT, "test/adapters/call-sites.ts"), "utf8").replaceAll("../../src/", "./src/");
-  writeFileSync(join(folder, "call-sites.ts"), source + PLAIN);
-  const compilerOptions = {
-    strict: true,
-    noEmit: true,
-    skipLibCheck: true,
-    module: "nodenext",
-    target: "es2024",
-    types: ["node"],
-    lib: ["es2024", "esnext.disposable", "esnext.iterator"],
-    allowImportingTsExtensions: true,
-    preserveSymlinks: true,
-  };
-  writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["call-sites.ts"] }));
-  const ended = Promise.withResolvers<number | null>();
-  const child = spawn(join(ROOT, "node_modules/.bin/tsc"), ["--singleThreaded", "-p", folder], { stdio: ["ignore", "pipe", "inherit"] });
-  child.once("close", (code) => ended.resolve(code));
-  expect((await text(child.stdout)).split("\n").filter((line) => line.startsWith("call-sites") || line.includes("call-sites.ts("))).toEqual(
-    [],
-  );
-  expect(await ended.promise).toBe(0);
-});
+testInCI(
+  "Haft's tools type-check in each framework without a cast, in a program with only the option strict",
+  { timeout: 180_000 },
+  async () => {
+    const folder = mkdtempSync(join(tmpdir(), "haft-call-sites-"));
+    onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
+    for (const name of ["node_modules", "src", "package.json"]) symlinkSync(join(ROOT, name), join(folder, name));
+    const source = readFileSync(join(ROOT, "test/adapters/call-sites.ts"), "utf8").replaceAll("../../src/", "./src/");
+    writeFileSync(join(folder, "call-sites.ts"), source + PLAIN);
+    const compilerOptions = {
+      strict: true,
+      noEmit: true,
+      skipLibCheck: true,
+      module: "nodenext",
+      target: "es2024",
+      types: ["node"],
+      lib: ["es2024", "esnext.disposable", "esnext.iterator"],
+      allowImportingTsExtensions: true,
+      preserveSymlinks: true,
+    };
+    writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions, files: ["call-sites.ts"] }));
+    const ended = Promise.withResolvers<number | null>();
+    const child = spawn(join(ROOT, "node_modules/.bin/tsc"), ["--singleThreaded", "-p", folder], { stdio: ["ignore", "pipe", "inherit"] });
+    child.once("close", (code) => ended.resolve(code));
+    expect(
+      (await text(child.stdout)).split("\n").filter((line) => line.startsWith("call-sites") || line.includes("call-sites.ts(")),
+    ).toEqual([]);
+    expect(await ended.promise).toBe(0);
+  },
+);
 
 test("the call sites work as they compile", async () => {
   const noModel = { specificationVersion: "v0" } as unknown as LanguageModel; // refused before anything is asked

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { ChatRuns, type RunUpdate } from "../../src/adapters/chat-runs.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 
-test("a second stream of a run goes on where the first was, and ends it", async () => {
+test("a second stream of a run continues where the first was, and ends the first", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const session = runtime.session("a");
   const runs = new ChatRuns(runtime);
@@ -45,7 +45,7 @@ async function newsOf(stream: AsyncIterable<RunUpdate>): Promise<readonly RunUpd
   return all;
 }
 
-test("open approvals are looked for as often for twenty streams as for one, and each gets its own question", async () => {
+test("open approvals are polled as often for twenty streams as for one, and each stream gets its own question", async () => {
   const looked: number[] = [];
   for (const count of [1, 20]) {
     const { clock, runtime, runs } = chats();
@@ -72,7 +72,7 @@ test("open approvals are looked for as often for twenty streams as for one, and 
   expect(looked[1]).toBe(looked[0]);
 });
 
-test("a run that is over is kept for ten minutes for a client that left, and no longer", async () => {
+test("an ended run is retained for ten minutes for a disconnected client, and no longer", async () => {
   const { clock, runtime, runs } = chats();
   const work = async () => undefined;
   for (const id of ["early", "late", "again"]) runs.startRun(id, runtime.session(id), work);
@@ -85,7 +85,7 @@ test("a run that is over is kept for ten minutes for a client that left, and no 
   expect(await newsOf(runs.follow("again"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
 });
 
-test("a run whose end a client was told, and one that another took the place of, is not kept", async () => {
+test("a run is not retained after its end was delivered to a client, or after a newer run replaced it", async () => {
   const { clock, runtime, runs } = chats();
   const work = async () => undefined;
   const before = clock.pending;
@@ -99,7 +99,7 @@ test("a run whose end a client was told, and one that another took the place of,
   expect(clock.pending).toBe(before);
 });
 
-test("a stream that ends after the next run of its conversation began leaves that run", async () => {
+test("a stream of an ended run ends without affecting the next run of its conversation", async () => {
   const { clock, runtime, runs } = chats();
   const session = runtime.session("a");
   const second = gate();
@@ -116,7 +116,7 @@ test("a stream that ends after the next run of its conversation began leaves tha
   expect(await newsOf(runs.follow("a"))).toEqual([{ type: "end", error: undefined, jobs: [] }]);
 });
 
-test("a stream that another one replaced tells no more, however slowly its client reads", async () => {
+test("a replaced stream delivers nothing more, however slowly its client reads", async () => {
   const runtime = createRuntime({ store: memoryStore(), tools: [tool("look", () => 1)] });
   const session = runtime.session("a");
   const runs = new ChatRuns(runtime);

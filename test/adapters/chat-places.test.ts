@@ -20,7 +20,7 @@ async function lastNews(runs: ChatRuns, id: string): Promise<RunUpdate | undefin
   return last;
 }
 
-test("a question of a sub-agent is shown whose session has had more events than are kept in memory", async () => {
+test("a sub-agent's question is shown even if its session has had more events than are kept in memory", async () => {
   const boss = defineTool({
     name: "boss",
     description: "Has others work.",
@@ -43,7 +43,7 @@ test("a question of a sub-agent is shown whose session has had more events than 
   await runtime.close();
 });
 
-test("issue 19.5 E05 a question of a session whose snapshot says that a chat has begun it is not shown there", async () => {
+test("issue 19.5 E05 a snapshot that claims to be started by a chat's call does not make its questions appear in that chat", async () => {
   const gate = Promise.withResolvers<string>();
   const runtime = createRuntime({ tools: [pay, tool("hold", () => gate.promise)], approval });
   const runs = new ChatRuns(runtime);

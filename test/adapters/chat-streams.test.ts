@@ -171,7 +171,7 @@ function playing(made: World, runs: readonly (readonly Step[])[]) {
   };
 }
 
-test("AI SDK's chat reads every run, whatever it does, and what a person allowed runs, no more", async () => {
+test("AI SDK's chat can read every random run, and exactly the calls that a person approved run", async () => {
   await fc.assert(
     fc.asyncProperty(conversation, async ({ runs, answers }) => {
       const made = world();
@@ -192,7 +192,7 @@ test("AI SDK's chat reads every run, whatever it does, and what a person allowed
   );
 });
 
-testInCI("AG-UI's agent reads every run, whatever it does, and what a person allowed runs, no more", async () => {
+testInCI("AG-UI's agent can read every random run, and exactly the calls that a person approved run", async () => {
   await fc.assert(
     fc.asyncProperty(conversation, async ({ runs, answers }) => {
       const made = world();
@@ -216,7 +216,7 @@ testInCI("AG-UI's agent reads every run, whatever it does, and what a person all
   );
 });
 
-test("what a delegate, or one of its own, asks stands at the call that the chat shows, until it is answered", async () => {
+test("a question of a delegate, at any depth, is shown at the call visible in the chat until it is answered", async () => {
   const made = world();
   const chat = new Chat(uiChatHandler(made.runtime, playing(made, [[{ type: "calls", calls: [{ name: "boss", input: { task: "y" } }] }]])));
   const shown: unknown[] = [];
@@ -232,7 +232,7 @@ const SPOKEN: Step = {
   rounds: ["I look.", "So be it."].map((text) => ({ text, calls: [{ name: "look", input: {} }], pieceChars: 3 })),
 };
 
-test("a text comes before the calls of its message, and each message has a text of its own", async () => {
+test("text precedes the calls of its message, and each message has its own text", async () => {
   const made = world();
   const chat = new Chat(uiChatHandler(made.runtime, playing(made, [[SPOKEN]])));
   await chat.say("Go on.", () => true);
@@ -253,7 +253,7 @@ test("a text comes before the calls of its message, and each message has a text 
   await made.runtime.close();
 });
 
-test("a question is sent by itself beside a job, and a job that was allowed is asked about no more", async () => {
+test("a question beside a job is sent on its own, and an approved job is not asked about again", async () => {
   const made = world();
   const remove = { name: "remove", input: { path: "a" } };
   const runs: readonly Step[] = [
@@ -270,7 +270,7 @@ test("a question is sent by itself beside a job, and a job that was allowed is a
   await made.runtime.close();
 });
 
-test("a model that cannot be asked is an error for both, and what its provider said stays in the log", async () => {
+test("a failed model request is an error for both clients, and the provider's message stays in the log", async () => {
   const made = world();
   const failing = {
     session: made.session,
@@ -286,7 +286,7 @@ test("a model that cannot be asked is an error for both, and what its provider s
   await made.runtime.close();
 });
 
-test("what a model says to a call that asked it is not said to the person", async () => {
+test("the text of a model that a tool called is not shown to the user", async () => {
   const made = world();
   const asks = tool("asks", async (_input, { sessionId }) => {
     const session = made.session(sessionId);

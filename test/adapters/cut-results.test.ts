@@ -34,7 +34,7 @@ const FRAMEWORKS: Readonly<Record<string, (runtime: Runtime, options: AdapterOpt
 };
 const MUCH = tool("much", () => "line\n".repeat(50_000));
 
-test.each(Object.entries(FRAMEWORKS))("%s: the rest of a result is read by the tool that its note names", async (_name, give) => {
+test.each(Object.entries(FRAMEWORKS))("%s: the tool named in the note on a truncated result reads the rest", async (_name, give) => {
   const runtime = createRuntime({ tools: [MUCH] });
   const given = give(runtime, { session: runtime.session() });
   const note = /Read the rest with (?<name>\S+) (?<input>\{.*?\})/u.exec(String(await given.get("much")?.({})))?.groups;
@@ -43,13 +43,13 @@ test.each(Object.entries(FRAMEWORKS))("%s: the rest of a result is read by the t
   expect(JSON.stringify(rest)).toContain("line");
 });
 
-test.each(Object.entries(FRAMEWORKS))("%s: the note names no tool where none was given that reads the rest", async (_name, give) => {
+test.each(Object.entries(FRAMEWORKS))("%s: the note names no tool if none was passed that reads the rest", async (_name, give) => {
   const runtime = createRuntime({ tools: [MUCH] });
   const given = give(runtime, { session: runtime.session(), only: ["default::*"] });
   expect(String(await given.get("much")?.({}))).toMatch(/left out\W+ask for less at a time/u);
 });
 
-test("tools with their types are given alone, and the note names no other", async () => {
+test("tools with their types are passed alone, and the note names no other", async () => {
   const runtime = createRuntime({ tools: [MUCH] });
   const { much } = toAiSdkTools(runtime, { session: runtime.session(), tools: { much: MUCH } });
   expect(JSON.stringify(await much.execute({}, { toolCallId: "c1" }))).toMatch(/left out\W+ask for less at a time/u);

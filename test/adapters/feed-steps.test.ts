@@ -29,14 +29,14 @@ function steps() {
   return { clock, reads, until, end: () => end(), steps: new FeedSteps({ read }, { until, clock, pauseMs: 50 }) };
 }
 
-test("a promise that a feed waits for is followed once, in however many steps", async () => {
+test("a promise that a feed waits for is subscribed to once, in any number of steps", async () => {
   const { clock, reads, until, steps: feed } = steps();
   for (let step = 0; step < 100; step++) expect(await clock.run(feed.next())).toBeUndefined();
   expect([clock.now(), reads.map(({ promise }) => promise.followed), until.followed]).toEqual([5_000, [1], 1]);
   expect(clock.pending).toBe(0);
 });
 
-test("a step ends at once with what came, with the failure of the feed, and when the work is over", async () => {
+test("a step ends at once when items arrive, when the feed fails, and when the work ends", async () => {
   const { clock, reads, end, steps: feed } = steps();
   const items: readonly FeedItem[] = [];
   const first = feed.next();
@@ -51,7 +51,7 @@ test("a step ends at once with what came, with the failure of the feed, and when
   expect([clock.now(), clock.pending, reads.length]).toEqual([0, 0, 2]);
 });
 
-test("no items are lost where the next ones are there at once", async () => {
+test("no items are lost when the next ones are available at once", async () => {
   const { clock } = fakePorts();
   const pages = [["a"], ["b"], ["c"]] as unknown as (readonly FeedItem[])[];
   const first = Promise.withResolvers<void>();

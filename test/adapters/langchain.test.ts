@@ -9,7 +9,7 @@ import { fromLangChainTools, toLangChainTools } from "../../src/adapters/langcha
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, oddAnswers } from "./adapter-world.ts";
 
-test("ours run in LangChain through the runtime, by value and by tool call, and fail as it wants it", async () => {
+test("Haft's tools run in LangChain through the runtime, by value and by tool call, and fail as LangChain expects", async () => {
   const runtime = adapterRuntime();
   const session = runtime.session();
   const [fail, add] = toLangChainTools(runtime, (handler, fields) => tool(handler, fields), {
@@ -23,7 +23,7 @@ test("ours run in LangChain through the runtime, by value and by tool call, and 
   expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok", "error"]);
 });
 
-test("models are sent the whole schema, whether their class converts it or sends it as it is", async () => {
+test("models get the whole schema, whether their class converts it or sends it unchanged", async () => {
   const [add] = toLangChainTools(adapterRuntime(), (handler, fields) => tool(handler, fields), { only: ["math::add"] });
   const schema = {
     type: "object",
@@ -35,7 +35,7 @@ test("models are sent the whole schema, whether their class converts it or sends
   expect(await add?.invoke({ a: "2" })).toEqual({ sum: 3 });
 });
 
-test("theirs run here, with their schemas checked", async () => {
+test("LangChain's tools run in Haft, with their schemas checked", async () => {
   const greet = tool(({ name }) => `Hello ${name}`, { name: "greet", description: "Greets.", schema: z.object({ name: z.string() }) });
   const plain = tool((input: unknown) => input, {
     name: "echo",
@@ -51,7 +51,7 @@ test("theirs run here, with their schemas checked", async () => {
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["Hello Ada", "invalid_input", { a: 1 }]);
 });
 
-test("a signal of theirs ends our call", async () => {
+test("LangChain's signal cancels Haft's call", async () => {
   const runtime = createRuntime({
     tools: [{ name: "wait", description: "Waits.", inputSchema: { type: "object" }, execute: () => new Promise(() => {}) }],
   });
@@ -63,7 +63,7 @@ test("a signal of theirs ends our call", async () => {
   expect(runtime.running).toEqual([]);
 });
 
-test("a message says what a model is to read, whatever an answer looks like; a program is given JSON", async () => {
+test("a message has the text for the model for any kind of answer; a program gets JSON", async () => {
   const tools = toLangChainTools(oddAnswers(), (handler, fields) => tool(handler, fields), { only: ["default::*"] });
   const said: unknown[] = [];
   for (const made of tools) {
@@ -80,17 +80,17 @@ test("a message says what a model is to read, whatever an answer looks like; a p
   expect(await tools[0]?.invoke({})).toEqual([{ type: "haft" }]);
 });
 
-test("a schema of an older zod, which says nothing of itself as JSON Schema, is refused by name of what would do", () => {
+test("a schema of an older zod without JSON Schema is refused with a hint", () => {
   const old = { name: "old", description: "Old.", schema: z3.object({ a: z3.string() }), invoke: () => "" };
   expect(() => fromLangChainTools([old])).toThrow('The schema of "zod" has no JSON Schema');
 });
 
-test("a tool without a schema, which takes a string, is refused with what would work", () => {
+test("a tool without a schema, which takes a string, is refused with a hint", () => {
   const asks = tool((text) => text, { name: "asks", description: "Asks." });
   expect(() => fromLangChainTools([asks])).toThrow('The tool "asks" takes a string, not an object');
 });
 
-test("a message as an answer is its content, and one with the status error a failure", async () => {
+test("a message as an answer becomes its content, and a message with the status error becomes a failure", async () => {
   const schema = z.object({});
   const made: readonly (readonly [string, ToolMessageFields])[] = [
     ["text", { tool_call_id: "c", content: "Done." }],
@@ -107,7 +107,7 @@ test("a message as an answer is its content, and one with the status error a fai
   ]);
 });
 
-test("an input that their schema refuses by more than its JSON Schema has not run", async () => {
+test("an input rejected by the tool's schema but not by its JSON Schema counts as not started", async () => {
   const schema = z.object({ from: z.number(), to: z.number() }).refine(({ from, to }) => from < to, "from must be before to");
   const range = tool(({ from, to }) => to - from, { name: "range", description: "Measures.", schema });
   const runtime = createRuntime({ tools: fromLangChainTools([range]), maxAttempts: 1 });
@@ -119,7 +119,7 @@ test("an input that their schema refuses by more than its JSON Schema has not ru
   expect(wrong?.error?.message).toContain("from must be before to");
 });
 
-test("a LangChain tool whose handler gives another tool what that refuses has run", async () => {
+test("a LangChain tool counts as run if its handler calls another tool that rejects the input", async () => {
   const inner = tool(() => "sent", { name: "mail", description: "Sends.", schema: z.object({ to: z.string() }) });
   const charged: number[] = [];
   const order = tool(

@@ -22,7 +22,7 @@ async function mastra(): Promise<CreateTool> {
   return createTool;
 }
 
-test.skipIf(!existsSync(PACKAGE))("ours run in Mastra through the runtime, and theirs here", async () => {
+test.skipIf(!existsSync(PACKAGE))("Haft's tools run in Mastra through the runtime, and Mastra's tools run in Haft", async () => {
   const createTool = await mastra();
   const runtime = adapterRuntime();
   const session = runtime.session();
@@ -44,7 +44,7 @@ test.skipIf(!existsSync(PACKAGE))("ours run in Mastra through the runtime, and t
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual(["Hello Ada", "invalid_input"]);
 });
 
-test("our calls have the ids of the agent's, and a call without an agent one of the session", async () => {
+test("Haft's calls have the ids of the agent's calls, and a call without an agent gets its id from the session", async () => {
   const runtime = adapterRuntime();
   const session = runtime.session();
   const { math__add: add } = toMastraTools(runtime, (fields) => fields, { session });
@@ -53,7 +53,7 @@ test("our calls have the ids of the agent's, and a call without an agent one of 
   expect(session.history.map(({ call }) => call.id)).toEqual(["call-7", undefined]);
 });
 
-test.skipIf(!existsSync(PACKAGE))("one that ran and whose output Mastra refuses may have happened", async () => {
+test.skipIf(!existsSync(PACKAGE))("a tool that ran but whose output Mastra rejects may have had its effect", async () => {
   const createTool = await mastra();
   const tools = ["post", "strict"].map((id) =>
     createTool({
@@ -75,7 +75,7 @@ test.skipIf(!existsSync(PACKAGE))("one that ran and whose output Mastra refuses 
   ]);
 });
 
-test("what Mastra returns for input it refuses is an error here", async () => {
+test("Mastra's answer to input that it rejects is an error in Haft", async () => {
   const [tool] = fromMastraTools([
     { id: "picky", description: "", execute: () => ({ error: true, message: "name is too short", validationErrors: {} }) },
   ]);
@@ -84,7 +84,7 @@ test("what Mastra returns for input it refuses is an error here", async () => {
   expect(error).toMatchObject({ code: "invalid_input", message: "picky: name is too short" });
 });
 
-test("one that requires approval runs only with a yes", async () => {
+test("a tool that requires approval runs only if approved", async () => {
   const risky = { description: "", execute: () => "done" };
   const tools = fromMastraTools([
     { ...risky, id: "always", requireApproval: true },
@@ -101,7 +101,7 @@ test("one that requires approval runs only with a yes", async () => {
   expect(unasked.map(({ output, error }) => output ?? error?.code)).toEqual(["approval_required", "approval_required", "done"]);
 });
 
-test("a model is shown what toModelOutput says", async () => {
+test("the model is shown what toModelOutput returns", async () => {
   const media = { type: "media", mediaType: "image/png", data: "iVBORw==" };
   const tools = fromMastraTools([
     {
@@ -120,7 +120,7 @@ test("a model is shown what toModelOutput says", async () => {
   });
 });
 
-test("a predicate of the MCP client or a workspace decides on approval in place of requireApproval", async () => {
+test("an approval predicate of the MCP client or a workspace overrides requireApproval", async () => {
   const made = (needsApproval: boolean, requireApproval?: boolean): MastraToolLike => ({
     id: needsApproval ? "drop" : "read",
     description: "",
@@ -137,7 +137,7 @@ test("a predicate of the MCP client or a workspace decides on approval in place 
   expect(asked).toHaveLength(1);
 });
 
-test("Mastra 0, which passes its context in place of the input, is refused by what is needed", async () => {
+test("Mastra 0, which passes its context in place of the input, is refused with the required version", async () => {
   const runtime = adapterRuntime();
   const session = runtime.session();
   const { math__add: add } = toMastraTools(runtime, (fields) => fields, { session });
@@ -146,7 +146,7 @@ test("Mastra 0, which passes its context in place of the input, is refused by wh
   expect(session.history).toEqual([]);
 });
 
-test("what an MCP server reports as an error is one, as Mastra's MCP client returns it", async () => {
+test("an error that an MCP server reports through Mastra's MCP client is an error", async () => {
   const [tool] = fromMastraTools([
     { id: "write", description: "", execute: () => ({ isError: true, content: [{ type: "text", text: "disk full" }] }) },
   ]);

@@ -15,7 +15,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime } from "./adapter-world.ts";
 
-test("ours run in the Agents SDK through the runtime, and tell failures in words", async () => {
+test("Haft's tools run in the Agents SDK through the runtime, and report failures as text", async () => {
   const runtime = adapterRuntime();
   const session = runtime.session();
   const [fail, add] = toOpenAiAgentsTools(runtime, (fields) => tool(fields), { session, only: ["math::*", "default::fail"] });
@@ -26,7 +26,7 @@ test("ours run in the Agents SDK through the runtime, and tell failures in words
   expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "error", "error"]);
 });
 
-test("theirs run here: checked, their thrown errors as errors, and approval as they ask for it", async () => {
+test("the SDK's tools run in Haft: input checked, thrown errors as errors, and approval when they require it", async () => {
   const greet = tool({
     name: "greet",
     description: "Greets.",
@@ -58,7 +58,7 @@ test("theirs run here: checked, their thrown errors as errors, and approval as t
   ]);
 });
 
-test("theirs run when a person approves, and not where they are switched off", async () => {
+test("the SDK's tools run if a person approves, and not if they are disabled", async () => {
   const fields = { description: "Risky.", parameters: z.object({}) };
   const tools = fromOpenAiAgentsTools(
     [
@@ -74,7 +74,7 @@ test("theirs run when a person approves, and not where they are switched off", a
   expect(asked).toEqual(["default::risky asks for approval to run with {}."]);
 });
 
-test("ours that destroy something interrupt the SDK's run, and run only with the yes in its context", async () => {
+test("Haft's destructive tools interrupt the SDK's run, and run only with the approval in its context", async () => {
   const wiped: unknown[] = [];
   const wipe: Tool = {
     name: "wipe",
@@ -94,7 +94,7 @@ test("ours that destroy something interrupt the SDK's run, and run only with the
   expect([await made?.invoke(context, "{}", { toolCall: item }), wiped]).toEqual(["1", ["sda"]]);
 });
 
-test("theirs with guardrails are refused: nothing here would run them", () => {
+test("the SDK's tools with guardrails are refused, because Haft would not run the guardrails", () => {
   const run = async () => ToolGuardrailFunctionOutputFactory.rejectContent("blocked");
   const fields = { name: "danger", description: "Risky.", parameters: z.object({}), execute: () => "done" };
   const guarded = [
@@ -108,7 +108,7 @@ test("theirs with guardrails are refused: nothing here would run them", () => {
   expect(fromOpenAiAgentsTools([tool({ ...fields, inputGuardrails: [] })], () => new RunContext())).toHaveLength(1);
 });
 
-test("ours that the program renamed are run by the yes that was given under their new name", async () => {
+test("Haft's tools that the program renamed run with an approval given under the new name", async () => {
   const wipe: Tool = {
     name: "wipe",
     description: "Wipes.",
@@ -124,7 +124,7 @@ test("ours that the program renamed are run by the yes that was given under thei
   expect(await make()[0]?.invoke(context, "{}", { toolCall: item })).toBe("1");
 });
 
-test("theirs know the id of their call, and an agent that gives no answer has failed", async () => {
+test("the SDK's tools get the id of their call, and an agent without an answer has failed", async () => {
   const knows = tool({
     name: "knows",
     description: "Knows its call.",
@@ -143,7 +143,7 @@ test("theirs know the id of their call, and an agent that gives no answer has fa
   expect(results.map(({ output, error }) => output ?? error?.code)).toEqual([`knows ${results[0]?.callId}`, "execution_failed", ""]);
 });
 
-test("parts that theirs answer with are content here, and what only their provider has stays JSON", async () => {
+test("content parts in answers of the SDK's tools become content, and provider-specific parts stay JSON", async () => {
   const png = { data: "iVBORw0KGgo=", mediaType: "image/png" };
   const answers = {
     text: { type: "text", text: "hello" },

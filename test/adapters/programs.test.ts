@@ -13,8 +13,8 @@ function shop(options: ProgramToolsetOptions): Runtime {
   return createRuntime({ toolsets: [{ name: "shop", tools: [list] }, programToolset(options)] });
 }
 
-describe("issue 18.3 programs offered by adapters", () => {
-  test('with the mode "only", a framework is given run_program alone, whose description declares the others', async () => {
+describe("issue 18.3 programs in adapters", () => {
+  test('with the mode "only", a framework gets run_program alone, whose description declares the other tools', async () => {
     const runtime = shop({ mode: "only" });
     const session = runtime.session();
     const tools = toAiSdkTools(runtime, { session });
@@ -26,19 +26,19 @@ describe("issue 18.3 programs offered by adapters", () => {
     await session.close();
   });
 
-  test("LangChain's own tools have the declarations too", () => {
+  test("LangChain's own tools include the declarations too", () => {
     const tools = toLangChainTools(shop({ mode: "only" }), (handler, fields) => langChainTool(handler, fields));
     expect(tools.map(({ name, description }) => [name, description.includes("declare const tools: {")])).toEqual([
       ["program__run_program", true],
     ]);
   });
 
-  test("`only` that leaves out the program leaves the other tools as they are", () => {
+  test("`only` without the program leaves the other tools unchanged", () => {
     const tools = bridgedTools(shop({ mode: "only" }), { only: ["shop::*"] }, "the test");
     expect(tools.map(({ name, description }) => [name, description])).toEqual([["shop__list", "Lists items."]]);
   });
 
-  test('with the mode "beside", all are given and none is declared', () => {
+  test('with the mode "beside", all tools are passed and none is declared', () => {
     const tools = bridgedTools(shop({}), {}, "the test");
     expect(tools.map(({ name, description }) => [name, description.includes("declare const")])).toEqual([
       ["program__run_program", false],

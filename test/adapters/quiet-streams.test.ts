@@ -13,7 +13,7 @@ const BODIES = {
 };
 
 test.each(["AI SDK", "AG-UI"] as const)(
-  "a quiet stream for %s has a comment every 15 seconds, none before one that was not read",
+  "a quiet stream for %s sends a comment every 15 seconds, but not before the previous one was read",
   async (client) => {
     const waiting = new Set<() => void>(); // the timers of 15 seconds that are set
     const { clock } = systemPorts;

@@ -38,7 +38,7 @@ const FRAMEWORKS: Readonly<Record<string, Framework>> = {
   },
 };
 
-test.each(Object.entries(FRAMEWORKS))("%s: a call has the data that is made of the context", async (_name, run) => {
+test.each(Object.entries(FRAMEWORKS))("%s: a call's data is computed from the run context", async (_name, run) => {
   const session = runtime.session();
   for (const options of [{}, { session }]) {
     const data = (context: Customer | undefined) => ({ customer: context?.customer ?? "no context" });
@@ -48,7 +48,7 @@ test.each(Object.entries(FRAMEWORKS))("%s: a call has the data that is made of t
   }
 });
 
-test("LangChain: a call has the data that is made of its configuration", async () => {
+test("LangChain: a call's data is computed from its configuration", async () => {
   const data = ({ configurable, context }: LangChainConfig): Readonly<Record<string, unknown>> => ({
     customer: configurable?.["customer"] ?? (context as Customer | undefined)?.customer,
   });
@@ -60,7 +60,7 @@ test("LangChain: a call has the data that is made of its configuration", async (
   expect(await made?.invoke({}, { context: { customer: "Cleo" } })).toBe("Cleo");
 });
 
-test.skipIf(!existsSync(MASTRA))("Mastra: a call has the data that is made of the request's context", async () => {
+test.skipIf(!existsSync(MASTRA))("Mastra: a call's data is computed from the request context", async () => {
   interface Made {
     execute(input: unknown, context: object): Promise<unknown>;
   }
@@ -70,7 +70,7 @@ test.skipIf(!existsSync(MASTRA))("Mastra: a call has the data that is made of th
   expect(await made?.execute({}, { requestContext: new Map([["customer", "Ada"]]) })).toBe("Ada");
 });
 
-test("nothing of a context is taken by itself: what a client has put there is no principal of ours", async () => {
+test("no data is taken from a context by default, so that a client cannot set the principal", async () => {
   const seen: unknown[] = [];
   const own = createRuntime({ tools: [tool("who", (_, { data }) => (seen.push(data), "seen"))], data: { principal: "owner" } });
   const [made] = toLangChainTools(own, (handler, fields) => langChainTool(handler, fields));
@@ -78,7 +78,7 @@ test("nothing of a context is taken by itself: what a client has put there is no
   expect(seen).toEqual([{ principal: "owner" }]);
 });
 
-test("a function that throws fails the call in the framework, and the tool is not run", async () => {
+test("if the function throws, the call fails in the framework, and the tool does not run", async () => {
   const data = (): never => {
     throw new Error("there is no customer");
   };
@@ -92,13 +92,13 @@ test.each([
   ["a Map", () => new Map([["customer", "Ada"]])],
   ["an array", () => ["Ada"]],
   ["a string", () => "Ada"],
-])("a function that returns %s, in which a handler would find nothing, fails the call", async (words, data) => {
+])("a function that returns %s, which has no keys for a handler, fails the call", async (words, data) => {
   const options = { data } as unknown as AdapterOptions;
   for (const run of Object.values(FRAMEWORKS).slice(0, 3))
     await expect(run(options, { customer: "Ada" })).rejects.toThrow(`The function data of an adapter must return an object, not ${words}.`);
 });
 
-test("data that is no function is refused", () => {
+test("data that is not a function is refused", () => {
   const wrong = { data: { customer: "Ada" } } as unknown as AdapterOptions;
   expect(() => toAiSdkTools(runtime, wrong)).toThrow("data");
 });

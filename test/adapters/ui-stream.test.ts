@@ -50,7 +50,7 @@ async function world(calls: readonly { readonly name: string; readonly input?: o
   return { send, deleted };
 }
 
-test("issue 19.3 a run is a message of AI SDK, with each call as a part", async () => {
+test("issue 19.3 a run is an AI SDK message, with each call as a part", async () => {
   const { send } = await world([{ name: "look" }, { name: "missing" }]);
   const { parts } = await send([QUESTION]);
   expect(parts.map((part) => ("state" in part ? [part.type, part.state] : [part.type]))).toEqual([
@@ -63,7 +63,7 @@ test("issue 19.3 a run is a message of AI SDK, with each call as a part", async 
 test.each([
   [true, ["a.txt"], "output-available"],
   [false, [], "output-denied"],
-])("issue 19.3 a call that waits for a person asks for approval, and %s lets the run go on", async (approved, removed, state) => {
+])("issue 19.3 a call that waits for a person requests approval, and %s lets the run continue", async (approved, removed, state) => {
   const { send, deleted } = await world([{ name: "remove", input: { path: "a.txt" } }]);
   const asked = await send([QUESTION]);
   const [part] = asked.parts;
@@ -77,7 +77,7 @@ test.each([
   expect(deleted).toEqual(removed);
 });
 
-test.each(["answered elsewhere", "answered twice", "of another conversation"])("an approval that is %s begins no run", async (when) => {
+test.each(["answered elsewhere", "answered twice", "of another conversation"])("an approval that is %s starts no run", async (when) => {
   const { runtime, session, deleted } = chatWorld();
   closing.push(() => runtime.close());
   let runs = 0;
@@ -105,7 +105,7 @@ test.each(["answered elsewhere", "answered twice", "of another conversation"])("
   expect(deleted).toEqual(when === "answered elsewhere" ? [] : ["a.txt"]);
 });
 
-test("a page that left before an approval was asked for is asked when it comes back, and its message begins no run", async () => {
+test("a page that left before an approval request is asked when it returns, and its message starts no run", async () => {
   const { runtime, session, deleted } = chatWorld();
   closing.push(() => runtime.close());
   const go = gate();
@@ -132,7 +132,7 @@ test("a page that left before an approval was asked for is asked when it comes b
   expect([runs, deleted]).toEqual([1, ["a.txt"]]);
 });
 
-test.each(["session", "run"])("what %s throws that is no ToolError stays in the program, and is logged", async (where) => {
+test.each(["session", "run"])("an error of %s that is not a ToolError is logged, and not sent to the client", async (where) => {
   const { log } = fakePorts();
   const { runtime, session } = chatWorld({ log });
   closing.push(() => runtime.close());
@@ -146,7 +146,7 @@ test.each(["session", "run"])("what %s throws that is no ToolError stays in the 
   expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });
 
-test("what session throws where a stream is resumed stays in the program, too", async () => {
+test("an error of session while a stream is resumed is not sent to the client either", async () => {
   const { log } = fakePorts();
   const { runtime, session } = chatWorld({ log });
   const [begun, go] = [gate(), gate()];
@@ -170,7 +170,7 @@ test("what session throws where a stream is resumed stays in the program, too", 
   expect(log.lines.map(({ message }) => message)).toEqual(["A run of a chat failed: password hunter2"]);
 });
 
-test("a page that resumes its stream gets the run from its beginning, and nothing where there is none", async () => {
+test("a page that resumes its stream gets the run from its beginning, or nothing if there is none", async () => {
   const { runtime, session, deleted } = chatWorld();
   closing.push(() => runtime.close());
   const go = gate();
@@ -201,7 +201,7 @@ test("a page that resumes its stream gets the run from its beginning, and nothin
   expect([back.status, back.messages.length]).toEqual(["ready", 2]);
 });
 
-test("a person who writes something else first can answer the question, where it was asked and where it is asked again", async () => {
+test("a person who first writes another message can answer the question, where it was asked and where it is repeated", async () => {
   for (const place of [1, 3]) {
     const { runtime, session, deleted } = chatWorld();
     closing.push(() => runtime.close());

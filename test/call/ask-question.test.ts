@@ -5,7 +5,7 @@ import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 const QUESTION: Question = { message: "Which colour?", schema: { type: "object", properties: { colour: { type: "string" } } } };
 const asks = (question: Question = QUESTION) => tool("paint", (_input, context) => context.ask(question));
 
-test("a handler's question reaches whoever runs the call, with who asks", async () => {
+test("a question of a handler reaches the ask function of the call, with the tool that asks", async () => {
   const requests: AskRequest[] = [];
   const { runtime } = testRuntime({ tools: [asks()], ask: (request) => (requests.push(request), { action: "decline" }) });
   const answer = { action: "accept", content: { colour: "red" } } as const;
@@ -14,7 +14,7 @@ test("a handler's question reaches whoever runs the call, with who asks", async 
   expect(requests).toMatchObject([{ ...QUESTION, asker: "default::paint", toolName: "default::paint" }]);
 });
 
-test("without anybody to ask, in a simulation, and where asking throws or answers nonsense, the answer is cancel", async () => {
+test("the answer is cancel without an ask function, in a simulation, and when ask throws or returns an invalid answer", async () => {
   const cancelled = { output: { action: "cancel" } };
   const { runtime, ports } = testRuntime({ tools: [asks()] });
   expect(await runtime.execute({ name: "paint" })).toMatchObject(cancelled);
@@ -33,7 +33,7 @@ test("without anybody to ask, in a simulation, and where asking throws or answer
   ]);
 });
 
-test("D13 one call can ask at most sixteen questions, and a page has an http or https address", async () => {
+test("D13 a call can ask at most sixteen questions, and a page needs an http or https URL", async () => {
   let asked = 0;
   const many = tool("many", async (_input, { ask }) => {
     for (let index = 0; index < 20; index++) await ask({ message: "Again?" });
@@ -52,7 +52,7 @@ test("D13 one call can ask at most sixteen questions, and a page has an http or 
   expect(asked).toBe(16);
 });
 
-test("a question nobody answers ends with the call", async () => {
+test("an unanswered question ends with the call", async () => {
   const { runtime, ports } = testRuntime({ tools: [{ ...asks(), timeoutMs: 50, maxAttempts: 1 }] });
   const unanswered = gate<QuestionAnswer>();
   const call = runtime.execute({ name: "paint" }, { ask: () => unanswered.promise });
@@ -60,7 +60,7 @@ test("a question nobody answers ends with the call", async () => {
   expect(await call).toMatchObject({ error: { code: "timeout" } });
 });
 
-test("D13 a question that its call did not wait for is taken back with the result, and a late answer reaches nobody", async () => {
+test("D13 a question still open at the result is withdrawn, and a late answer is dropped", async () => {
   const late = gate<QuestionAnswer>();
   let answer: Promise<QuestionAnswer> | undefined;
   const hasty = tool("hasty", (_input, context) => {
@@ -74,7 +74,7 @@ test("D13 a question that its call did not wait for is taken back with the resul
   expect([await answer, signal?.aborted]).toEqual([{ action: "cancel" }, true]);
 });
 
-test("progress reaches the caller of this call, and a listener that throws changes nothing", async () => {
+test("progress reaches the caller of the call, and a listener that throws has no effect", async () => {
   const works = tool("works", (_input, { progress }) => {
     progress({ done: 1, total: 2 });
     return "done";

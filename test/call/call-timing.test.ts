@@ -18,7 +18,7 @@ const busy = (): never => {
   throw new ToolError("rate_limited", "later", { outcome: "not_started" });
 };
 
-test("issue 19.3 a call that is one attempt has no timing, whether it succeeds or fails", async () => {
+test("issue 19.3 a call with a single attempt has no timing, whether it succeeds or fails", async () => {
   const { runtime, events } = testRuntime({ tools: [tool("fine", () => 1), tool("bad", busy, { maxAttempts: 1 })] });
   await runtime.execute([{ name: "fine" }, { name: "bad" }]);
   expect(events.filter(({ type }) => type === "call-end").map((event) => Object.keys(event).sort())).toEqual([
@@ -27,7 +27,7 @@ test("issue 19.3 a call that is one attempt has no timing, whether it succeeds o
   ]);
 });
 
-test("issue 19.3 attempts have their start, their length and the code they failed with, and the waits between them", async () => {
+test("issue 19.3 attempts have their start, duration and error code, and the waits between them", async () => {
   let left = 1;
   const { runtime, events, ports } = testRuntime({
     retry: { delayMs: 50, jitter: false },
@@ -50,7 +50,7 @@ test("issue 19.3 attempts have their start, their length and the code they faile
   ]);
 });
 
-test("issue 19.3 a wait for a lock names the call that held it, also where the session alone keeps it", async () => {
+test("issue 19.3 a wait for a lock names the call that held it, even if only the session keeps the timing", async () => {
   const { runtime, ports } = testRuntime({ tools: [tool("write", () => after(ports, 20), { effects: { writes: ["file:/a"] } })] });
   const session = runtime.session("s");
   const pending = session.execute([{ name: "write" }, { name: "write" }]);
@@ -65,7 +65,7 @@ test("issue 19.3 a wait for a lock names the call that held it, also where the s
   ]);
 });
 
-test("issue 19.3 a wait that ends with the deadline is in the timing of the call that never began", async () => {
+test("issue 19.3 a wait that ends at the deadline is in the timing of a call that never started", async () => {
   const { runtime, events, ports } = testRuntime({
     maxConcurrent: 1,
     tools: [tool("slow", () => after(ports, 100)), tool("hasty", () => 1, { deadlineMs: 30 })],
@@ -76,7 +76,7 @@ test("issue 19.3 a wait that ends with the deadline is in the timing of the call
   expect(timings(events)).toEqual([[{ phase: "slot", atMs: 0, ms: 30 }], undefined]);
 });
 
-test("issue 19.3 a wait for a person and an attempt that was given up are told apart from work", async () => {
+test("issue 19.3 waits for approval and abandoned attempts are listed apart from work", async () => {
   let isFirst = true;
   const { runtime, events, ports } = testRuntime({
     retry: { delayMs: 200, jitter: false },
@@ -108,7 +108,7 @@ test("issue 19.3 a wait for a person and an attempt that was given up are told a
   expect(timings(events)[0]?.every((phase) => Object.isFrozen(phase))).toBe(true);
 });
 
-test("F1 every length of time is told to microseconds at most, in results, events and what is kept of them", async () => {
+test("F1 every duration has at most microsecond precision, in results, events and stored events", async () => {
   let now = 0;
   const third = 1_000 / 3;
   const system = new FakeClock();

@@ -53,7 +53,7 @@ function world() {
 }
 
 test.each(["hang", "outer"])(
-  "issue 19.4 the handler of %s that waits for something else than a person is told by its signal that its session was taken over",
+  "issue 19.4 the signal of %s, which does not wait for a person, aborts when its session is taken over",
   async (name) => {
     const { first, second, aborted, until, begun } = world();
     const session = first.session("s");
@@ -67,7 +67,7 @@ test.each(["hang", "outer"])(
   },
 );
 
-test("issue 19.4 one look asks about each log once, however many calls wait in its session, and no calls that ended", async () => {
+test("issue 19.4 one check asks about each log once, however many calls run in its session, and skips ended calls", async () => {
   const { first, clock, begun } = world();
   const sessions = [first.session("a"), first.session("b")];
   const asked: string[] = [];
@@ -89,7 +89,7 @@ test("issue 19.4 one look asks about each log once, however many calls wait in i
   expect(asked.length).toBe(2);
 });
 
-test("issue 19.4 a log that never answers whether it is lost is asked again, and keeps no other from being found lost", async () => {
+test("issue 19.4 a log that never answers is asked again, and does not keep another log from being found lost", async () => {
   const { first, second, aborted, begun, until } = world();
   for (const id of ["silent", "other"]) {
     const session = first.session(id);

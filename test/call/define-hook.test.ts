@@ -14,7 +14,7 @@ const book = defineTool({
 });
 const other = defineTool({ name: "other", description: "Other.", execute: () => "other" });
 
-test("a hook of a tool is given its calls with inputs of its schema, and no others", async () => {
+test("a hook of a tool receives only that tool's calls, with inputs of its schema", async () => {
   const seen: unknown[] = [];
   const hook = defineHook({
     tool: book,
@@ -47,7 +47,7 @@ test("a hook of a tool is given its calls with inputs of its schema, and no othe
   defineHook({ tool: book, name: "x", beforeCall: ({ input }) => (input.itme === "" ? undefined : undefined) });
 });
 
-test("a hook that judges is not passed by where the caller switches validation off", async () => {
+test("a hook cannot be bypassed by validate: false", async () => {
   const hook = defineHook({ tool: book, name: "judge", beforeCall: () => ({ veto: "No." }) });
   const runtime = createRuntime({ tools: [book], hooks: [hook] });
   const result = await runtime.execute({ name: "book", input: { item: 5 } }, { validate: false });
@@ -57,18 +57,18 @@ test("a hook that judges is not passed by where the caller switches validation o
 test.each<[object, string]>([
   [{ name: "x", beforeCall() {} }, "defineHook() needs the tool that the hook is for"],
   [{ name: "x", tool: book }, 'The hook "x" has neither beforeCall nor afterCall.'],
-])("%j is refused", (options, message) => {
+])("%j is rejected", (options, message) => {
   expect(() => Reflect.apply(defineHook, undefined, [options])).toThrow(message);
 });
 
-test("a hook is not passed by under another name that its tool is found by", async () => {
+test("a hook cannot be bypassed by another name of its tool", async () => {
   const hook = defineHook({ tool: book, toolset: "a", name: "judge", beforeCall: () => ({ veto: "No." }) });
   const runtime = createRuntime({ toolsets: [{ name: "a", tools: [book] }], hooks: [hook] });
   for (const name of ["a::book", "book", "a:book", "a__book"])
     expect([name, (await runtime.execute({ name, input: { item: "x" } })).error?.code]).toEqual([name, "vetoed"]);
 });
 
-test("a hook of one overload leaves the calls and results of the others alone", async () => {
+test("a hook of one overload does not affect the calls and results of the others", async () => {
   const effects = { reads: [], writes: [] };
   const make = (key: string) =>
     defineTool({ name: "find", description: `By ${key}.`, inputSchema: z.object({ [key]: z.string() }), effects, execute: () => key });
@@ -90,7 +90,7 @@ test("a hook of one overload leaves the calls and results of the others alone", 
   await runtime.close();
 });
 
-test("a hook is not passed by where its tool has others of its name, and none of them has exactly its schema", async () => {
+test("a hook cannot be bypassed where its tool has overloads and none has exactly its schema", async () => {
   const hook = defineHook({ tool: book, toolset: "a", name: "judge", beforeCall: () => ({ veto: "No." }) });
   const described = { ...book, inputSchema: { ...(book.inputSchema as object), minProperties: 1 } } as unknown as typeof book;
   const other = defineTool({ name: "book", description: "", inputSchema: z.object({ mail: z.string() }), execute: () => "mail" });

@@ -41,7 +41,7 @@ function world(answers: AnswerOptions, more: Partial<Tool> = {}) {
 }
 
 describe("rules", () => {
-  test("a tool is answered by the first rule that fits it, everything else live", async () => {
+  test("a tool is answered by the first rule that matches, and others live", async () => {
     const [stub, example] = [named("stub"), named("example")];
     const { runtime, ran } = world({
       engines: { stub, example },
@@ -58,7 +58,7 @@ describe("rules", () => {
     expect([ran, example.asked]).toEqual([["read"], []]);
   });
 
-  test("who has no answer leaves the call to the next, and the last error is the result", async () => {
+  test("a source without an answer passes the call to the next, and the last error is the result", async () => {
     const [replay, lm, example] = [named("replay"), named("lm"), named("example")];
     const { runtime } = world({ engines: { replay, lm, example }, rules: [{ tools: "*", from: ["replay", "lm"] }] });
     const result = await runtime.execute({ name: "send", input: { none: true } });
@@ -66,14 +66,14 @@ describe("rules", () => {
     expect([replay.asked, lm.asked, example.asked, result.attempts]).toEqual([["default::send"], ["default::send"], [], 1]);
   });
 
-  test("an answer that is an error is an answer: nobody else is asked", async () => {
+  test("an error is an answer: no other source is asked", async () => {
     const [lm, example] = [named("lm"), named("example")];
     const { runtime } = world({ engines: { lm, example }, rules: [{ tools: "*", from: ["lm", "example"] }] });
     const result = await runtime.execute({ name: "send", input: { fails: true } });
     expect([result.error?.message, result.origin, result.fidelity, example.asked]).toEqual(["lm failed.", "simulated", "unchecked", []]);
   });
 
-  test("nothing falls back to live, and a source that is not live touches no lock, approval, circuit or budget", async () => {
+  test("no source falls back to live, and sources other than live use no lock, approval, circuit or budget", async () => {
     const { runtime, ran } = world(
       { engines: { lm: named("lm") }, rules: [{ tools: "*::send", from: "lm" }] },
       { effects: { destructive: true } },
@@ -84,7 +84,7 @@ describe("rules", () => {
     expect(ran).toEqual([]);
   });
 
-  test("a caller says it for its own calls, and the runtime's own tool is never stood in for", async () => {
+  test("a caller may choose the source of its calls, and the runtime's own tools are always live", async () => {
     const stub = named("stub");
     const { runtime, ran } = world({ engines: { stub }, rules: [{ tools: "*", from: "stub" }] });
     const live = await runtime.execute({ name: "send" }, { answerFrom: "live" });
@@ -92,7 +92,7 @@ describe("rules", () => {
     expect([live.origin, ran, own.origin, own.error?.code, stub.asked]).toEqual(["live", ["send"], "live", "not_found", []]);
   });
 
-  test("batches wait for one another where any of the sources answers in sequence", async () => {
+  test("batches wait for each other if any of their sources is sequential", async () => {
     const order: string[] = [];
     const slow = named("lm", {
       order: "sequential",
@@ -128,18 +128,18 @@ describe("rules", () => {
     ["an engine that is none", { engines: { lm: {} as Engine } }, "answers.engines.lm is not an engine"],
     ["an engine for no source", { engines: { magic: named("x") } as AnswerOptions["engines"] & object }, 'answers.engines has "magic"'],
     ["live in a simulation", { simulation: "live" }, "answers.simulation names live"],
-  ])("%s is refused at once", (_what, answers, message) => {
+  ])("%s is rejected at once", (_what, answers, message) => {
     expect(() => world(answers)).toThrow(message);
   });
 
-  test("a caller's source without an engine rejects", async () => {
+  test("answerFrom a source without an engine rejects", async () => {
     const { runtime } = world({});
     await expect(runtime.execute({ name: "send" }, { answerFrom: "example" })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });
 
 describe("the sources cache and record", () => {
-  test("cache gives what is kept of an equal call, and asks nobody", async () => {
+  test("cache returns the stored answer of an equal call, and asks no engine", async () => {
     const { runtime, ran } = world({ engines: { stub: named("stub") }, rules: [] });
     const session = runtime.session();
     const none = await session.execute({ name: "read" }, { answerFrom: "cache" });
@@ -156,7 +156,7 @@ describe("the sources cache and record", () => {
     ]);
   });
 
-  test("record is live, and tells of the call so that a replay gives the same answer", async () => {
+  test("record runs live and reports the call, so that a replay gives the same answer", async () => {
     const events: SessionEvent[] = [];
     const { runtime, ran } = world({ rules: [{ tools: "*::send", from: "record" }], onRecord: (pair) => events.push(...pair) });
     const results = await runtime.session().execute([{ name: "send", input: { none: false } }, { name: "read" }]);
@@ -174,7 +174,7 @@ describe("the sources cache and record", () => {
     expect(again.ran).toEqual([]);
   });
 
-  test("record tells of what was answered, also from the cache, and of no call that was not run", async () => {
+  test("record reports answered calls, cached ones included, and no call that did not run", async () => {
     const recorded: unknown[] = [];
     const { runtime } = testRuntime({
       tools: [
@@ -201,7 +201,7 @@ describe("the sources cache and record", () => {
     ]);
   });
 
-  test("a listener of recorded calls that throws costs no result", async () => {
+  test("an onRecord listener that throws does not affect the result", async () => {
     const { runtime } = world({
       rules: [{ tools: "*", from: "record" }],
       onRecord: () => {
@@ -213,7 +213,7 @@ describe("the sources cache and record", () => {
 });
 
 describe("simulations", () => {
-  test("what may not run is answered by the stand-ins of its answers in order, and reads stay live", async () => {
+  test("calls that may not run are answered by the simulation sources in order, and reads stay live", async () => {
     const [stub, example] = [named("stub"), named("example")];
     const { runtime, ran } = world({ engines: { stub, example }, simulation: ["stub", "example"] });
     const session = runtime.session();
@@ -225,7 +225,7 @@ describe("simulations", () => {
     expect(ran).toEqual(["read"]);
   });
 
-  test("without a choice the engines stand in from the most faithful to the least", async () => {
+  test("by default engines stand in from the highest fidelity to the lowest", async () => {
     const [replay, example] = [named("replay"), named("example")];
     const { runtime } = world({ engines: { example, replay } });
     const { results } = await runtime.session().simulate([{ name: "send" }, { name: "send", input: { none: true } }]);
@@ -235,7 +235,7 @@ describe("simulations", () => {
     ]);
   });
 
-  test("a caller cannot make a simulation live by naming the source", async () => {
+  test("a caller cannot make a simulation live with answerFrom", async () => {
     const { runtime, ran } = world({ engines: { stub: named("stub") } });
     const { results } = await runtime.session().simulate([{ name: "send" }], { answerFrom: "live" });
     expect([results[0]?.origin, ran]).toEqual(["stub", []]);
@@ -243,7 +243,7 @@ describe("simulations", () => {
 });
 
 describe("rewriteInput", () => {
-  test("F0.60 the input that is made runs and is checked, and the log has the call as it came", async () => {
+  test("F0.60 the rewritten input is validated and runs, and the log has the call as it was made", async () => {
     const { runtime, ran } = world({});
     const session = runtime.session("s");
     const good = await session.execute({ name: "send", input: { none: "$1" } }, { rewriteInput: () => ({ none: true }) });
@@ -263,7 +263,7 @@ describe("rewriteInput", () => {
   });
 });
 
-test("F0.40 calls of one bare batch see the results before them, and what is kept of them goes with it", async () => {
+test("F0.40 calls of a batch without a session see the earlier results, and these are dropped with it", async () => {
   const seen: number[] = [];
   const lm = named("lm", {
     order: "sequential",
@@ -277,7 +277,7 @@ test("F0.40 calls of one bare batch see the results before them, and what is kep
   expect(seen).toEqual([0, 1, 3, 0]);
 });
 
-test("an engine is told the definitions of the other tools", async () => {
+test("an engine can look up the definitions of the other tools", async () => {
   const told: unknown[] = [];
   const lm = named("lm", { call: ({ toolNamed }) => told.push(toolNamed?.("default::read")?.name, toolNamed?.("default::none")) });
   const { runtime } = world({ engines: { lm }, rules: [{ tools: "*::send", from: "lm" }] });
@@ -285,7 +285,7 @@ test("an engine is told the definitions of the other tools", async () => {
   expect(told).toEqual(["read", undefined]);
 });
 
-test("a rule for real tools only passes over those that an engine stands in for already", async () => {
+test("a rule for real tools only skips tools that an engine already stands in for", async () => {
   const [own, example] = [named("lm", { effectFree: true }), named("example")];
   const asks: string[] = [];
   const { runtime } = testRuntime({

@@ -38,7 +38,7 @@ function simulator(answer: () => unknown = () => ({ id: 1 })): { readonly asked:
 
 const DECLARED: Tool = { name: "look", description: "Looks.", inputSchema: { type: "object" }, effects: { reads: ["x"] } };
 
-describe("F0.47 of an engine that only stands in", () => {
+describe("F0.47 faults of a stand-in engine", () => {
   async function one(type: string, more: Partial<FaultRule> = {}) {
     const { asked, engine } = simulator();
     const { runtime } = testRuntime({
@@ -49,14 +49,14 @@ describe("F0.47 of an engine that only stands in", () => {
     return { asked: asked(), result };
   }
 
-  test("F0.47 network_error is an error at once, and no model is asked", async () => {
+  test("F0.47 network_error fails at once without asking the engine", async () => {
     const { asked, result } = await one("network_error", { message: "Connection timed out" });
     expect(asked).toBe(0);
     expect(result).toMatchObject({ status: "error", fault: "network_error", attempts: 1, origin: "simulated", fidelity: "unchecked" });
     expect(result.error).toEqual({ code: "network_error", message: "Connection timed out", retryable: false, outcome: "not_started" });
   });
 
-  test("F0.46 F0.47 schema_violation is an error that says so, and no model is asked", async () => {
+  test("F0.46 F0.47 schema_violation fails with invalid_output without asking the engine", async () => {
     const { asked, result } = await one("schema_violation");
     expect(asked).toBe(0);
     expect(result).toMatchObject({
@@ -66,7 +66,7 @@ describe("F0.47 of an engine that only stands in", () => {
     });
   });
 
-  test("F0.47 unparseable_result is a garbled text that is no error, and no model is asked", async () => {
+  test("F0.47 unparseable_result succeeds with garbled text without asking the engine", async () => {
     const { asked, result } = await one("unparseable_result");
     expect(asked).toBe(0);
     expect(result).toMatchObject({
@@ -78,7 +78,7 @@ describe("F0.47 of an engine that only stands in", () => {
     expect(result.error).toBeUndefined();
   });
 
-  test("F0.47 empty_result asks nobody, crash_after_commit and partial_result ask", async () => {
+  test("F0.47 empty_result and crash_before_commit do not ask the engine; crash_after_commit and partial_result do", async () => {
     const empty = await one("empty_result");
     expect([empty.asked, empty.result.output, empty.result.status]).toEqual([0, [], "ok"]);
     expect((await one("crash_before_commit")).asked).toBe(0);
@@ -87,7 +87,7 @@ describe("F0.47 of an engine that only stands in", () => {
     expect([part.asked, part.result.output, part.result.fault]).toEqual([1, {}, "partial_result"]);
   });
 
-  test("F0.47 faults of what stands in open no circuit: every call meets its own", async () => {
+  test("F0.47 faults of a stand-in do not open the circuit: every call gets its own fault", async () => {
     const { engine } = simulator();
     const faults = { rules: [{ type: "network_error", probability: 1, retryable: false }] };
     const { runtime } = testRuntime({ toolsets: [{ name: "shop", tools: [DECLARED], engine, faults }] });
@@ -95,15 +95,15 @@ describe("F0.47 of an engine that only stands in", () => {
     for (let n = 0; n < 50; n++) expect((await runtime.execute({ name: "look", input: { n } })).error?.code).toBe("network_error");
   });
 
-  test("F0.47 a tool that is not there is not found, whatever faults are planned", async () => {
+  test("F0.47 an unknown tool is not_found whatever faults are planned", async () => {
     const { runtime } = runtimeOf({ type: "network_error" }, []);
     const result = await runtime.execute({ name: "nowhere" });
     expect([result.error?.code, result.fault]).toEqual(["not_found", undefined]);
   });
 });
 
-describe("H09 of a tool that is real", () => {
-  test("H09 network_error asks nobody and is as retryable as a real one", async () => {
+describe("H09 faults of a real tool", () => {
+  test("H09 network_error does not run the handler and is as retryable as a real network error", async () => {
     const { ran, tool: order } = counted();
     const { runtime, ports } = runtimeOf({ type: "network_error", attempts: 1 }, [order]);
     const pending = runtime.execute({ name: "order" });
@@ -113,7 +113,7 @@ describe("H09 of a tool that is real", () => {
     expect(ran()).toBe(1);
   });
 
-  test("H09 a fault of all attempts is what the call ends with, and retryable: false ends it at the first", async () => {
+  test("H09 a fault of every attempt is the result of the call; with retryable: false the first attempt is the last", async () => {
     const { ran, tool: order } = counted();
     const all = runtimeOf({ type: "network_error" }, [order]);
     const pending = all.runtime.execute({ name: "order" });
@@ -124,7 +124,7 @@ describe("H09 of a tool that is real", () => {
     expect(ran()).toBe(0);
   });
 
-  test("H09 rate_limited says when to come back, and the retry waits so long", async () => {
+  test("H09 rate_limited sets retryAfterMs, and the retry waits that long", async () => {
     const { tool: order } = counted();
     const { runtime, ports, trace } = runtimeOf({ type: "rate_limited", attempts: 1, retryAfterMs: 7_000 }, [order]);
     const pending = runtime.execute({ name: "order" });
@@ -140,7 +140,7 @@ describe("H09 of a tool that is real", () => {
     });
   });
 
-  test("H09 latency waits on the clock, then gives the real answer", async () => {
+  test("H09 latency waits on the clock, then returns the real answer", async () => {
     const { ran, tool: order } = counted();
     const { runtime, ports } = runtimeOf({ type: "latency", delayMs: 500 }, [order]);
     const pending = runtime.execute({ name: "order" });
@@ -151,7 +151,7 @@ describe("H09 of a tool that is real", () => {
     expect(ports.clock.pending).toBe(0);
   });
 
-  test("H09 a latency beyond the time limit is a timeout, and nobody is asked afterwards", async () => {
+  test("H09 latency longer than the timeout is a timeout, and the handler does not run afterwards", async () => {
     const { ran, tool: order } = counted({ timeoutMs: 100 });
     const { runtime, ports } = runtimeOf({ type: "latency", delayMs: 500 }, [order]);
     const pending = runtime.execute({ name: "order" });
@@ -160,7 +160,7 @@ describe("H09 of a tool that is real", () => {
     expect([ran(), ports.clock.pending, runtime.counters.orphans]).toEqual([0, 0, 0]);
   });
 
-  test("H09 a call that is called off while it waits ends at once", async () => {
+  test("H09 a call that is cancelled during latency or timeout ends at once", async () => {
     const { ran, tool: order } = counted();
     for (const type of ["latency", "timeout"]) {
       const { runtime, ports } = runtimeOf({ type }, [order]);
@@ -174,7 +174,7 @@ describe("H09 of a tool that is real", () => {
     }
   });
 
-  test("H09 timeout ends when the tool's time is up, asks nobody and keeps no lock", async () => {
+  test("H09 timeout ends at the tool's timeout, does not run the handler and holds no lock", async () => {
     const { ran, tool: order } = counted({ timeoutMs: 100 });
     const { runtime, ports } = runtimeOf({ type: "timeout", tools: "*::order" }, [
       order,
@@ -194,14 +194,14 @@ describe("H09 of a tool that is real", () => {
     expect([ran(), runtime.counters.orphans]).toEqual([0, 0]);
   });
 
-  test("H09 timeout of a tool without a time limit ends at once, with the message of its rule", async () => {
+  test("H09 timeout on a tool without a timeout ends at once, with the message of its rule", async () => {
     const { ran, tool: order } = counted({ timeoutMs: 0, deadlineMs: 0 });
     const { runtime } = runtimeOf({ type: "timeout", message: "Gone." }, [order]);
     expect(await runtime.execute({ name: "order" })).toMatchObject({ status: "error", error: { code: "timeout", message: "Gone." } });
     expect(ran()).toBe(0);
   });
 
-  test("H09 timeout of a read is tried again, unless its rule says otherwise", async () => {
+  test("H09 timeout on a read is retried unless its rule says otherwise", async () => {
     const { tool: order } = counted({ timeoutMs: 100, effects: { reads: ["orders"] } });
     for (const [retryable, attempts] of [
       [undefined, 4],
@@ -216,7 +216,7 @@ describe("H09 of a tool that is real", () => {
     }
   });
 
-  test("H09 unparseable_result garbles what the tool said, once it has done it, and is not checked", async () => {
+  test("H09 unparseable_result garbles the output after the handler ran, and the output is not validated", async () => {
     const { ran, tool: order } = counted({ outputSchema: { type: "object" } });
     const { runtime } = runtimeOf({ type: "unparseable_result" }, [order]);
     const result = await runtime.execute({ name: "order" });
@@ -224,7 +224,7 @@ describe("H09 of a tool that is real", () => {
     expect(result.output).toMatch(/^<garbled: \{.*>$/u);
   });
 
-  test("H09 empty_result is the emptiest value of the declared type, and is not checked", async () => {
+  test("H09 empty_result is the emptiest value of the output schema's type, and is not validated", async () => {
     for (const [outputSchema, empty] of [
       [{ type: "object", required: ["id"] }, {}],
       [{ type: "string", minLength: 1 }, ""],
@@ -236,7 +236,7 @@ describe("H09 of a tool that is real", () => {
     }
   });
 
-  test("H09 schema_violation is an error once the tool has done its work, which is not done again", async () => {
+  test("H09 schema_violation fails after the handler ran, and is not retried", async () => {
     const { ran, tool: order } = counted({ effects: { reads: ["orders"] } });
     const { runtime } = runtimeOf({ type: "schema_violation", message: "No such field." }, [order]);
     expect(await runtime.execute({ name: "order" })).toMatchObject({
@@ -247,7 +247,7 @@ describe("H09 of a tool that is real", () => {
     expect(ran()).toBe(1);
   });
 
-  test("H09 partial_result gives half of the answer, and says so where the schema asks for more", async () => {
+  test("H09 partial_result returns half of the output, with status partial where the schema requires more", async () => {
     const { tool: order } = counted();
     const free = await runtimeOf({ type: "partial_result" }, [order]).runtime.execute({ name: "order" });
     expect([free.status, free.output]).toEqual(["ok", { id: 12 }]);
@@ -261,7 +261,7 @@ describe("H09 of a tool that is real", () => {
     ]);
   });
 
-  test("H09 partial_result halves what is only for the model", async () => {
+  test("H09 partial_result halves content that only the model sees", async () => {
     const parts = (...texts: string[]): Tool =>
       tool("say", () => new ToolOutput({ content: texts.map((text) => ({ type: "text" as const, text })) }));
     const results = await Promise.all(
@@ -271,7 +271,7 @@ describe("H09 of a tool that is real", () => {
   });
 
   test.each(["unparseable_result", "empty_result", "partial_result", "schema_violation", "crash_after_commit"])(
-    "H09 %s leaves what the tool itself throws as it is, and was not met then",
+    "H09 %s leaves an error thrown by the tool unchanged and is not recorded as the fault",
     async (type) => {
       for (const fail of [
         () => Promise.reject(new Error("sold out")),
@@ -286,7 +286,7 @@ describe("H09 of a tool that is real", () => {
     },
   );
 
-  test("H09 an answer that cannot be recorded is refused, also where half of it is asked for", async () => {
+  test("H09 an output that cannot be recorded is rejected under partial_result and unparseable_result too", async () => {
     for (const type of ["partial_result", "unparseable_result"]) {
       const { runtime } = runtimeOf({ type }, [tool("order", () => ({ big: 1n }))]);
       expect((await runtime.execute({ name: "order" })).error?.code).toBe("not_json");
@@ -301,11 +301,11 @@ describe("H09 of a tool that is real", () => {
   });
 });
 
-describe("H09 crashes and the ledger", () => {
+describe("H09 crash faults and the ledger", () => {
   test.each([
     ["crash_before_commit", 0],
     ["crash_after_commit", 1],
-  ])("H09 a write that meets %s runs %d times, is not repeated, and nobody knows", async (type, runs) => {
+  ])("H09 a write that meets %s runs %d times, is not repeated, and its outcome is unknown", async (type, runs) => {
     const { ran, tool: order } = counted();
     const store = new FailingStore();
     const { runtime } = runtimeOf({ type }, [order], { store });
@@ -325,7 +325,7 @@ describe("H09 crashes and the ledger", () => {
   });
 
   test.each(["crash_before_commit", "crash_after_commit"])(
-    "H09 an idempotent write that meets %s once is tried again under its key",
+    "H09 an idempotent write that meets %s once is retried with the same idempotency key",
     async (type) => {
       const keys: string[] = [];
       const put = tool("put", (_, { idempotencyKey }) => keys.push(idempotencyKey), { effects: { writes: ["x"], idempotent: true } });
@@ -341,7 +341,7 @@ describe("H09 crashes and the ledger", () => {
   test.each([
     ["crash_before_commit", false],
     ["crash_after_commit", true],
-  ])("H09 after %s and the end of the process, reconcile finds out that it happened: %s", async (type, happened) => {
+  ])("H09 after %s and the end of the process, reconcile finds whether the write happened: %s", async (type, happened) => {
     const store = new FailingStore();
     const ledger = new Set<string>();
     const ended = gate();
@@ -365,34 +365,31 @@ describe("H09 crashes and the ledger", () => {
   });
 });
 
-describe("H09 faults and the rest of the runtime", () => {
-  test.each(["unparseable_result", "empty_result", "partial_result"])(
-    "H09 what %s made of an answer is never kept for others",
-    async (type) => {
-      const { ran, tool: order } = counted({ effects: { reads: ["orders"] }, cache: { scope: "runtime" } });
-      const { runtime } = runtimeOf({ type, probability: 0.5 }, [order]);
-      const results = [];
-      for (let n = 0; n < 30; n++) results.push(await runtime.execute({ name: "order" }));
-      const clean = results.findIndex(({ fault }) => fault === undefined);
-      expect(clean).toBeGreaterThan(0);
-      expect(results.slice(0, clean).every(({ fault, origin }) => fault === type && origin === "live")).toBe(true);
-      expect(
-        results
-          .slice(clean + 1)
-          .every(({ fault, origin, output }) => fault === undefined && origin === "cache" && (output as { id: number }).id === 12),
-      ).toBe(true);
-      expect(ran()).toBe(clean + 1);
-    },
-  );
+describe("H09 faults and other features of the runtime", () => {
+  test.each(["unparseable_result", "empty_result", "partial_result"])("H09 an answer changed by %s is never cached", async (type) => {
+    const { ran, tool: order } = counted({ effects: { reads: ["orders"] }, cache: { scope: "runtime" } });
+    const { runtime } = runtimeOf({ type, probability: 0.5 }, [order]);
+    const results = [];
+    for (let n = 0; n < 30; n++) results.push(await runtime.execute({ name: "order" }));
+    const clean = results.findIndex(({ fault }) => fault === undefined);
+    expect(clean).toBeGreaterThan(0);
+    expect(results.slice(0, clean).every(({ fault, origin }) => fault === type && origin === "live")).toBe(true);
+    expect(
+      results
+        .slice(clean + 1)
+        .every(({ fault, origin, output }) => fault === undefined && origin === "cache" && (output as { id: number }).id === 12),
+    ).toBe(true);
+    expect(ran()).toBe(clean + 1);
+  });
 
-  test("H09 equal calls that wait for one with a fault go on by themselves", async () => {
+  test("H09 equal calls that wait for a call with a fault run on their own", async () => {
     const { tool: order } = counted({ effects: { reads: ["orders"] }, cache: { scope: "runtime" } });
     const { runtime } = runtimeOf({ type: "empty_result" }, [order]);
     const results = await runtime.execute([{ name: "order" }, { name: "order" }, { name: "order" }]);
     expect(results.map(({ fault, origin }) => [fault, origin])).toEqual(Array.from({ length: 3 }, () => ["empty_result", "live"]));
   });
 
-  test("F0.47 a simulation meets faults too, of its stand-in and of what is read for real", async () => {
+  test("F0.47 a simulation applies faults to its stand-in and to live reads", async () => {
     const { ran, tool: order } = counted();
     const { asked, engine } = simulator();
     const { runtime } = runtimeOf(
@@ -408,7 +405,7 @@ describe("H09 faults and the rest of the runtime", () => {
     expect([asked(), ran()]).toEqual([0, 0]);
   });
 
-  test("H09 the runtime's rules and the toolset's both hold", async () => {
+  test("H09 rules of the runtime and of the toolset both apply", async () => {
     const { tool: order } = counted();
     const { runtime } = testRuntime({
       toolsets: [
@@ -425,14 +422,14 @@ describe("H09 faults and the rest of the runtime", () => {
     expect((await runtime.execute({ name: "b::order" })).fault).toBe("schema_violation");
   });
 
-  test("H09 a toolset whose plan is wrong is refused, and so is a runtime", () => {
+  test("H09 a toolset or a runtime with an invalid fault plan is rejected", () => {
     const faults = { rules: [{ type: "timeout", probability: 2 }] };
     expect(() => testRuntime({ faults })).toThrow("probability of rules[0] of the runtime is 2; it takes a number from 0 to 1.");
     const { runtime } = testRuntime();
     expect(() => runtime.registry.addToolset({ name: "mail", faults })).toThrow('probability of rules[0] of toolset "mail" is 2');
   });
 
-  test("H09 a fault is written down with its result, and is there after a resume", async () => {
+  test("H09 a fault is stored with its result and is still there after a resume", async () => {
     const store = new FailingStore();
     const { runtime } = runtimeOf({ type: "empty_result" }, [counted().tool], { store });
     await runtime.session("s").execute({ name: "order" });
@@ -441,7 +438,7 @@ describe("H09 faults and the rest of the runtime", () => {
   });
 });
 
-describe("F0.50 of a search", () => {
+describe("F0.50 faults of a search engine", () => {
   async function search(type: string, more: Partial<FaultRule> = {}) {
     const engine = searchEngine({ documents: [{ id: "1", text: "cats and dogs" }] });
     const { runtime } = testRuntime({ toolsets: [{ name: "docs", engine, faults: { rules: [{ type, probability: 1, ...more }] } }] });
@@ -449,11 +446,11 @@ describe("F0.50 of a search", () => {
     return runtime.execute({ name: "docs::search", input: { query: "cats" } });
   }
 
-  test("F0.50 empty_result finds nothing and is no error", async () => {
+  test("F0.50 empty_result returns no hits and is not an error", async () => {
     expect(await search("empty_result")).toMatchObject({ status: "ok", output: [], fault: "empty_result" });
   });
 
-  test("F0.50 index_not_found and types of one's own fail with their name", async () => {
+  test("F0.50 index_not_found and custom fault types fail with their name", async () => {
     expect(await search("index_not_found")).toMatchObject({
       status: "error",
       error: { code: "not_found", message: "Simulated error: index_not_found" },
@@ -468,12 +465,12 @@ describe("F0.50 of a search", () => {
   });
 });
 
-describe("F0.47 of a model that plays the tools", () => {
+describe("F0.47 faults of an lm engine", () => {
   test.each([
     ["network_error", "error", undefined],
     ["schema_violation", "error", undefined],
     ["unparseable_result", "ok", "<garbled: Tool execution failed>"],
-  ])("F0.47 %s asks no model, and is part of the history that it is shown next", async (type, status, output) => {
+  ])("F0.47 %s does not ask the model, and is part of the history in the model's next request", async (type, status, output) => {
     const model = scriptedModel(() => ({ text: '{"seen": true}' }));
     const faults = { rules: [{ type, probability: 1, retryable: false, tools: "shop::look" }] };
     const { runtime } = testRuntime({
@@ -488,7 +485,7 @@ describe("F0.47 of a model that plays the tools", () => {
   });
 });
 
-describe("H09 nothing hangs", () => {
+describe("H09 no call hangs", () => {
   const answers: Readonly<Record<string, () => unknown>> = {
     "a value": () => ({ id: 1 }),
     "a promise": async () => Promise.resolve({ id: 1 }),
@@ -498,27 +495,30 @@ describe("H09 nothing hangs", () => {
   };
   const cases = FAULT_TYPES.flatMap((type) => Object.keys(answers).map((answer) => [type, answer] as const));
 
-  test.each(cases)("H09 a call that meets %s of an engine that gives %s ends, and holds nothing", async (type, answer) => {
-    const engine: Engine = { kind: "foreign", call: () => answers[answer]?.() };
-    const slow: Tool = { ...DECLARED, effects: { writes: ["x"] }, timeoutMs: 2_000 };
-    const { runtime, ports } = testRuntime({
-      toolsets: [{ name: "far", tools: [slow], engine, faults: { rules: [{ type, probability: 1 }] } }],
-    });
-    await runtime.open();
-    const pending = runtime.execute([{ name: "look" }, { name: "look" }]);
-    await ports.clock.advance(200_000);
-    const results = await pending;
-    const isOk = ["latency", "unparseable_result", "empty_result", "partial_result"].includes(type) && !/nothing|error/u.test(answer);
-    expect(results.map(({ status }) => status === "ok")).toEqual([isOk, isOk]);
-    expect([ports.clock.pending, runtime.running.length]).toEqual([0, 0]);
-    if (type === "latency" && isOk) expect(results[0]?.output).toEqual({ id: 1 });
-  });
+  test.each(cases)(
+    "H09 a call that meets %s on an engine that returns %s ends, and leaves no timer or running call",
+    async (type, answer) => {
+      const engine: Engine = { kind: "foreign", call: () => answers[answer]?.() };
+      const slow: Tool = { ...DECLARED, effects: { writes: ["x"] }, timeoutMs: 2_000 };
+      const { runtime, ports } = testRuntime({
+        toolsets: [{ name: "far", tools: [slow], engine, faults: { rules: [{ type, probability: 1 }] } }],
+      });
+      await runtime.open();
+      const pending = runtime.execute([{ name: "look" }, { name: "look" }]);
+      await ports.clock.advance(200_000);
+      const results = await pending;
+      const isOk = ["latency", "unparseable_result", "empty_result", "partial_result"].includes(type) && !/nothing|error/u.test(answer);
+      expect(results.map(({ status }) => status === "ok")).toEqual([isOk, isOk]);
+      expect([ports.clock.pending, runtime.running.length]).toEqual([0, 0]);
+      if (type === "latency" && isOk) expect(results[0]?.output).toEqual({ id: 1 });
+    },
+  );
 });
 
 describe("H09 faults and the fallback chain", () => {
   const stub = (answer: () => unknown): Engine => ({ kind: "stub", origin: "stub", call: answer });
 
-  test("H09 a call meets its fault on whatever source it is answered", async () => {
+  test("H09 a fault applies whichever source answers the call", async () => {
     const { ran, tool: order } = counted();
     let asked = 0;
     const answers = { rules: [{ tools: "*", from: ["stub"] as const }], engines: { stub: stub(() => (asked++, { id: 1, name: "x" })) } };
@@ -539,7 +539,7 @@ describe("H09 faults and the fallback chain", () => {
     expect(ran()).toBe(0);
   });
 
-  test("H09 an engine without an answer passes the call on, and what the next one says is spoiled all the same", async () => {
+  test("H09 an engine without an answer passes the call on, and the fault applies to the next source's answer", async () => {
     const nothing: Engine = {
       kind: "replay",
       origin: "replay",

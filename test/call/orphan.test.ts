@@ -8,7 +8,7 @@ test.each([
   ["nothing", { reads: [], writes: [] }, 0],
   ["a key that it reads", { reads: ["k"], writes: [] }, 0],
   ["a key", { writes: ["k"] }, 1],
-])("an abandoned handler that holds %s leaves timers only for what it holds", async (_, effects, pending) => {
+])("an abandoned handler that holds %s keeps timers only for what it holds", async (_, effects, pending) => {
   const never = (): Promise<never> => new Promise(() => {});
   const { runtime, ports } = testRuntime({ tools: [tool("hang", never, { effects, timeoutMs: 50, maxAttempts: 1 })] });
   const call = runtime.execute({ name: "hang" });
@@ -44,7 +44,7 @@ test.each<readonly [string, Effects, "returns" | "throws", "ignores" | "reads", 
   expect(after).toEqual(["call-orphan", ...(resolved === undefined ? [] : ["outcome-resolve"]), "call-late"]);
 });
 
-test("nothing is recorded of the late end of a handler whose session is closed", async () => {
+test("the late result of a handler is not recorded after its session is closed", async () => {
   const late = gate<string>();
   const pay = tool("pay", () => late.promise, { effects: money, timeoutMs: 50, maxAttempts: 1 });
   const { runtime, ports, events } = testRuntime({ tools: [pay] });
@@ -83,7 +83,7 @@ test.each<readonly [string, Effects, Effects, boolean]>([
   expect(ran).toEqual(["next"]);
 });
 
-test("an abandoned handler gives the runtime's slot back once, and that of its tool when it ends", async () => {
+test("an abandoned handler frees the runtime's slot once, and its tool's slot when it ends", async () => {
   const late = gate<string>();
   const going = gate();
   const ran: string[] = [];

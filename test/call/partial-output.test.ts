@@ -19,7 +19,7 @@ const never = (): Promise<never> => new Promise(() => {});
 test.each([
   ["is cancelled", 50, "cancelled", "cancelled"],
   ["runs out of time", 1_000, "error", "timeout"],
-])("a call that %s shows what its handler said last, with its metadata", async (_, abortAtMs, status, code) => {
+])("a call that %s returns the last partial output of its handler, with its metadata", async (_, abortAtMs, status, code) => {
   const { runtime, ports } = searching(never, { found: 1 }, FOUND);
   const controller = new AbortController();
   ports.clock.timer(() => controller.abort(), abortAtMs);
@@ -28,7 +28,7 @@ test.each([
   expect(await call).toMatchObject({ status, error: { code }, output: { found: 2 }, metadata: { pages: 3 } });
 });
 
-test("what cannot be recorded of it is left out with a warning, and the call ends as it would", async () => {
+test("partial output that cannot be recorded is left out with a warning, and the call ends as usual", async () => {
   const { runtime, ports } = searching(never, { found: 1n });
   const call = runtime.execute({ name: "search" });
   await ports.clock.advance(1_000);
@@ -46,7 +46,7 @@ test.each<readonly [string, () => unknown, object]>([
     () => Promise.reject(new Error("It broke.")),
     { status: "error", error: expect.objectContaining({ code: "execution_failed" }) },
   ],
-])("of a call that ended by itself with %s, no partial output is shown", async (_, end, expected) => {
+])("a call that ended by itself with %s returns no partial output", async (_, end, expected) => {
   const result = await searching(end, FOUND).runtime.execute({ name: "search" });
   const { status, output, metadata, error } = result;
   expect({ status, output, metadata, error }).toEqual({ output: undefined, metadata: undefined, error: undefined, ...expected });

@@ -43,7 +43,7 @@ const UNDECLARED: ResolvedEffects = {
   lock: { reads: [], writes: ["toolset:files"], commutative: false },
 };
 
-describe("keys that cannot be used", () => {
+describe("unusable keys", () => {
   test.each<readonly [string, ResourceKeys, string]>([
     [
       "a throw",
@@ -84,7 +84,7 @@ describe("keys that cannot be used", () => {
       unchecked(new Proxy(["a:"], { get: (keys, name) => (name === "0" ? fail() : Reflect.get(keys, name)) })),
       '"reads" threw: no entry',
     ],
-  ])("%s counts as undeclared, with one warning that names tool and reason", async (_, keys, reason) => {
+  ])("%s counts as undeclared, with one warning that has the tool and the reason", async (_, keys, reason) => {
     const { resolve, warnings } = resolverOf({ reads: keys, writes: [], commutative: true });
     expect(resolve({})).toEqual(UNDECLARED);
     expect(resolve({})).toEqual(UNDECLARED);
@@ -95,7 +95,7 @@ describe("keys that cannot be used", () => {
     await settle(); // a rejected promise left alone would fail the run here
   });
 
-  test("bad writes count as undeclared as well", () => {
+  test("unusable writes count as undeclared too", () => {
     const { resolve, warnings } = resolverOf({ reads: ["a:"], writes: (input) => [String(input["path"] ?? "")] });
     expect(resolve({})).toEqual(UNDECLARED);
     expect(resolve({ path: "b:" }).writes).toEqual(["b:"]);
@@ -124,11 +124,11 @@ describe("keys that cannot be used", () => {
     });
   });
 
-  test("a tool that says it is idempotent may be repeated although its keys are unusable", () => {
+  test("an idempotent tool may be repeated although its keys are unusable", () => {
     expect(effectsOf({ writes: [""], idempotent: true })).toEqual({ ...UNDECLARED, repeatable: true });
   });
 
-  test("functions that take more than 50 ms are warned of once, and their keys are used", () => {
+  test("functions that take more than 50 ms are logged once, and their keys are used", () => {
     const warnings: string[] = [];
     const tool = toolWith({ reads: () => ["a:"] });
     let now = 0;
@@ -149,7 +149,7 @@ function fail(): never {
 /** The locks of one written key: as itself, and among the writes of the toolset. */
 const lockedWrite = (key: string): readonly string[] => [key, `toolset:files/writes/${key}`];
 
-describe("what a declaration comes to", () => {
+describe("resolved effects", () => {
   test.each<readonly [string, Effects | undefined, Partial<ResolvedEffects>]>([
     ["nothing declared writes the whole toolset", undefined, UNDECLARED],
     ["effects without keys too", external, { ...UNDECLARED, external: true }],
@@ -233,12 +233,12 @@ describe("what a declaration comes to", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("a slash in a toolset's name does not put it inside another toolset", () => {
+  test("a slash in a toolset's name does not nest it in another toolset", () => {
     expect(effectsOf(undefined, "a/b%2Fc").writes).toEqual(["toolset:a%2Fb%252Fc"]);
     expect(isSameOrInside("toolset:a%2Fb", "toolset:a")).toBe(false);
   });
 
-  test("functions see the input and are asked again for each call", () => {
+  test("functions receive the input and run again for each call", () => {
     const { resolve } = resolverOf({
       reads: (input) => [`file:${String(input["from"])}`],
       writes: (input) => [`file:${String(input["to"])}`],
@@ -261,12 +261,12 @@ describe("what a declaration comes to", () => {
     });
   });
 
-  test("a function that finds nothing to write makes the call a read of the toolset, or of nothing where reads are declared empty", () => {
+  test("a function that returns no writes makes the call a read of the toolset, or of nothing with reads: []", () => {
     expect(resolverOf({ writes: () => [] }).resolve({})).toEqual(effectsOf(readOnly()));
     expect(resolverOf({ reads: [], writes: () => [] }).resolve({})).toEqual(effectsOf(pure));
   });
 
-  test("fixed keys give one frozen object that later changes of the declaration do not reach", () => {
+  test("fixed keys resolve to one frozen object that later changes of the declaration do not affect", () => {
     const keys = ["a:"];
     const { resolve } = resolverOf({ reads: keys });
     const first = resolve({});
@@ -285,7 +285,7 @@ function waits(first: ResolvedEffects, second: ResolvedEffects): boolean {
   return !locks.request({ owner: "second", ...second.lock }).granted;
 }
 
-describe("who waits for whom", () => {
+describe("which calls wait for each other", () => {
   const undeclared = undefined;
   const keyless = readOnly();
   const reader = readOnly("file:/a");
@@ -319,7 +319,7 @@ describe("who waits for whom", () => {
     expect(waits(effectsOf(second), effectsOf(first))).toBe(expected);
   });
 
-  test("an undeclared call and a keyless read do not wait for another toolset, a shared key does", () => {
+  test("an undeclared call and a read without keys do not wait for another toolset, but a shared key does", () => {
     for (const first of [undeclared, keyless, writer, reader]) {
       for (const second of [undeclared, keyless, otherWriter])
         expect(waits(effectsOf(first, "files"), effectsOf(second, "web"))).toBe(false);
@@ -327,7 +327,7 @@ describe("who waits for whom", () => {
     expect(waits(effectsOf(writer, "files"), effectsOf(reader, "web"))).toBe(true);
   });
 
-  test("the keys put in beside the declared ones make no two calls wait that the rules let share", () => {
+  test("implicit keys do not make two calls wait that may share under the rules", () => {
     const keys = fc.uniqueArray(fc.constantFrom("file:", "file:/a", "file:/a/b", "file:/ab", "db:t/1", "db:t"), {
       minLength: 1,
       maxLength: 3,
@@ -367,7 +367,7 @@ function mustWait(one: ResolvedEffects, other: ResolvedEffects, sameToolset: boo
   return overlap(one.writes, other.reads) || overlap(one.reads, other.writes);
 }
 
-describe("keys as templates", () => {
+describe("key templates", () => {
   test.each<[ResourceKeys, JsonObject, readonly string[]]>([
     ["stock:{item}", { item: "bolt" }, ["stock:bolt"]],
     ["session:{note}", { note: "session:a" }, ["session:session:a"]],

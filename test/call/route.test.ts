@@ -33,12 +33,12 @@ function rulesOf(own: Engine, more: Partial<RouteQuestion> = {}): RouteRules {
 
 const simulation = new SimulationMode(NO_SIDE_EFFECTS);
 
-describe("what holds for a call goes by who answers it", () => {
-  test("the tool itself: everybody waits for its locks, somebody may have to allow it, and equal calls share its answer", () => {
+describe("the rules of a call depend on what answers it", () => {
+  test("the tool itself: every call waits for its locks, approval may apply, and equal calls share its answer", () => {
     expect(rulesOf(engine())).toMatchObject({ locks: "everybody", isConsequential: true, isTool: true, isPretended: false, caches: true });
   });
 
-  test("an engine that answers in its place and may touch the world: as the tool, but its answers are not kept as the tool's", () => {
+  test("an engine in its place that may have effects: as the tool, but its answers are not cached as the tool's", () => {
     expect(rulesOf(engine({ origin: "simulated" }))).toMatchObject({
       locks: "everybody",
       isConsequential: true,
@@ -47,12 +47,12 @@ describe("what holds for a call goes by who answers it", () => {
     });
   });
 
-  test("one that touches nothing: only calls of its session wait for it, and nobody is asked", () => {
+  test("an effect-free engine: only calls of its session wait for it, and approval does not apply", () => {
     const played = engine({ origin: "simulated", effectFree: true });
     expect(rulesOf(played)).toMatchObject({ locks: "session", isConsequential: false, isTool: false, isPretended: false });
   });
 
-  test("the engine's own simulate, and a stand-in: nobody waits for them, and what they would write is only noted", () => {
+  test("simulate of the engine, and a stand-in: no call waits for them, and writes are only pretended", () => {
     const own = engine({ simulate: () => 1 });
     expect(rulesOf(own, { simulation })).toMatchObject({ locks: "nobody", isPretended: true, asksSimulate: true, sharesParent: true });
     const standIns = [{ source: "stub", engine: engine() }] as const;
@@ -64,13 +64,13 @@ describe("what holds for a call goes by who answers it", () => {
     });
   });
 
-  test("the cache: no engine is asked, and only where the tool itself would have answered is there something kept", () => {
+  test("the cache: no engine is asked, and only answers of the tool itself are stored there", () => {
     const answerers = [{ source: "cache", engine: undefined }] as const;
     expect(rulesOf(engine(), { answerers })).toMatchObject({ onlyKept: true, caches: true, isConsequential: false });
     expect(rulesOf(engine({ origin: "simulated" }), { answerers })).toMatchObject({ onlyKept: true, caches: false });
   });
 
-  test("nothing that is pretended is consequential, counts as the tool, or falls back to the tool", () => {
+  test("a pretended answer is never consequential, never counts as the tool's, and never falls back to the tool", () => {
     const answerers = [
       { source: "cache", engine: undefined },
       { source: "stub", engine: engine() },
@@ -80,7 +80,7 @@ describe("what holds for a call goes by who answers it", () => {
   });
 });
 
-test("a route is sequential when an engine on its way is, but not for what is only looked up", () => {
+test("a route is sequential if one of its engines is, but not for a cache look-up only", () => {
   const inOrder = liveRoute(engine({ order: "sequential" }));
   expect(isSequential(inOrder)).toBe(true);
   expect(isSequential({ ...liveRoute(engine()), next: inOrder })).toBe(true);

@@ -22,7 +22,7 @@ function begun(...callIds: readonly string[]): { readonly running: RunningCalls<
   return { running, calls };
 }
 
-test("calls that run are listed oldest first, whichever of them end", () => {
+test("running calls are listed oldest first, whichever of them end", () => {
   for (const gone of ["a", "b", "c"]) {
     const { running, calls } = begun("a", "b", "c");
     for (const call of calls) if (call.callId === gone) running.remove(call);
@@ -33,14 +33,14 @@ test("calls that run are listed oldest first, whichever of them end", () => {
   }
 });
 
-test("a call that has ended refers to no other", () => {
+test("an ended call refers to no other call", () => {
   const { running, calls } = begun("a", "b", "c");
   for (const call of calls) running.remove(call);
   for (const call of calls) expect([call.previous, call.next]).toEqual([undefined, undefined]);
   expect(running.all()).toEqual([]);
 });
 
-test("a call is found by its id while it runs, also one that began after the first look-up", () => {
+test("a running call is found by its id, even if it started after the first look-up", () => {
   const { running, calls } = begun("a", "b");
   expect(running.get("b")).toBe(calls[1]);
   const late = new Call("c");
@@ -50,7 +50,7 @@ test("a call is found by its id while it runs, also one that began after the fir
   expect(running.get("c")).toBeUndefined();
 });
 
-test("waiting for calls to end does not wait for those that began later", async () => {
+test("whenEnded does not wait for calls that start later", async () => {
   const { running, calls } = begun("a", "b");
   const ended = running.whenEnded();
   running.add(new Call("c"));
@@ -59,7 +59,7 @@ test("waiting for calls to end does not wait for those that began later", async 
   expect(running.all().map(({ callId }) => callId)).toEqual(["c"]);
 });
 
-test("calls of a session are found while they run, also those that began after the first look", () => {
+test("running calls of a session are found, even if they started after the first look-up", () => {
   const running = new RunningCalls<Call>();
   const [session, other] = [{ callsEnded: undefined }, { callsEnded: undefined }];
   const idsIn = (one: typeof session) => running.inSession(one).map(({ callId }) => callId);

@@ -31,7 +31,7 @@ const CHANGES: readonly (readonly [string, Partial<Tool>])[] = [
 ];
 const CHANGED = { status: "error", error: { code: "definition_changed", outcome: "not_started" } };
 
-describe("a call whose tool gets another definition while it waits is not sent", () => {
+describe("a call whose tool's definition changes does not run after waiting", () => {
   test.each(CHANGES)("for its approval (%s)", async (_part, change) => {
     const door = gate<"allow-once">();
     const { runtime, list, ran } = world({ approval: { always: ["*"], approve: () => door.promise } });
@@ -61,21 +61,24 @@ describe("a call whose tool gets another definition while it waits is not sent",
     }
   });
 
-  test.each(["not_started", "unknown"] as const)("between two attempts: its outcome is that of those before: %s", async (outcome) => {
-    const { runtime, list, ran, answers, ports } = world();
-    answers.push(() => {
-      throw new ToolError("network_error", "reset", { retryable: true, outcome });
-    });
-    const pending = runtime.execute({ name: "a::t" });
-    await settle();
-    list({ ...SHOWN, description: "Says goodbye." });
-    await ports.clock.advance(60_000);
-    expect(await pending).toMatchObject({ error: { code: "definition_changed", outcome } });
-    expect(ran()).toBe(1);
-  });
+  test.each(["not_started", "unknown"] as const)(
+    "between two attempts; it keeps the outcome of the earlier attempts: %s",
+    async (outcome) => {
+      const { runtime, list, ran, answers, ports } = world();
+      answers.push(() => {
+        throw new ToolError("network_error", "reset", { retryable: true, outcome });
+      });
+      const pending = runtime.execute({ name: "a::t" });
+      await settle();
+      list({ ...SHOWN, description: "Says goodbye." });
+      await ports.clock.advance(60_000);
+      expect(await pending).toMatchObject({ error: { code: "definition_changed", outcome } });
+      expect(ran()).toBe(1);
+    },
+  );
 });
 
-test("a definition that is listed again as it was, or with other settings, ends no call that waits", async () => {
+test("a definition listed again unchanged, or with other settings only, ends no waiting call", async () => {
   for (const again of [SHOWN, { ...SHOWN, timeoutMs: 5_000 }]) {
     const door = gate<"allow-once">();
     const { runtime, list } = world({ approval: { always: ["*"], approve: () => door.promise } });

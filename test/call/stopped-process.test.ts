@@ -30,16 +30,16 @@ const HELD =
   "default::work held the event loop up for # ms, of which it ran for # ms: it waits synchronously, as execSync() does, or the machine had no processor for it.";
 
 test.skipIf(process.platform === "win32")(
-  "a process that was stopped does not say that its tool kept the event loop busy, or took long over its effects",
+  "a process that was stopped logs no warning that its tool kept the event loop busy or resolved its effects slowly",
   async () => {
     expect(await warnings("stop")).toEqual([HELD]);
   },
 );
 
-test("a tool that uses the processor for long is said to keep the event loop busy, and to take long over its effects", async () => {
+test("a tool that uses the processor for long is reported as keeping the event loop busy and resolving its effects slowly", async () => {
   expect(await warnings("spin")).toEqual([TOOK, BUSY]);
 });
 
-test("a tool that waits without giving up the event loop is said to hold it up", async () => {
+test("a tool that waits synchronously is reported as holding up the event loop", async () => {
   expect(await warnings("wait")).toEqual([HELD]);
 });

@@ -24,7 +24,7 @@ beforeAll(async () => {
   expect(other.ToolError).not.toBe(ToolError);
 });
 
-test("an error keeps its code, hint and outcome, and the call is tried again", async () => {
+test("an error of the other copy keeps its code, hint and outcome, and the call is retried", async () => {
   const pay = tool(
     "pay",
     () => {
@@ -42,7 +42,7 @@ test("an error keeps its code, hint and outcome, and the call is tried again", a
   });
 });
 
-test("an error whose fields another version has made otherwise is a failure with its message", async () => {
+test("an error with fields of an unknown version is execution_failed with its message", async () => {
   const odd = tool("odd", () => {
     throw Object.assign(new other.ToolError("not_found", "gone"), { code: "of_tomorrow" });
   });
@@ -52,7 +52,7 @@ test("an error whose fields another version has made otherwise is a failure with
   });
 });
 
-test("an output keeps its content and its JSON, also where the tool is wrapped", async () => {
+test("an output of the other copy keeps its content and JSON, even if the tool is wrapped", async () => {
   const show = tool("show", () => new other.ToolOutput({ content: [{ type: "text", text: "hello" }], output: { success: true } }));
   for (const one of [show, other.withSuccessShape(show)]) {
     const { content, output } = await testRuntime({ tools: [one] }).runtime.execute({ name: "show" });
@@ -60,21 +60,21 @@ test("an output keeps its content and its JSON, also where the tool is wrapped",
   }
 });
 
-test("a failure that a wrapped tool returned keeps its answer", async () => {
+test("a failure returned by a wrapped tool of the other copy keeps its output", async () => {
   const answer = { success: false, error: "The door is locked." };
   const open = other.withSuccessShape(tool("open", () => answer));
   const { output, error } = await testRuntime({ tools: [open] }).runtime.execute({ name: "open" });
   expect([output, error?.message]).toEqual([answer, "The door is locked."]);
 });
 
-test("a remote job is waited for", async () => {
+test("a remote job of the other copy is awaited", async () => {
   const engine: Engine = { kind: "remote", call: () => new other.RemoteJob({ id: "r1", result: Promise.resolve("done") }) };
   const run = { name: "run", description: "Runs.", inputSchema: { type: "object" } } as const;
   const { runtime } = testRuntime({ toolsets: [{ name: "far", engine, tools: [run] }] });
   expect(await runtime.execute({ name: "run" })).toMatchObject({ status: "ok", output: "done" });
 });
 
-test("classes know the instances of the other copy both ways, and subclasses only their own", () => {
+test("instanceof recognizes instances of the other copy both ways, and a subclass recognizes only its own", () => {
   const all = [ToolError, NoAnswer, ToolOutput, RemoteJob, ToolExecutionError].map(({ name }) => name as keyof Package);
   const values = (from: Package): readonly object[] => [
     new from.ToolError("not_found", "gone"),
@@ -93,7 +93,7 @@ test("classes know the instances of the other copy both ways, and subclasses onl
   expect([new Mine("not_found", "gone"), new ToolError("not_found", "gone")].map((error) => error instanceof Mine)).toEqual([true, false]);
 });
 
-test("what only its own copy can use is refused with the reason, and with what to do", async () => {
+test("features that need the same copy are rejected with the reason and a hint", async () => {
   const runtime = other.createRuntime({ tools: [], toolsets: [programToolset(), infoToolset()] });
   await runtime.open();
   const session = runtime.session();
@@ -118,7 +118,7 @@ test("what only its own copy can use is refused with the reason, and with what t
   await runtime.close();
 });
 
-test("a runtime and a registry of the other copy are refused with what to do", async () => {
+test("a runtime or a registry of the other copy is rejected with a hint", async () => {
   const runtime = other.createRuntime({ tools: [] });
   const auth = staticToken({ token: "a-token-for-the-tests" });
   const refused = { code: "invalid_argument", operatorHint: expect.stringContaining("npm ls haft") };

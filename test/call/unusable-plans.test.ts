@@ -33,7 +33,7 @@ function nested(levels: number): Tool["inputSchema"] {
   return schema;
 }
 
-describe("a tool that cannot be used, with a limit of its own", () => {
+describe("an unusable tool with its own maxConcurrent", () => {
   const tools: readonly (readonly [string, Tool])[] = [
     ["a schema that nests too deep", act({ inputSchema: nested(3_000), maxConcurrent: 2 })],
     ["a reason that its server gave", act({ unusable: "broken by its server", maxConcurrent: 2 })],
@@ -48,13 +48,13 @@ describe("a tool that cannot be used, with a limit of its own", () => {
     expect(await runtime.close()).toEqual([]);
   });
 
-  test("keeps the reason that its server gave", async () => {
+  test("reports the reason that its server gave", async () => {
     const runtime = createRuntime({ tools: [act({ unusable: "broken by its server", maxConcurrent: 2 })] });
     expect((await runtime.execute(CALL)).error?.message).toContain("broken by its server");
   });
 });
 
-test("the time that effects take counts for the deadline: a write that is too late does not begin", async () => {
+test("the time to resolve effects counts towards the deadline: a write past it does not start", async () => {
   const clock = new Stopwatch();
   let runs = 0;
   const writes = (): readonly string[] => {
@@ -66,7 +66,7 @@ test("the time that effects take counts for the deadline: a write that is too la
   expect({ runs, code: result.error?.code, outcome: result.error?.outcome }).toEqual({ runs: 0, code: "timeout", outcome: "not_started" });
 });
 
-test("the time that is taken before the handler does not count for its own limit, and that after it does for the duration", async () => {
+test("time before the handler does not count towards its timeout, and time after it counts towards the duration", async () => {
   const clock = new Stopwatch();
   const pass = (ms: number): void => clock.pass(ms);
   const tool = act({
@@ -79,14 +79,14 @@ test("the time that is taken before the handler does not count for its own limit
   expect({ status: result.status, durationMs: result.durationMs }).toEqual({ status: "ok", durationMs: 170 });
 });
 
-test("a call that its turn has no room for says who would have answered it", async () => {
+test("a call rejected by oncePerTurn has the origin of the engine that would have answered", async () => {
   const engines = { stub: stubEngine([{ tool: "act", output: 1 }]) };
   const runtime = createRuntime({ tools: [act({ oncePerTurn: true })], answers: { engines, rules: [{ tools: "*", from: "stub" }] } });
   const [, second] = await runtime.execute([CALL, CALL]);
   expect(second).toMatchObject({ status: "error", origin: "stub", error: { code: "limit_exceeded" } });
 });
 
-test("a refusal counts before a cancellation that came with it", async () => {
+test("a validation error takes precedence over a cancellation at the same moment", async () => {
   const stop = new AbortController();
   const tool = act({ validate: () => (stop.abort(), ["wrong"]) });
   const [result] = await createRuntime({ tools: [tool] }).execute([CALL], { signal: stop.signal });

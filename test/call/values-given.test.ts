@@ -122,18 +122,18 @@ async function giveIn(
 }
 
 describe.each(places)("%s", (place) => {
-  test.each(kept)("keeps %s as JSON has it", async (_, value, expected) => {
+  test.each(kept)("keeps %s as JSON writes it", async (_, value, expected) => {
     const { result, made, ends } = await giveIn(place, value);
     expect({ status: result.status, made, ends }).toStrictEqual({ status: "ok", made: { value: expected }, ends: 1 });
   });
 
-  test.each(refused)("refuses %s, and names its place", async (_, value, reason) => {
+  test.each(refused)("rejects %s, and names its place", async (_, value, reason) => {
     const { result, ends } = await giveIn(place, value);
     expect(result.error?.message).toContain(reason);
     expect(ends).toBe(1);
   });
 
-  test("is not walked past the depth that is allowed", async () => {
+  test("is not walked deeper than the limit", async () => {
     const { result, ends } = await giveIn(place, nested(10_000));
     expect(result.error?.message).toMatch(/nesting deeper than 64 levels|is too large/u);
     expect(ends).toBe(1);

@@ -37,7 +37,7 @@ const schema = {
   required: ["name", "age"],
 };
 
-test("D13 a form says who asks, and each field is asked until it fits", async () => {
+test("D13 a form names who asks, and asks for each field again until its value is valid", async () => {
   const { answer, shown } = await answered({ schema }, "y", "", "Ada", "many", "36", "", "perhaps", "yes", "mon, tue");
   expect(answer).toEqual({ action: "accept", content: { name: "Ada", age: 36, colour: "green", mail: true, days: ["mon", "tue"] } });
   expect(shown).toContain('? MCP server "people", in a call of people::greet asks: Who are you?');
@@ -46,22 +46,22 @@ test("D13 a form says who asks, and each field is asked until it fits", async ()
   expect(shown).toContain('colour (one of red, green; Enter for "green"): ');
 });
 
-test("a no, and just Enter, declines without a field", async () => {
+test("answering no, or only Enter, declines without asking for any field", async () => {
   expect((await answered({ schema }, "what", "n", "Ada")).answer).toEqual({ action: "decline" });
   expect(await answered({ schema }, "", "Ada")).toMatchObject({ answer: { action: "decline" }, left: ["Ada"] });
 });
 
-test("D04 a page and its text are shown without control characters", async () => {
+test("D04 the URL and the message of a question are shown without control characters", async () => {
   const { answer, shown } = await answered({ url: "https://bank.example/\u001b[8mlogin", message: "Log in\u202e" }, "y");
   expect(answer).toEqual({ action: "accept" });
   expect(shown).not.toMatch(/[\u001b\u202e]/u);
 });
 
-test("with nobody at the terminal there is nobody to ask", () => {
+test("without a person at the terminal there is no ask function", () => {
   expect(createPersonAsk({ ask: undefined, err: {} as never })).toBeUndefined();
 });
 
-test("two questions at once are put one after the other", async () => {
+test("two simultaneous questions are asked one after the other", async () => {
   const order: string[] = [];
   const ask: Ask = async (question) => {
     order.push(question.trim());

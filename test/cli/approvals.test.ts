@@ -44,7 +44,7 @@ async function waiting(...years: readonly number[]) {
 }
 
 describe("haft approvals", { timeout: PATIENCE_MS }, () => {
-  test("issue 19.4 lists what waits, shows it with its preview, and allows it in a process that waits", async () => {
+  test("issue 19.4 lists pending approvals, shows one with its preview, and allows it for the process that waits for it", async () => {
     const { results, asked, command } = await waiting(2019);
     const [id = ""] = asked;
     const listed = await command("list");
@@ -73,7 +73,7 @@ describe("haft approvals", { timeout: PATIENCE_MS }, () => {
     expect((await command("list", "--state", "all")).stdout).toContain(`${id}  allowed`);
   });
 
-  test("issue 19.4 answers several by a filter, keeps rules with an end, lists and revokes them", async () => {
+  test("issue 19.4 answers several approvals by a filter, adds a rule with an expiry, lists rules and revokes them", async () => {
     const { results, session, asked, command } = await waiting(2019, 2020);
     const denied = await command("deny", "--tools", "default::*", "--session", "trip");
     expect(denied.stdout).toContain("2 calls answered\n");
@@ -108,7 +108,7 @@ describe("haft approvals", { timeout: PATIENCE_MS }, () => {
     expect(stderr).toContain(message);
   });
 
-  test("one damaged row is named, and the others are listed and answered", async () => {
+  test("reports one damaged row, and still lists and answers the others", async () => {
     const { asked, command, runtime, path } = await waiting(2019, 2020, 2021);
     const damaged = asked[1] ?? "";
     const database = new DatabaseSync(path);

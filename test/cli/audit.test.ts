@@ -37,7 +37,7 @@ async function audit(project: SessionProject, ...args: readonly string[]): Promi
     .map((line): Record<string, unknown> => JSON.parse(line));
 }
 
-test("issue 19.5 MCP08 each call is told once, with who, what, outcome, when and where, and refused requests beside them", async () => {
+test("issue 19.5 MCP08 the audit lists each call once, with principal, tool, outcome, time and session, and refused requests too", async () => {
   const project = await auditedProject();
   const entries = await audit(project);
   expect(entries[0]).toMatchObject({ type: "refusal", status: 401, path: "/v1/tools", from: "10.0.0.9" });
@@ -63,7 +63,7 @@ test("issue 19.5 MCP08 each call is told once, with who, what, outcome, when and
   expect(stdout).not.toContain("\u001b");
 });
 
-test("a cancelled call is said to be cancelled once", async () => {
+test("the audit reports a cancelled call as cancelled only once", async () => {
   const project = new SessionProject();
   const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
   const runtime = createRuntime({ store, tools: [tool("wait", () => new Promise(() => {}))] });
@@ -75,7 +75,7 @@ test("a cancelled call is said to be cancelled once", async () => {
   expect((await project.haft(["audit"])).stdout).toMatch(/called wait: cancelled, (?!cancelled)/u);
 });
 
-test("issue 19.5 the audit has who answered a question, and that it was asked", async () => {
+test("issue 19.5 the audit lists an approval request and the principal that answered it", async () => {
   const project = new SessionProject();
   const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
   const erase = tool("erase", () => 1, { effects: { writes: ["all"], destructive: true } });
@@ -99,7 +99,7 @@ test("issue 19.5 the audit has who answered a question, and that it was asked", 
   expect((await project.haft(["audit"])).stdout).toMatch(/key:bob answered default::erase: /u);
 });
 
-test("issue 19.5 the audit is narrowed by principal, tool, time and number", async () => {
+test("issue 19.5 the audit can be filtered by principal, tool and time, and limited in number", async () => {
   const project = await auditedProject();
   expect(new Set((await audit(project, "--principal", "key:*")).map(({ principal }) => principal))).toEqual(new Set(["key:ada"]));
   expect((await audit(project, "--tool", "default::fail")).map(({ toolName }) => toolName)).toEqual(["default::fail"]);
@@ -114,7 +114,7 @@ test("issue 19.5 the audit is narrowed by principal, tool, time and number", asy
   }
 });
 
-test("calls that no session has are told beside the others, and narrowed by outcome and time", async () => {
+test("calls outside any session are listed with the others, and filtered by outcome and time", async () => {
   const project = await auditedProject();
   const store = sqliteStore({ path: project.path("haft.db"), synchronous: "normal" });
   const at = Date.UTC(2026, 0, 2, 12);
@@ -147,7 +147,7 @@ test("calls that no session has are told beside the others, and narrowed by outc
   expect([empty.exitCode, empty.stderr]).toEqual([2, expect.stringContaining("--since 1h is not before --until 24h")]);
 });
 
-test("issue 19.5 a log that was changed is told up to the change, and said to be damaged", async () => {
+test("issue 19.5 a log that was tampered with is listed up to the change and reported as damaged", async () => {
   const project = await auditedProject();
   const file = new DatabaseSync(project.path("haft.db"));
   file.exec(`update haft_event set body = replace(body, 'default::fail', 'default::fine') where type = 'call-end'`);
@@ -186,7 +186,7 @@ type = "files"
 root = "\${HAFT_UNSET}"
 `;
 
-test("commands that look at the store alone need no variable of a toolset, server or model", async () => {
+test("commands that use only the store need no variables of toolsets, servers or models", async () => {
   const project = await auditedProject();
   writeFileSync(project.path("haft.toml"), NEEDS_VARIABLES);
   for (const args of [

@@ -40,7 +40,7 @@ const CONFIG = ["--config", "haft.toml"];
 const STORE = ["--store", "s.db"];
 
 describe.concurrent("background jobs on the command line", { timeout: PATIENCE_MS }, () => {
-  test("haft run waits for jobs at its end, cancels one that asks, and haft sessions show tells the same", async () => {
+  test("haft run waits for jobs before it exits and cancels one that asks a question; haft sessions show prints the same", async () => {
     const folder = project();
     const run = await haft(["run", "talk.jsonl", ...CONFIG, ...STORE, "--session", "one"], { folder });
     expect(run.exitCode).toBe(0);
@@ -54,7 +54,7 @@ describe.concurrent("background jobs on the command line", { timeout: PATIENCE_M
     }
   });
 
-  test("haft run --json prints that a job goes on, and its result when it has ended", async () => {
+  test("haft run --json prints a pending result for a job, and its final result once it has ended", async () => {
     const { stdout } = await haft(["run", "talk.jsonl", ...CONFIG, "--json"], { folder: project() });
     const results = stdout
       .trim()
@@ -64,7 +64,7 @@ describe.concurrent("background jobs on the command line", { timeout: PATIENCE_M
   });
 
   test.each(inCI ? ["openai", "anthropic", "gemini"] : ["openai"])(
-    "haft sessions export --as %s has the placeholders and the ends",
+    "haft sessions export --as %s includes the placeholders and the final results of jobs",
     async (format) => {
       const folder = project();
       await haft(["run", "talk.jsonl", ...CONFIG, ...STORE, "--session", "one"], { folder });

@@ -18,7 +18,7 @@ async function withConfig(files: Readonly<Record<string, string>>, ...args: read
   return await haft(args, { folder: folderWith(files), environment: { DEMO_TOKEN: "s3cret-value" } });
 }
 
-describe.concurrent("a wrong command line exits with 2 and says what would work", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("an invalid command line exits with 2 and a hint", { timeout: PATIENCE_MS }, () => {
   const cases: readonly (readonly [readonly string[], string, string])[] = [
     [["lsit"], 'There is no command "lsit".', 'Did you mean "haft list"?'],
     [
@@ -44,7 +44,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
     expect(stdout === "").toBe(!args.includes("--json"));
   });
 
-  test("a conversation that is not there, is a folder, or is no text", async () => {
+  test("a conversation file that does not exist, is a folder, or is not UTF-8 text", async () => {
     mkdirSync(join(empty, "folder"));
     const folder = folderWith({ ...PROJECT, "latin.jsonl": Buffer.from([0x7b, 0xe9, 0x7d]) });
     const runs = await Promise.all([
@@ -60,7 +60,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
   });
 
   test.skipIf(!inCI || !existsSync("/dev/zero"))(
-    `a conversation without an end is refused, by name and as standard input ${IN_CI}`,
+    `an endless conversation is refused, as a named file and as standard input ${IN_CI}`,
     async () => {
       const endless = "/dev/zero";
       const [named, piped] = await Promise.all([
@@ -88,7 +88,7 @@ describe.concurrent("a wrong command line exits with 2 and says what would work"
   );
 });
 
-describe.concurrent("a wrong configuration exits with 3 and names file, line and key", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("an invalid configuration exits with 3 and names file, line and key", { timeout: PATIENCE_MS }, () => {
   test("no configuration at all", async () => {
     expect(await haft(["list"], { folder: empty })).toEqual(
       refused(
@@ -99,13 +99,13 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
     );
   });
 
-  test("a configuration file that is not there", async () => {
+  test("a configuration file that does not exist", async () => {
     expect(await haft(["check", "--config", "other.toml"], { folder: project })).toEqual(
       refused(3, "haft: invalid_config: Cannot read the configuration other.toml: there is no such file."),
     );
   });
 
-  test("one problem stands alone; several are listed once each", async () => {
+  test("a single problem is the whole message; several problems are listed once each", async () => {
     const [one, several] = await Promise.all([
       withConfig({ "haft.toml": "[runtime]\nretries = 3\n" }, "list"),
       withConfig({ "haft.toml": '[runtime]\nretries = 3\ntimeoutMs = "5"\n[toolsets.files]\ntype = "files"\n' }, "check"),
@@ -122,7 +122,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
     );
   });
 
-  test("a workspace or module that is not there, before anything is run", async () => {
+  test("a workspace or module that does not exist is reported before anything runs", async () => {
     const config = '[toolsets.files]\ntype = "files"\nroot = "nowhere"\n[toolsets.mine]\ntype = "module"\npath = "./mine.mjs"\n';
     const folder = folderWith({ "haft.toml": config, "a.jsonl": '{"role": "user", "content": "Hello."}' });
     expect(await haft(["run", "a.jsonl"], { folder })).toEqual(
@@ -135,7 +135,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
     );
   });
 
-  test("with --json standard output has the error as one JSON object", async () => {
+  test("--json prints the error as one JSON object on standard output", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
     const message =
       "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.";
@@ -145,7 +145,7 @@ describe.concurrent("a wrong configuration exits with 3 and names file, line and
     });
   });
 
-  test("haft check finds bad schemas, toolsets that do not open and floating versions, and prints no secret", async () => {
+  test("haft check reports bad schemas, toolsets that fail to open and floating versions, and prints no secret", async () => {
     const files = {
       "haft.toml": `[toolsets.mine]
 type = "module"
@@ -181,7 +181,7 @@ haft.toml: 3 problems
     });
   });
 
-  testInCI("haft check says what a server wrote before it ended", async () => {
+  testInCI("haft check prints the stderr of a server that exited", async () => {
     const program = "console.error('TOKEN is not set'); process.exitCode = 1;";
     const toml = `[toolsets.server]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["-e", ${JSON.stringify(program)}]\n`;
     expect(await withConfig({ "haft.toml": toml }, "check")).toEqual({
@@ -196,7 +196,7 @@ haft.toml: 1 problem
   });
 });
 
-test("a file that throws is named as it is written, a space in its name as well", { timeout: PATIENCE_MS }, async () => {
+test("a module that throws is named as the configuration spells it, including spaces", { timeout: PATIENCE_MS }, async () => {
   const folder = folderWith({
     "haft.toml": `[toolsets.desk]\ntype = "module"\npath = "my tools.mjs"\n`,
     "my tools.mjs": `\nthrow new Error("not today");\n`,
@@ -205,7 +205,7 @@ test("a file that throws is named as it is written, a space in its name as well"
   expect(stderr).toContain('importing "my tools.mjs" failed at my tools.mjs:2: not today');
 });
 
-test("a TypeScript file with a mistake in its syntax is named with its line", { timeout: PATIENCE_MS }, async () => {
+test("a TypeScript file with a syntax error is named with its line", { timeout: PATIENCE_MS }, async () => {
   const folder = folderWith({
     "haft.toml": `[toolsets.desk]\ntype = "module"\npath = "tools.ts"\n`,
     "tools.ts": "const first = 1;\n\nexport const tool = {;\n",
@@ -217,7 +217,7 @@ test("a TypeScript file with a mistake in its syntax is named with its line", { 
   });
 });
 
-describe.concurrent("a wrong call exits with the code of its error", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("an invalid call exits with the exit code of its error", { timeout: PATIENCE_MS }, () => {
   const cases: readonly (readonly [readonly string[], number, readonly string[]])[] = [
     [["call", "ad"], 4, ['haft: not_found: No tool "ad". Did you mean "math::add"?']],
     [["info", "math::ad"], 4, ['haft: not_found: No tool "math::ad". Did you mean "math::add"?']],
@@ -261,7 +261,7 @@ describe.concurrent("a wrong call exits with the code of its error", { timeout: 
 });
 
 test.skipIf(process.platform === "win32").each([["run", "-"], ["call", "math::add", "-"], ["chat"]])(
-  "a folder as standard input of %s is refused, and no empty input",
+  "a folder as standard input of %s is refused instead of being read as empty",
   (...args) => {
     const stdin = openSync(project, "r");
     const env = { PATH: process.env["PATH"], HAFT_TRUST: "all" };
@@ -279,7 +279,7 @@ test.skipIf(process.platform === "win32").each([["run", "-"], ["call", "math::ad
 test.for([
   [["serve", "--port"], "--port"],
   [["mcp", "--http"], "--http"],
-] as const)("a port of %j that another program has comes with a hint", async ([args, option]) => {
+] as const)("a port of %j that is already in use is reported with a hint", async ([args, option]) => {
   const other = createServer();
   await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
   const address = other.address();

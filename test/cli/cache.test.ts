@@ -12,7 +12,7 @@ export const change = { name: "change", description: "Changes them.", inputSchem
 `;
 
 test(
-  "F3.16 a persistent result answers the next haft call and haft run until a call writes what it was read from, and says that it was kept",
+  "F3.16 a persistent result answers later haft call and haft run commands, marked as cached, until a call writes what it read",
   async () => {
     const project = new SessionProject({ "shop.mjs": PRICES });
     const call = (name: string, ...options: readonly string[]) => project.haft(["call", name, ...options]);

@@ -40,7 +40,7 @@ inputMapping = { copies = "found" }
 `;
 
 describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
-  test("F2.26 run shows the steps, prints the context, and with --json the whole result", async () => {
+  test("F2.26 run shows the steps and prints the context; --json prints the whole result", async () => {
     const folder = folderWith({ "haft.toml": CONFIG });
     const { exitCode, stdout, stderr } = await haft(["chain", "run", "book", '{"title": "Emma"}'], { folder });
     expect({ exitCode, context: JSON.parse(stdout) }).toEqual({
@@ -53,7 +53,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     expect(whole.stderr).toBe("");
   });
 
-  test("a chain is a tool: it is listed, called and simulated as one", async () => {
+  test("a chain is listed, called and simulated like any other tool", async () => {
     const folder = folderWith({ "haft.toml": CONFIG });
     const called = await haft(["call", "trips::book", '{"title": "Emma"}'], { folder });
     expect(called).toMatchObject({ exitCode: 0, stdout: '{\n  "order": "o-1"\n}\n' });
@@ -62,7 +62,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     expect((await haft(["list"], { folder })).stdout).toContain("trips::book");
   });
 
-  test("F2.27 a step that fails is told with its place and gives the exit code", async () => {
+  test("F2.27 a failed step is reported with its position and determines the exit code", async () => {
     const folder = folderWith({ "haft.toml": CONFIG });
     const { exitCode, stderr } = await haft(["chain", "run", "book", "{}"], { folder });
     expect({ exitCode, stderr }).toEqual({
@@ -72,7 +72,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("F2.25 check and haft check tell every step that cannot be run; run runs nothing of it", async () => {
+  test("F2.25 haft chain check and haft check report every step that cannot run; haft chain run then runs no step", async () => {
     const folder = folderWith({ "haft.toml": BROKEN });
     const { exitCode, stdout } = await haft(["chain", "check"], { folder });
     expect({ exitCode, stdout }).toEqual({
@@ -91,7 +91,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     expect(run).toMatchObject({ exitCode: 5, stderr: expect.not.stringContaining("→ #1") });
   });
 
-  test("a run in a session goes on behind the steps that have ended, and refuses another input", async () => {
+  test("a run in a session continues after its completed steps, and refuses a different input", async () => {
     const folder = folderWith({ "haft.toml": CONFIG });
     const args = ["chain", "run", "book", '{"title": "Emma"}', "--session", "s", "--store", "haft.db"];
     const first = await haft(args, { folder });
@@ -109,7 +109,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     [["run", "book", "[1]"], 5, "The input of the chain is not an object."],
     [["run", "book", "{"], 5, "The input of the chain: "],
     [["run"], 2, "haft chain run"],
-  ])("%j ends with %i and says why", async (args, code, said) => {
+  ])("%j exits with %i and says why", async (args, code, said) => {
     const folder = folderWith({ "haft.toml": CONFIG });
     const { exitCode, stderr } = await haft(["chain", ...args], { folder });
     expect({ exitCode, stderr }).toEqual({ exitCode: code, stderr: expect.stringContaining(said) });

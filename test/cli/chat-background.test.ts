@@ -30,7 +30,7 @@ const touch = (project: ChatProject, name: string) => (): void => writeFileSync(
 
 describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
   test.for(inCI ? [80, 40] : [40])(
-    "output and ends of jobs appear above a line being typed, %i columns wide, and the model hears of them",
+    "job output and job ends appear above the line being typed, %i columns wide, and the model is notified of them",
     async (columns) => {
       const project = await works([
         calling("works__build"),
@@ -53,7 +53,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
     },
   );
 
-  testInCI("/jobs, /send and /cancel reach them by their numbers; those left at the end are named", async () => {
+  testInCI("/jobs, /send and /cancel address jobs by number; jobs left at the end are listed", async () => {
     const project = await works([
       calling("works__order", "works__build", "works__build"),
       { text: "Two things." },
@@ -75,7 +75,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
   });
 
   testInCI(
-    "a call that takes long gives the prompt back: /promote sends it to the background, and Ctrl-C ends the run before the program",
+    "during a long call, /promote sends it to the background and returns the prompt; Ctrl-C ends the run before the program",
     async () => {
       const project = await works([
         calling("works__slow"),
@@ -97,7 +97,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
 });
 
 describe("where standard input is a pipe", () => {
-  testInCI("jobs are waited for, the model hears of their ends, and one that nobody answers is cancelled", async () => {
+  testInCI("the chat waits for jobs, reports their ends to the model, and cancels one whose question gets no answer", async () => {
     const project = await works([
       calling("works__build", "works__order"),
       { text: "Begun." },
@@ -114,7 +114,7 @@ describe("where standard input is a pipe", () => {
     expect(JSON.stringify(project.asked.at(-1))).toContain("was cancelled");
   });
 
-  test("each run is a line of --json, also one that a job began; --no-background offers none", async () => {
+  test("--json prints one line per run, including runs that a job started; --no-background offers no background jobs", async () => {
     const project = await works([calling("works__build"), { text: "Begun." }, { text: "Done." }]);
     touch(project, "compile")();
     const onOutput = (shown: string): void => (shown.includes("Begun.") ? touch(project, "end")() : undefined);

@@ -55,26 +55,26 @@ describe("errors of the provider", () => {
     expect(stdout).toContain("openai-chat/gpt-x: 1 request, 1 retry, 10 tokens in, 5 out\n");
   });
 
-  test("a limit that lasts longer than a request waits says how long", async () => {
+  test("a rate limit that outlasts the longest wait is reported with its duration", async () => {
     const project = await chatProject({ script: [{ ...LIMITED, headers: { "retry-after": "3600" } }] });
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Go." });
     expect([exitCode, stdout]).toEqual([7, expect.stringContaining("Slow down.\n  It may be tried again in 60 min.\n")]);
   });
 
-  test("a model that says nothing", async () => {
+  test("an empty reply of the model is reported, and the exit code is 0", async () => {
     const project = await chatProject({ script: [{ text: "" }] });
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Go." });
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("the model said nothing")]);
   });
 
-  test("a server that is down", async () => {
+  test("an unreachable server is reported as a network error", async () => {
     const project = await chatProject({ script: [], model: "maxAttempts = 1\n" });
     await project.server.close();
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Go." });
     expect([exitCode, stdout]).toEqual([7, expect.stringMatching(/\nhaft: network_error: .* nothing accepts connections there/u)]);
   });
 
-  test("the key stands in no output, whatever the provider says", async () => {
+  test("the API key appears in no output, whatever the provider answers", async () => {
     const project = await chatProject({ key: "another", script: [] });
     const refused = [await project.haft(["chat"], { input: "Go." }), await project.haft(["chat", "--json"], { input: "Go." })];
     const echoed = await chatProject({ script: [{ status: 400, message: `Bad header: Bearer ${CANARY}` }] });
@@ -84,8 +84,8 @@ describe("errors of the provider", () => {
   });
 });
 
-describe("which model", () => {
-  test("none: says what to do, and which keys are there", async () => {
+describe("choice of the model", () => {
+  test("without a model, the error says how to name one and which API keys are set", async () => {
     const broken = '[toolsets.server]\ntype = "mcp"\ncommand = "/no/such/program"\n'; // is not even started
     const project = await chatProject({ script: [], files: { "none.toml": broken } });
     expect(await project.haft(["chat"], { config: "none.toml", environment: { OPENAI_API_KEY: "k" } })).toEqual({
@@ -127,7 +127,7 @@ describe("which model", () => {
     expect([exitCode, stderr]).toEqual([expected, expect.stringContaining(`haft: ${message}`)]);
   });
 
-  test("--reasoning-effort comes before what the configuration says, and one that does not exist is refused", async () => {
+  test("--reasoning-effort overrides the configuration, and an unknown value is refused", async () => {
     const project = await chatProject({ script: [{ text: "Here." }, { text: "Here." }], model: 'reasoningEffort = "high"\n' });
     await project.haft(["chat"], { input: "Go." });
     await project.haft(["chat", "--reasoning-effort", "low"], { input: "Go." });
@@ -139,7 +139,7 @@ describe("which model", () => {
     ]);
   });
 
-  test("another model of the same provider is reached in the same way", async () => {
+  test("another model of the configured provider uses the same connection settings", async () => {
     const project = await chatProject({ script: [{ text: "Here." }], model: "temperature = 1.5\n" });
     const { stdout } = await project.haft(["chat", "--model", "openai-chat/gpt-y"], { input: "Go." });
     expect(stdout).toContain("\nmodel   Here.\n");

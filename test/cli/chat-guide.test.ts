@@ -73,7 +73,7 @@ function timeless(text: string): string {
     .trimEnd();
 }
 
-test("every session of the guide is what the command line shows", async () => {
+test("every session in the guide matches the actual output of the command line", async () => {
   const folder = folderWith({ "notes/plan.md": "# Plan\n\n- buy milk\n" });
   const before = process.cwd();
   onTestFinished(() => process.chdir(before));

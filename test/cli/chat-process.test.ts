@@ -55,7 +55,7 @@ async function stored(project: ChatProject): Promise<unknown> {
 
 describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
   test.for(inCI ? (["SIGTERM", "SIGINT"] as const) : (["SIGTERM"] as const))(
-    "%s ends a chat, its server and its store, and exits with its code",
+    "%s ends a chat, its server and its store, and exits with the signal's exit code",
     async (signal) => {
       const project = await chatProject({ script: [calling("shop__hang"), { text: "Yes?" }], ...WITH_SERVER });
       let sent = false;
@@ -82,7 +82,7 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
     },
   );
 
-  test("a chat that goes on after its process was killed shows how the call of then ended, and how the model continues", async () => {
+  test("a chat resumed after its process was killed shows how the interrupted call ended and how the model continues", async () => {
     const project = await chatProject({
       script: [calling("bank__pay"), { text: "Paid?" }],
       toml: '\n[toolsets.bank]\ntype = "module"\npath = "./bank.mjs"\n',
@@ -102,7 +102,7 @@ describe.concurrent("as a process", { timeout: PATIENCE_MS }, () => {
     expect(done.stdout).not.toContain("has not answered");
   });
 
-  testInCI("a reader that has seen enough ends it without a word", async () => {
+  testInCI("the chat ends silently when the reader of its output closes the pipe", async () => {
     const project = await chatProject({ script: [{ text: "word ".repeat(20_000) }] });
     const { exitCode, stderr } = await haft(["chat", "--json"], {
       folder: project.folder,
@@ -146,7 +146,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     return `${shown.replaceAll("\r", "").replaceAll(/\u001b\[(?:\?2004[hl]|[\dJGK]*)/gu, "")}exit ${exitCode}`;
   }
 
-  test("Ctrl-C stops what the model says, then the program; keys are shown once, and what is pasted is one message", async () => {
+  test("Ctrl-C stops the model's message, then the program; keys are echoed once, and pasted text is one message", async () => {
     const stalls = { text: "One two three", delivery: { after: { pieces: 4, then: "stall" } } } as const;
     const deaf = `export const deaf = { name: "deaf", description: "", inputSchema: {}, effects: { reads: ["a:b"] }, execute: () => new Promise(() => setInterval(() => {}, 1000)) };`;
     const project = await chatProject({
@@ -173,7 +173,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(project.server.requests.map(({ refused }) => refused)).toEqual(Array.from({ length: 5 }, () => undefined));
   });
 
-  testInCI("closing the terminal at a prompt ends a call that runs, its server and its store, as SIGTERM does", async () => {
+  testInCI("closing the terminal at a prompt ends a running call, its server and its store, as SIGTERM does", async () => {
     const slow = `${SERVER}\nprocess.on("SIGTERM", () => {});\nprocess.stdin.on("end", () => setTimeout(() => writeFileSync("ended", ""), 300));\n`;
     const project = await chatProject({
       script: [calling("shop__hang"), { text: "Yes?" }],
@@ -208,7 +208,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
       expect(stdout).toMatch(/ {2}✗ #1 {2}shop::hang .* cancelled\n/u);
     });
 
-  testInCI("after Ctrl-Z and fg the line that was being typed is typed on", async () => {
+  testInCI("after Ctrl-Z and fg, the line being typed can be continued", async () => {
     const project = await chatProject({ script: [{ text: "Hello." }] });
     const steps = [
       { when: /^you$/mu, keys: "hel\u001a" },
@@ -220,7 +220,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(end).toMatch(/\nexit 0$/u);
   });
 
-  testInCI("a paste that is longer than a terminal gives at once is one message", async () => {
+  testInCI("pasted text longer than one read of the terminal is one message", async () => {
     const rows = Array.from({ length: 900 }, (_, index) => `row ${index}`).join("\n");
     const project = await chatProject({ script: [{ text: "Read." }] });
     await chatAt(project, 80, [
@@ -230,7 +230,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(project.asked).toEqual([[{ role: "user", content: rows }]]);
   });
 
-  test("commands that are pasted, or typed ahead, are commands each", async () => {
+  test("each command that is pasted or typed ahead is run as a command", async () => {
     const project = await chatProject({ script: [] });
     const { end } = await chatAt(project, 80, [{ when: /^you$/mu, keys: "/help\n\n/tools\n \n/exit\n" }]);
     expect(project.asked).toEqual([]);
@@ -239,7 +239,7 @@ describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-l
     expect(end).toMatch(/\nexit 0$/u);
   });
 
-  test("text typed before a question is shown does not answer it, and is the next message where no question comes", async () => {
+  test("text typed before a question is shown does not answer it, and is the next message if no question follows", async () => {
     const project = await chatProject({
       script: [
         calling("waits__waits"),

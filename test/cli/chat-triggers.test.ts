@@ -21,7 +21,7 @@ function texts(project: ChatProject): readonly string[] {
 
 describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
   testInCI(
-    "a timer of the configuration fires while a line is typed: it shows above it, the model hears of it, and the line stays",
+    "a configured timer fires while a line is being typed: it is shown above the line, the model is notified, and the line is unchanged",
     async () => {
       const project = await chatProject({ script: [{ text: "No mail." }, { text: "Sent." }], toml: TIMER(2, "immediate = false\n") });
       const { end, screens } = await chatAt(project, 80, [
@@ -38,7 +38,7 @@ describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { t
 });
 
 describe("in one process", () => {
-  test("a trigger that the model set is there in the next chat of a stored session; /triggers lists it, /remove removes it for good", async () => {
+  test("a trigger set by the model exists in the next chat of a stored session; /triggers lists it, /remove removes it for good", async () => {
     const project = await chatProject({ script: [adds("up", 3_600), { text: "Set." }], toml: TOOLSET });
     const chat = async (...types: readonly string[]) =>
       (await project.haft(["chat", "--session", "s", "--store", project.path("s.db")], { types })).stdout;
@@ -52,7 +52,7 @@ describe("in one process", () => {
     expect(await chat("/triggers")).toContain("There are no triggers.");
   });
 
-  test("a message of a trigger that an earlier chat did not hear begins a run", async () => {
+  test("a trigger's message that an earlier chat did not handle starts a run", async () => {
     const project = await chatProject({ script: [{ text: "Heard." }] });
     const runtime = createRuntime({ store: sqliteStore({ path: project.path("s.db") }) });
     const session = await runtime.resume("s", { create: true });
@@ -63,7 +63,7 @@ describe("in one process", () => {
     expect(stdout).toContain("Heard.");
   });
 
-  testInCI("where standard input is a pipe, triggers wake the model as long as it is open", async () => {
+  testInCI("when standard input is a pipe, triggers wake the model as long as it is open", async () => {
     const project = await chatProject({ script: [{ text: "No mail." }], toml: TIMER(3_600, "immediate = true\n") });
     const input = new PassThrough();
     const onOutput = (shown: string): void => (shown.includes("No mail.") ? void input.end() : undefined);
@@ -71,7 +71,7 @@ describe("in one process", () => {
     expect([exitCode, (JSON.parse(stdout) as { readonly text: string }).text]).toEqual([0, "No mail."]);
   });
 
-  testInCI("timers that never let the model rest give the prompt back, and end with the chat", async () => {
+  testInCI("timers that fire continuously still leave time for the prompt, and end with the chat", async () => {
     const script = Array.from({ length: 20_000 }, (_, index) => ({ text: `Answer ${index}.` }));
     const project = await chatProject({ script, toml: `${TIMER(0.001)}\n[loop]\nmaxRounds = 20_000\n` });
     const { exitCode, stdout } = await project.haft(["chat"], { types: ["Hello.", "Are you there?", "/remove mail"] });
@@ -81,7 +81,7 @@ describe("in one process", () => {
     expect(latest.some((messages) => messages.includes("Are you there?"))).toBe(true);
   });
 
-  test("where standard input is a pipe, timers stop with it, and the run that goes on is heard to its end", async () => {
+  test("when standard input is a pipe, its end stops the timers, and the current run is finished", async () => {
     const script = Array.from({ length: 200 }, (_, index) => ({ text: `Answer ${index}.` }));
     const project = await chatProject({ script, toml: `${TIMER(0.001)}\n[loop]\nmaxRounds = 5\n` });
     const { exitCode } = await project.haft(["chat"], { input: "Hello.\nGood bye." });
@@ -89,7 +89,7 @@ describe("in one process", () => {
     expect(project.asked.length).toBeLessThan(30);
   });
 
-  testInCI("haft run with a model runs no triggers, and a chat without any says so", async () => {
+  testInCI("haft run with a model starts no triggers, and a chat without triggers says so", async () => {
     const project = await chatProject({ script: [{ text: "Hello." }], toml: TIMER(0.001, "immediate = true\n") });
     const { stdout } = await project.haft(["run", "--prompt", "Hello."]);
     expect(stdout).not.toContain("trigger mail");

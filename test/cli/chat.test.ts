@@ -16,8 +16,8 @@ function when(text: RegExp, act: (keys: Keys) => void): (shown: string, keys: Ke
 /** Calls start when the message is whole, so that their order is always the same. */
 const NOT_EARLY = "\n[loop]\nearlyDispatch = false\n";
 
-describe("what is shown", () => {
-  test("words, calls and results as they come, then what it came to", async () => {
+describe("output", () => {
+  test("shows text, calls and results as they arrive, then a summary", async () => {
     const project = await chatProject({
       script: [
         { reasoning: "Where is it?", text: "I look.", ...calling("shop__look") },
@@ -46,7 +46,7 @@ model   On the shelf.
     });
   });
 
-  test("F1.37 text stands there while the model still speaks", async () => {
+  test("F1.37 shows text while the model is still streaming", async () => {
     const { promise: seen, resolve } = Promise.withResolvers<void>();
     const project = await chatProject({
       script: [
@@ -60,7 +60,7 @@ model   On the shelf.
     expect(stdout).toContain("\nmodel   The milk is on the shelf, at the very back of it.\n");
   });
 
-  test("lines fit the terminal and are broken between words; colours are for terminals only", async () => {
+  test("lines fit the terminal and break between words; colours are used only at a terminal", async () => {
     const text = "A word, and many more of them than one line of a narrow terminal holds, so that they go on below it.";
     const project = await chatProject({ script: [{ text }] });
     const { stdout } = await project.haft(["chat"], { types: ["Go."], columns: 40, colours: true });
@@ -70,7 +70,7 @@ model   On the shelf.
     expect((await project.haft(["chat"], { input: "Go.", colours: true })).stdout).toContain(`\nuser    Go.\n\nmodel   ${text}\n`);
   });
 
-  test("H10 what a model and a provider say steers no terminal", async () => {
+  test("H10 control characters from a model or provider do not reach the terminal", async () => {
     const text = "\u001b[2J\u001b]0;owned\u0007Hi\u202e \u009b31m.";
     const project = await chatProject({
       script: [
@@ -83,7 +83,7 @@ model   On the shelf.
     expect(stdout + stderr).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/u);
   });
 
-  test("every provider's words are understood", async () => {
+  test("replies in the wire format of every provider are decoded", async () => {
     for (const [format, provider] of [
       ["anthropic-messages", "anthropic"],
       ["openai-responses", "openai"],
@@ -99,7 +99,7 @@ model   On the shelf.
     }
   });
 
-  test("F3.31 text formats are for models without tool calls of their own", async () => {
+  test("F3.31 with a text format, calls are read from the model's text and the request offers no tools", async () => {
     const call = '<tool_call>\n{"name": "shop__look", "arguments": {"at": "door"}}\n</tool_call>';
     const project = await chatProject({ script: [{ text: `I look.\n${call}` }, { text: "There." }], model: 'textFormat = "hermes"\n' });
     const { stdout } = await project.haft(["chat"], { types: ["Where?"] });
@@ -112,7 +112,7 @@ model   On the shelf.
   });
 });
 
-test("F0.3 F1.38 a call in brackets by its bare name runs as one of a provider does, and an odd one is warned of", async () => {
+test("F0.3 F1.38 a bracket call by its bare name runs like a native call, and an ambiguous one is logged as a warning", async () => {
   const script = [
     { text: "I look.\n[/look]\n@@at=door\n@@at=door\nbehind it\n[look/]" },
     { text: "[/look]\n\n@@ at = door\n[look/]" },
@@ -125,7 +125,7 @@ test("F0.3 F1.38 a call in brackets by its bare name runs as one of a provider d
   expect(stdout).toContain("\nmodel   There.\n");
 });
 
-test("F1.37 F1.38 a call between delimiters of the configuration's own runs as any other, and its body is the argument it names", async () => {
+test("F1.37 F1.38 a call between custom delimiters runs like any other, and its body becomes the argument that bodyArguments names", async () => {
   const script = [{ text: "I look.\n{{look}}\n- at: door\n{{/look}}" }, { text: "{{look}}cellar{{/look}}" }, { text: "There." }];
   const model =
     'textFormat = { start = "{{", end = "}}", slash = "closes", arguments = "lines", prefix = "- ", separator = ": " }\nbodyArguments = { "shop::look" = "at" }\n';
@@ -138,7 +138,7 @@ test("F1.37 F1.38 a call between delimiters of the configuration's own runs as a
 describe("approval", () => {
   const script = [calling("shop__wipe"), calling("shop__wipe"), { text: "Done." }];
 
-  test("F1.50 yes allows one call, no refuses it, and always those that come later", async () => {
+  test("F1.50 yes allows one call, no refuses it, and always allows later calls as well", async () => {
     const answers = async (...types: readonly string[]): Promise<readonly string[]> => {
       const project = await chatProject({ script });
       const { stdout } = await project.haft(["chat"], { types: ["Wipe.", ...types] });
@@ -149,7 +149,7 @@ describe("approval", () => {
     expect(await answers("a")).toEqual(["wiped", "wiped"]);
   });
 
-  test("F1.50 where nobody is, the run ends and shows what waits; a later chat at a terminal asks and goes on", async () => {
+  test("F1.50 without a person the run ends and lists the pending calls; a later chat at a terminal asks and continues", async () => {
     const project = await chatProject({ script: [{ text: "I wipe.", ...calling("shop__wipe") }, { text: "Done." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     const first = await project.haft(["chat", ...kept], { input: "Wipe.\nAnd then?\n" });
@@ -174,7 +174,7 @@ describe("approval", () => {
     expect([third.exitCode, project.server.requests.length]).toEqual([0, 2]);
   });
 
-  test("F1.50 a call that waited may be allowed for its input", async () => {
+  test("F1.50 a pending call can be allowed for its input", async () => {
     const project = await chatProject({ script: [{ text: "I wipe.", ...calling("shop__wipe") }, { text: "Done." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     await project.haft(["chat", ...kept], { input: "Wipe." });
@@ -184,13 +184,13 @@ describe("approval", () => {
     });
   });
 
-  test("without a store what waits is not kept, and the chat says so", async () => {
+  test("without a store, pending calls are not kept, and the chat says so", async () => {
     const project = await chatProject({ script });
     const { stdout } = await project.haft(["chat"], { input: "Wipe." });
     expect(stdout).toContain("  · Approval needs a terminal. With --store the calls wait for one; --yes allows everything.\n");
   });
 
-  test("F1.72 a tool's question goes to the person at the terminal; where nobody is, it is cancelled", async () => {
+  test("F1.72 a tool's question is asked at the terminal; without a person it is cancelled", async () => {
     const asking = [calling("shop__question"), { text: "Fine." }];
     const attended = await (await chatProject({ script: asking })).haft(["chat"], { types: ["Order.", "y", "corner"] });
     expect(attended.stdout).toContain("  ✓ #1  shop::question # ms  corner\n");
@@ -203,7 +203,7 @@ describe.each([
   ["openai-chat", "openai-chat"],
   ["anthropic-messages", "anthropic"],
 ] as const)("Ctrl-C, with %s", (format, provider) => {
-  test("while the model speaks stops the message; the next one is taken", async () => {
+  test("while the model is streaming, stops the message; the next message is sent", async () => {
     const project = await chatProject({
       format,
       provider,
@@ -217,7 +217,7 @@ describe.each([
     expect(project.server.requests.map(({ refused }) => refused)).toEqual([undefined, undefined]);
   });
 
-  test("while tools run cancels them, each with its result; the stored session can go on", async () => {
+  test("while tools run, cancels them, each with a result; the stored session can continue", async () => {
     const project = await chatProject({
       format,
       provider,
@@ -235,7 +235,7 @@ describe.each([
     expect(JSON.stringify(project.server.requests[1]?.body)).toContain("milk on the shelf");
   });
 
-  test("while a call is asked about stops that as well; a second Ctrl-C ends the program", async () => {
+  test("during an approval prompt, cancels the call as well; a second Ctrl-C ends the program", async () => {
     const project = await chatProject({ format, provider, script: [calling("shop__look", "shop__wipe"), { text: "Yes?" }] });
     const { exitCode, stdout, stderr } = await project.haft(["chat"], { types: ["Wipe.", CTRL_C, "Again.", CTRL_C] });
     expect(exitCode).toBe(130);
@@ -245,7 +245,7 @@ describe.each([
   });
 });
 
-test("a second Ctrl-C during one message ends the program, with the store closed", async () => {
+test("a second Ctrl-C during one message ends the program and closes the store", async () => {
   const project = await chatProject({ script: [calling("shop__hang"), { text: "Yes?" }] });
   const kept = ["--session", "s", "--store", project.path("haft.db")];
   const onOutput = when(/shop::hang/u, ({ interrupt }) => (interrupt(), interrupt()));
@@ -253,8 +253,8 @@ test("a second Ctrl-C during one message ends the program, with the store closed
   expect((await project.haft(["chat", ...kept], { types: ["Again."] })).stdout).toContain("\nmodel   Yes?\n");
 });
 
-describe("lines that are sent", () => {
-  test("each is one message, empty ones are passed over, and the exit code is that of the last", async () => {
+describe("input lines", () => {
+  test("each line is one message, empty lines are skipped, and the exit code is that of the last message", async () => {
     const project = await chatProject({ script: [{ text: "One." }, { status: 400 }, { text: "Three." }, { status: 401 }] });
     expect((await project.haft(["chat"], { input: "a\n\n  \nb\r\nc" })).exitCode).toBe(0);
     expect(project.asked.at(-1)).toEqual([
@@ -266,14 +266,14 @@ describe("lines that are sent", () => {
     expect((await project.haft(["chat"], { input: "d" })).exitCode).toBe(6);
   });
 
-  test("a byte order mark is not part of the first one", async () => {
+  test("a byte order mark is not part of the first line", async () => {
     const project = await chatProject({ script: [] });
     const { exitCode, stdout } = await project.haft(["chat"], { input: "\uFEFF/usage\n" });
     expect([exitCode, stdout]).toEqual([0, expect.stringContaining("No requests have been made yet.")]);
     expect(project.asked).toEqual([]);
   });
 
-  test("with --json each message is one line, and nothing else goes to standard output", async () => {
+  test("with --json each message is one line, and nothing else is written to standard output", async () => {
     const project = await chatProject({ script: [calling("shop__look"), { text: "There." }, { status: 404, message: "No gpt-x." }] });
     const { exitCode, stdout } = await project.haft(["chat", "--json"], { input: "Where?\nAgain?\n/usage\n" });
     expect([exitCode, jsonLines(stdout)]).toEqual([
@@ -285,7 +285,7 @@ describe("lines that are sent", () => {
     ]);
   });
 
-  test("a session of a store goes on", async () => {
+  test("a stored session is continued", async () => {
     const project = await chatProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     expect((await project.haft(["chat", ...kept], { input: "Who?" })).stdout).toContain("  · session s: new\n");
@@ -298,7 +298,7 @@ describe("lines that are sent", () => {
   });
 });
 
-test("calls of a chat that is continued are numbered after those before, as in the log of its session", async () => {
+test("calls of a continued chat are numbered after the earlier ones, as in the log of the session", async () => {
   const project = await chatProject({ script: [calling("shop__look"), { text: "One." }, calling("shop__look"), { text: "Two." }] });
   const kept = ["--session", "s", "--store", project.path("haft.db")];
   expect((await project.haft(["chat", ...kept], { input: "Look." })).stdout).toContain("✓ #1  shop::look");
@@ -307,7 +307,7 @@ test("calls of a chat that is continued are numbered after those before, as in t
 });
 
 describe("limits", () => {
-  test("H05 a model that calls for ever is stopped, with the reason", async () => {
+  test("H05 a model that repeats one call endlessly is stopped, with the reason", async () => {
     const project = await chatProject({ script: [calling("shop__look")] });
     const { exitCode, stdout } = await project.haft(["chat"], { input: "Look." });
     expect([exitCode, stdout]).toEqual([
@@ -316,7 +316,7 @@ describe("limits", () => {
     ]);
   });
 
-  test("F1.51 a budget is told of once when it runs low, and refuses calls when it is used up", async () => {
+  test("F1.51 a budget is reported once when it runs low, and refuses calls when it is used up", async () => {
     const looks = Array.from({ length: 3 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
     const project = await chatProject({ script: [...looks, { text: "Enough." }], toml: "\n[loop.budget.calls]\nsoft = 1\nhard = 2\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
@@ -330,7 +330,7 @@ describe("limits", () => {
     expect(stdout).toContain("\nmodel   Enough.\n");
   });
 
-  test("F3.31 the rounds of a message are limited; /go gives it as many again", async () => {
+  test("F3.31 the rounds per message are limited; /go allows as many again", async () => {
     const looks = Array.from({ length: 4 }, (_, at) => ({ calls: [{ name: "shop__look", input: { at: `place ${at}` } }] }));
     const project = await chatProject({ script: [...looks, { text: "There." }], toml: "\n[loop]\nmaxRounds = 3\n" });
     const { stdout } = await project.haft(["chat"], { types: ["Look.", "/go"] });
@@ -340,7 +340,7 @@ describe("limits", () => {
     expect(stdout).toContain("\nmodel   There.\n  · 2 rounds, 1 call,");
   });
 
-  test("F3.35 failed calls in a row stop everything until /clear", async () => {
+  test("F3.35 consecutive failed calls stop all calls until /clear", async () => {
     const fails = Array.from({ length: 5 }, (_, at) => ({ calls: [{ name: "shop__fail", input: { at } }] }));
     const project = await chatProject({ script: [...fails, { text: "Better." }] });
     const { stdout } = await project.haft(["chat"], { types: ["/clear", "Try.", "Again.", "/clear", "Again."] });
@@ -356,8 +356,8 @@ describe("limits", () => {
   });
 });
 
-describe("lines for haft itself", () => {
-  test("say what there is, and what an unknown one could have meant", async () => {
+describe("slash commands", () => {
+  test("print usage, tools and help; an unknown command suggests a similar one", async () => {
     const project = await chatProject({ script: [{ text: "Hm." }] });
     const { exitCode, stdout } = await project.haft(["chat"], {
       types: ["/usage", "/tools", "/help", "/tols\u001b[2J", " /path", "/exit", "no"],
@@ -373,7 +373,7 @@ describe("lines for haft itself", () => {
   });
 });
 
-describe("what the model is told", () => {
+describe("system prompt", () => {
   const MANUAL = `export const mow = {
     name: "mow", description: "Mows.", documentation: "Mow in rows.", requiresReading: true,
     promptContribution: { text: "Mow only when it is dry." },
@@ -381,7 +381,7 @@ describe("what the model is told", () => {
   };`;
   const GARDEN = '\n[toolsets.garden]\ntype = "module"\npath = "./garden.mjs"\n';
 
-  test("--system comes before what the configuration says, and nothing stands there where neither does", async () => {
+  test("--system overrides the configuration, and without either there is no system message", async () => {
     const systems = async (toml: string, ...args: readonly string[]): Promise<unknown> => {
       const project = await chatProject({ script: [{ text: "Yes." }], toml });
       await project.haft(["chat", ...args], { input: "Go." });
@@ -396,7 +396,7 @@ describe("what the model is told", () => {
     ]);
   });
 
-  test("F1.39 hints of tools, and a tool to read about those that must be read about first", async () => {
+  test("F1.39 contains the hints of tools, and info returns documentation that must be read first", async () => {
     const script = [
       calling("garden__mow"),
       { calls: [{ name: "manual__info", input: { name: "garden__mow" } }] },
@@ -413,7 +413,7 @@ describe("what the model is told", () => {
   });
 });
 
-test("where nothing is kept, no store is made", async () => {
+test("a chat without a store creates no store file", async () => {
   const project = await chatProject({ script: [{ text: "Yes." }] });
   await project.haft(["chat"], { input: "Go." });
   expect(existsSync(project.path("haft.db"))).toBe(false);

@@ -29,7 +29,7 @@ test.for([
   ["haft.toml", ["run", "calls.jsonl", "--record", "haft.toml", "--force"]],
   ["haft.toml", ["call", "math::add", '{"a": 1, "b": 2}', "--record", "haft.toml", "--force"]],
   ["named.db", ["run", "calls.jsonl", "--store", "named.db", "--session", "s3", "--record", "named.db", "--force"]],
-] as const)("%s is not lost to the command that reads it: %j", async ([input, args]) => {
+] as const)("%s is not overwritten by the command that reads it: %j", async ([input, args]) => {
   const folder = await project();
   const before = readFileSync(join(folder, input));
   const { exitCode, stderr } = await haft(args, { folder });

@@ -82,7 +82,7 @@ const NONE: CliOptions = {
   redact: [],
 };
 
-test("options may stand anywhere, short, long, with = or without", () => {
+test("options are accepted anywhere, short or long, with or without =", () => {
   expect(readCommandLine(["-c", "a.toml", "call", "--json", "x", '{"a": -1}', "-y"])).toEqual({
     command: "call",
     args: ["x", '{"a": -1}'],
@@ -97,7 +97,7 @@ test("options may stand anywhere, short, long, with = or without", () => {
   });
 });
 
-test("sessions, stores and replays have options of their own", () => {
+test("sessions, stores and replays have their own options", () => {
   const argv = [
     "sessions",
     "--store",
@@ -132,7 +132,7 @@ test("sessions, stores and replays have options of their own", () => {
   });
 });
 
-test("- is an argument, and what stands behind -- is one too", () => {
+test("- is an argument, and so is everything after --", () => {
   expect(readCommandLine(["run", "-", "--", "--json"])).toEqual({ command: "run", args: ["-", "--json"], given: [], options: NONE });
   expect(readCommandLine([])).toEqual({ command: undefined, args: [], given: [], options: NONE });
 });

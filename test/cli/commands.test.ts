@@ -7,7 +7,7 @@ const folder = folderWith(PROJECT);
 const run = (...args: readonly string[]) => haft(args, { folder });
 
 describe.concurrent("haft list", { timeout: PATIENCE_MS }, () => {
-  test("prints one line a tool: its name, what a call does, its description without control characters", async () => {
+  test("prints one line per tool: its name, the effects of a call, its description without control characters", async () => {
     expect(await run("list", "math")).toEqual({
       exitCode: 0,
       stdout: `math::add     pure         Adds two whole numbers.
@@ -41,7 +41,7 @@ math::hang    reads        Never answers.
 });
 
 describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
-  test("prints what fits, best first", async () => {
+  test("prints matching tools, best match first", async () => {
     expect(await run("search", "whole", "numbers", "--limit", "2")).toEqual({
       exitCode: 0,
       stdout:
@@ -50,7 +50,7 @@ describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("takes any of the tags given, or all of them", async () => {
+  test("takes tools with any of the given tags, or with all of them", async () => {
     const names = ({ stdout }: { readonly stdout: string }): readonly string[] =>
       JSON.parse(stdout).map((tool: { readonly name: string }) => tool.name);
     const [any, all] = await Promise.all([
@@ -60,7 +60,7 @@ describe.concurrent("haft search", { timeout: PATIENCE_MS }, () => {
     expect([names(any), names(all)]).toEqual([["math::add", "math::fail"], ["math::add"]]);
   });
 
-  test("says on standard error that nothing fits, and exits with 1", async () => {
+  test("reports on standard error that no tool matches, and exits with 1", async () => {
     expect(await run("search", "zeppelin")).toEqual({
       exitCode: 1,
       stdout: "",
@@ -109,7 +109,7 @@ Tags      numbers, sums
 });
 
 describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
-  test("prints the answer on standard output and repairs on standard error", async () => {
+  test("prints the output on standard output and repairs on standard error", async () => {
     expect(await run("call", "add", '{"a": "2"}')).toEqual({
       exitCode: 0,
       stdout: '{\n  "sum": 3\n}\n',
@@ -117,12 +117,12 @@ describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("reads the input from standard input for -, a byte order mark or not", async () => {
+  test("reads the input from standard input for -, with or without a byte order mark", async () => {
     const { exitCode, stdout } = await haft(["call", "math::add", "-"], { folder, input: '\uFEFF{"a": 4, "b": 5}\n' });
     expect({ exitCode, stdout }).toEqual({ exitCode: 0, stdout: '{\n  "sum": 9\n}\n' });
   });
 
-  test("prints text as it is, so that it can be piped", async () => {
+  test("prints text unquoted, so that it can be piped", async () => {
     expect(await run("call", "files::read", '{"path": "plan.md"}')).toEqual({
       exitCode: 0,
       stdout: "     1\t# Plan\n     2\t\n     3\tSleep.\n",
@@ -130,7 +130,7 @@ describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("prints the whole result with --json, failed or not", async () => {
+  test("prints the whole result with --json, whether the call succeeded or failed", async () => {
     const [fine, failed] = await Promise.all([run("call", "add", '{"a": 1, "b": 1}', "--json"), run("call", "add", "--json")]);
     expect([fine, failed].map(({ stdout, ...rest }) => ({ ...rest, stdout: masked(stdout) }))).toEqual([
       {
@@ -148,7 +148,7 @@ describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
     ]);
   });
 
-  test("runs what asks for approval only with --yes where nobody is at the terminal", async () => {
+  test("runs a tool that needs approval only with --yes when there is no terminal", async () => {
     const [asked, allowed] = await Promise.all([run("call", "forget"), run("call", "forget", "--yes")]);
     expect([asked.exitCode, asked.stdout, asked.stderr.split("\n", 1)]).toEqual([
       6,
@@ -158,13 +158,13 @@ describe.concurrent("haft call", { timeout: PATIENCE_MS }, () => {
     expect(allowed).toEqual({ exitCode: 0, stdout: "forgotten\n", stderr: "" });
   });
 
-  test("D04 escapes what a tool says in an error, and exits with the code of the error table", async () => {
+  test("D04 escapes the text of a tool's error, and exits with the code of the error table", async () => {
     expect(await run("call", "fail")).toEqual({ exitCode: 1, stdout: "", stderr: "haft: execution_failed: no luck \\u{200b}\n" });
   });
 });
 
 describe.concurrent("haft check", { timeout: PATIENCE_MS }, () => {
-  test("says for each toolset how many tools it has", async () => {
+  test("prints how many tools each toolset has", async () => {
     expect(await run("check")).toEqual({
       exitCode: 0,
       stdout: "✓ math   4 tools\n✓ files  9 tools\n- old    disabled\nhaft.toml: no problems\n",
@@ -192,7 +192,7 @@ describe.concurrent("haft check", { timeout: PATIENCE_MS }, () => {
 });
 
 describe.concurrent("haft check of models", { timeout: PATIENCE_MS }, () => {
-  test("a model whose server has no address is a problem, with its place and what to set, until the variable is set", async () => {
+  test("a model whose server has no address is a problem, with its place and the variable to set, until the variable is set", async () => {
     const delegate = '[toolsets.team]\ntype = "delegates"\n[toolsets.team.delegates.ask]\ndescription = "Asks."\nmodel = "azure/gpt-5"\n';
     const folder = folderWith({ "haft.toml": `[model]\nname = "openai-compatible/qwen3"\n${delegate}` });
     const { exitCode, stdout } = await haft(["check"], { folder });
@@ -209,13 +209,13 @@ describe.concurrent("haft check of models", { timeout: PATIENCE_MS }, () => {
   test.each([
     ['name = "antropic/claude"', 'haft.toml:1:2: model: No provider "antropic". Did you mean "anthropic"?'],
     ['name = "ollama/qwen3"\ntextFormat = "hermess"', 'haft.toml:1:2: model: There is no text format "hermess". Formats: '],
-  ])("a model that cannot be made is a problem: %s", async (lines, problem) => {
+  ])("a model that cannot be created is a problem: %s", async (lines, problem) => {
     const { exitCode, stdout } = await haft(["check"], { folder: folderWith({ "haft.toml": `[model]\n${lines}\n` }) });
     expect([exitCode, stdout.replaceAll(/\s+/gu, " ")]).toEqual([3, expect.stringContaining(problem)]);
   });
 });
 
-test("haft check finds documentation that cannot be read, with its place", { timeout: PATIENCE_MS }, async () => {
+test("haft check reports documentation that cannot be read, with its place", { timeout: PATIENCE_MS }, async () => {
   const folder = folderWith({ "haft.toml": '[documentation]\n"files::read" = "gone.md"\n' });
   const { exitCode, stdout } = await haft(["check"], { folder });
   expect([exitCode, stdout]).toEqual([
@@ -224,7 +224,7 @@ test("haft check finds documentation that cannot be read, with its place", { tim
   ]);
 });
 
-describe.concurrent("haft check of what looks right", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("haft check of mistakes in a valid configuration", { timeout: PATIENCE_MS }, () => {
   const descriptor = (more: string): string => `[ensemble]
 name = "io"
 [defaults]
@@ -239,7 +239,7 @@ ${more}`;
   const config = '[toolsets.all]\ntype = "descriptors"\npath = "io.toml"\n[retry]\ndelayMs = 0\n';
   const project = (more: string): string => folderWith({ "haft.toml": config, "io.toml": descriptor(more), "code.mjs": code });
 
-  test("F4.12 retries that are asked for and not made are pointed out, by check and by info, with what to declare", async () => {
+  test("F4.12 retries that are configured but never made are reported by check and info, with the effects to declare", async () => {
     const folder = project("");
     const check: unknown = JSON.parse((await haft(["check", "--json"], { folder })).stdout);
     expect(check).toMatchObject({
@@ -259,7 +259,7 @@ ${more}`;
     expect(JSON.parse((await haft(["call", "io::fetch", "--json"], { folder })).stdout)).toMatchObject({ attempts: 1 });
   });
 
-  test("F4.10 F4.12 a tool whose descriptor is missing is one problem, told once and with its place, and nothing else is said of it", async () => {
+  test("F4.10 F4.12 a tool whose descriptor is missing is reported as one problem, once, with its place", async () => {
     const ensemble =
       '[ensemble]\nname = "orchard"\n[defaults]\nmax_retries = 3\n[[invokers]]\nsource = "pick.toml"\n[[invokers]]\nsource = "press.toml"\n';
     const pick = '[invoker]\nname = "pick"\ndescription = "Picks."\nmodule = "code.mjs"\neffects = "pure"\n';
@@ -272,20 +272,20 @@ ${more}`;
     ]);
   });
 
-  test("F4.12 with effects that may be repeated nothing is pointed out, and the retries are made", async () => {
+  test("F4.12 a tool with repeatable effects is not reported, and its retries are made", async () => {
     const folder = project('effects = "readOnly"\n');
     expect(await haft(["check"], { folder })).toMatchObject({ exitCode: 0, stdout: "✓ io  1 tool\nhaft.toml: no problems\n" });
     expect(JSON.parse((await haft(["call", "io::fetch", "--json"], { folder })).stdout)).toMatchObject({ attempts: 4 });
   });
 
-  test("a descriptor whose tool is bound to no code is pointed out", async () => {
+  test("a descriptor whose tool has no code is reported", async () => {
     const folder = folderWith({ "haft.toml": config, "io.toml": descriptor("").replace(/module.*\n/u, "") });
     expect((await haft(["check"], { folder })).stdout.replaceAll(/\s+/gu, " ")).toContain(
       "has no code: set module in its descriptor to the file that exports it; calls end with not_executable",
     );
   });
 
-  test("a service on a private address that its document names is a problem, and one that the configuration allows is none", async () => {
+  test("a service on a private address named by its document is a problem, unless the configuration allows the address", async () => {
     const document = {
       openapi: "3.1.0",
       info: { title: "Shop", version: "1" },
@@ -306,7 +306,7 @@ haft.toml: 1 problem
   });
 });
 
-describe.concurrent("haft check of what sources bring", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("haft check of sources", { timeout: PATIENCE_MS }, () => {
   const files = {
     "haft.toml": `[toolsets.all]
 type = "file"
@@ -329,7 +329,7 @@ namespace = "gone"
 `,
   };
 
-  test("F0.16 F4.10 names the namespaces of files and entries, a broken schema, a tool that is left out and a source that failed", async () => {
+  test("F0.16 F4.10 reports the namespaces of files and entries, a broken schema, a tool that is left out and a source that failed", async () => {
     const sources = folderWith(files);
     const { exitCode, stdout, stderr } = await haft(["check", "--config", "haft.toml"], { folder: sources });
     expect({ exitCode, stdout: stdout.replaceAll(`${sources}/`, ""), stderr }).toEqual({
@@ -348,7 +348,7 @@ haft.toml: 3 problems
     });
   });
 
-  test("A23 points out a default that breaks its own schema, which is no problem", async () => {
+  test("A23 warns about a default that does not fit its own schema, which is not a problem", async () => {
     const folder = folderWith({
       "haft.toml": `[toolsets.days]
 type = "inline"
@@ -364,7 +364,7 @@ tools = [{ name = "list", description = "Lists days.", parameters = { type = "ob
     });
   });
 
-  test("F4.10 says the same with --json", async () => {
+  test("F4.10 reports the same with --json", async () => {
     const sources = folderWith(files);
     const { exitCode, stdout } = await haft(["check", "--json"], { folder: sources });
     const report: unknown = JSON.parse(stdout);
@@ -378,7 +378,7 @@ tools = [{ name = "list", description = "Lists days.", parameters = { type = "ob
     });
   });
 
-  test("F0.15 haft list of one namespace has what every source brings to it", async () => {
+  test("F0.15 haft list of one namespace includes the tools of every source", async () => {
     const config = `${files["haft.toml"]}
 [[tools]]
 type = "inline"
@@ -392,7 +392,7 @@ tools = [{ name = "more", namespace = "weather", description = "More." }]
 });
 
 describe.concurrent("help and version", { timeout: PATIENCE_MS }, () => {
-  test("the help of the program shows the first example of each command", async ({ expect }) => {
+  test("the program's help shows the first example of each command", async ({ expect }) => {
     const firsts = await Promise.all(
       Object.keys(COMMANDS).map(async (name) => {
         const command = await loadCommand(name);
@@ -402,7 +402,7 @@ describe.concurrent("help and version", { timeout: PATIENCE_MS }, () => {
     expect(Object.values(COMMANDS).map(({ example }) => example)).toEqual(firsts);
   });
 
-  test("without a command the help goes to standard error, and the exit code is 2", async () => {
+  test("without a command, help goes to standard error and the exit code is 2", async () => {
     const [help, bare] = await Promise.all([run("--help"), run()]);
     expect([help, bare]).toEqual([
       { exitCode: 0, stdout: help.stdout, stderr: "" },

@@ -26,13 +26,13 @@ test.each([
   ["search", ["note"]],
   ["info", ["pad::note"]],
   ["call", ["--simulate", "pad::note"]],
-])("haft %s of a toolset that is shared needs no store of its own, and makes none", { timeout: PATIENCE_MS }, async (command, args) => {
+])("haft %s of a shared toolset needs no store of its own and creates none", { timeout: PATIENCE_MS }, async (command, args) => {
   const folder = project("shared = true\n");
   const { exitCode } = await haft([command, ...args, "--config", "haft.toml"], { folder });
   expect({ exitCode, isMade: existsSync(join(folder, "haft.db")) }).toEqual({ exitCode: 0, isMade: false });
 });
 
-test("haft mcp keeps the calls of a client in the store, as one session", { timeout: PATIENCE_MS }, async () => {
+test("haft mcp stores the calls of a client as one session", { timeout: PATIENCE_MS }, async () => {
   const folder = project("shared = true\n");
   const client = new Client({ name: "test", version: "1" }, { versionNegotiation: { mode: "legacy" } });
   const args = ["--conditions=haft-source", PROGRAM, "mcp", "--config", "haft.toml"];
@@ -46,7 +46,7 @@ test("haft mcp keeps the calls of a client in the store, as one session", { time
   expect(stdout.match(/called pad::note: ok/gu)).toHaveLength(2);
 });
 
-test("haft call of a toolset that is shared ends where its store cannot be opened, and says why", { timeout: PATIENCE_MS }, async () => {
+test("haft call of a shared toolset fails with the reason if its store cannot be opened", { timeout: PATIENCE_MS }, async () => {
   const folder = project("shared = true\n");
   mkdirSync(join(folder, "haft.db"));
   const { exitCode, stderr } = await haft(["call", "pad::note", "--config", "haft.toml"], { folder });

@@ -156,7 +156,7 @@ function complaintOf(finished: Finished, durationMs: number): string | undefined
   return internalsIn(finished);
 }
 
-describe("J06 a damaged file is read or refused in words, soon, and stays as it is", { timeout: 5 * PATIENCE_MS }, () => {
+describe("J06 a damaged file is read or refused quickly, with a readable message, and left unchanged", { timeout: 5 * PATIENCE_MS }, () => {
   test.each(Object.entries(KINDS))("%s", async (_kind, { file, files, commands, before }) => {
     const folder = folderWith(files);
     for (const args of before === undefined ? commands : [before, ...commands])

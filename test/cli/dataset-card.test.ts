@@ -19,8 +19,8 @@ async function made(options: Partial<GenerateOptions> & { readonly out: string }
 
 const newFile = (): string => join(temporaryFolder(), "train.jsonl");
 
-describe("issue 16.4 a card describes the data", () => {
-  test.for(TRAJECTORY_FORMATS)("%s: its counts are those of all lines, also after the file was gone on with", async (format) => {
+describe("issue 16.4 a dataset card", () => {
+  test.for(TRAJECTORY_FORMATS)("%s: the counts cover all lines, also after an interrupted file was continued", async (format) => {
     const out = newFile();
     const whole = await made({ out, format });
     const lines = linesOf(out);
@@ -40,7 +40,7 @@ describe("issue 16.4 a card describes the data", () => {
     expect(again.dataset).toEqual(whole.dataset);
   });
 
-  test("problems of lines that were there count, too", async () => {
+  test("problems of lines that already existed are counted as well", async () => {
     const templates = [{ messages: [{ role: "user", content: "Hello." } as const] }];
     const plan = { kind: "scripted", templates, count: 3 } as const;
     const out = newFile();
@@ -51,7 +51,7 @@ describe("issue 16.4 a card describes the data", () => {
   });
 
   test.skipIf(spawnSync("mkfifo", ["--version"]).error !== undefined)(
-    "J06 a pipe (needs mkfifo) that has its name is refused without waiting for its writer",
+    "J06 a named pipe in place of the card (needs mkfifo) is refused without waiting for its writer",
     async () => {
       const out = newFile();
       spawnSync("mkfifo", [cardFileOf(out)]);
@@ -62,7 +62,7 @@ describe("issue 16.4 a card describes the data", () => {
     },
   );
 
-  test("its head is YAML that names the files, its tables have a row for each count", async () => {
+  test("the front matter is YAML that names the files, and the tables have a row for each count", async () => {
     const out = newFile();
     const summary = await made({ out, split: 0.5, seed: 7 });
     const card = datasetCard(summary, { out, format: "neutral", kind: "sampled" });
@@ -92,7 +92,7 @@ describe("issue 16.4 a card describes the data", () => {
       expect(text).toContain(row);
   });
 
-  test("says what weights mean where messages have them, and nothing of them where they have none", async () => {
+  test("explains weights if messages have them, and does not mention them otherwise", async () => {
     const out = newFile();
     const summary = await made({ out });
     const place = { out, format: "openai", kind: "sampled" } as const;
@@ -102,7 +102,7 @@ describe("issue 16.4 a card describes the data", () => {
     expect(datasetCard(summary, place)).not.toContain("weight");
   });
 
-  test("its own card is replaced; the card of another file, and another's file, are refused", async () => {
+  test("an existing card of the same file is replaced; the card of another file, or any other file, is refused", async () => {
     const out = newFile();
     const summary = await made({ out });
     const path = cardFileOf(out);

@@ -22,7 +22,7 @@ const asks = (task: string) => ({ calls: [{ name: "team__shopper", input: { task
 const project = (script: ChatProjectOptions["script"], toml = TEAM): ReturnType<typeof chatProject> => chatProject({ script, toml });
 
 describe("F1.53 delegates of a configuration", () => {
-  test("ask the model of the configuration, and their calls stand under the call of the delegate", async () => {
+  test("use the configured model, and their calls are shown indented below the delegate's call", async () => {
     const shop = await project([
       asks("Find the milk."),
       { text: "I look.", ...calling("shop__look") },
@@ -53,7 +53,7 @@ model   It is there.
     expect(offered.map((tool) => tool.function.name)).toEqual(["shop__look"]);
   });
 
-  test("are called without a model that calls them, and simulated", async () => {
+  test("can be called without a calling model, and simulated", async () => {
     const script = [calling("shop__look"), { text: "On the shelf." }];
     const shop = await project([...script, ...script]);
     expect(await shop.haft(["call", "team::shopper", '{"task": "Find the milk."}'])).toMatchObject({
@@ -66,7 +66,7 @@ model   It is there.
     });
   });
 
-  test("with a model of their own ask that one; one without a key cannot be used, and the others can", async () => {
+  test("use their own model if they have one; a delegate without an API key is unavailable, and the others work", async () => {
     const toml = `${TEAM}
 [toolsets.team.delegates.other]
 description = "Asks another."
@@ -81,7 +81,7 @@ model = "anthropic/claude-x"
     expect([called.exitCode, called.stderr]).toEqual([6, expect.stringContaining("ANTHROPIC_API_KEY")]);
   });
 
-  test("with a model of their own count in the usage of the chat, and their waits are told", async () => {
+  test("count the usage of their own model in that of the chat, and report its retries", async () => {
     const own = `${TEAM}model = { name = "openai-chat/small", baseUrl = "URL", apiKey = "env:MODEL_KEY", prices = { inputPerMillion = 100, outputPerMillion = 0 } }\n`;
     const busy = { status: 429, message: "Slow down.", headers: { "retry-after": "0" } };
     const shop = await project([asks("Find it."), busy, { text: "There." }, { text: "Done." }], own);
@@ -94,7 +94,7 @@ model = "anthropic/claude-x"
     expect(stdout).toContain("30 tokens in, 15 out, 0.0010 USD");
   });
 
-  test("whose model is down end with that error, and the chat goes on", async () => {
+  test("fail with the model's error if the model fails, and the chat continues", async () => {
     const shop = await project([asks("Find it."), { status: 400, message: "no such model" }, { text: "I could not ask." }]);
     const { exitCode, stdout } = await shop.haft(["chat"], { input: "Go.\n" });
     expect(exitCode).toBe(0);

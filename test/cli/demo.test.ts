@@ -9,8 +9,8 @@ import { PATIENCE_MS, SOURCE, folderWith, haft, masked } from "./run-haft.ts";
 const examples = fileURLToPath(new URL("../../examples/", import.meta.url));
 const server = fileURLToPath(new URL("dist/index.js", import.meta.resolve("@modelcontextprotocol/server-everything/package.json")));
 
-describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, () => {
-  testInCI("tells its story, simulates, survives a kill, and leaves nothing behind", async () => {
+describe.concurrent("the demo run by npm start", { timeout: 3 * PATIENCE_MS }, () => {
+  testInCI("prints its steps, simulates, survives a kill, and leaves no files behind", async () => {
     const folder = folderWith({});
     const { exitCode, stdout, stderr } = await haft(["--once"], {
       folder,
@@ -64,7 +64,7 @@ describe.concurrent("the demo behind npm start", { timeout: 3 * PATIENCE_MS }, (
     expect(rest).toContain("2 calls were interrupted: 1 was run again, 1 had already taken effect");
   });
 
-  testInCI("five parallel edits of one file all survive", async () => {
+  testInCI("runs five parallel edits of one file, and all survive", async () => {
     const workspace = folderWith({});
     for (const file of ["shopping.md", "guests.md"]) copyFileSync(join(examples, "demo/workspace", file), join(workspace, file));
     const { exitCode, stdout } = await haft(

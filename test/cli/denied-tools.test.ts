@@ -8,14 +8,14 @@ const run = (...args: readonly string[]) => haft(args, { folder });
 
 const lineOf = (text: string, name: string): string | undefined => text.split("\n").find((line) => line.startsWith(name));
 
-describe.concurrent("tools that are denied", { timeout: PATIENCE_MS }, () => {
-  test.for([["list"], ["list", "math"], ["search", "fail"]])("haft %j marks them, and only them", async (args) => {
+describe.concurrent("denied tools", { timeout: PATIENCE_MS }, () => {
+  test.for([["list"], ["list", "math"], ["search", "fail"]])("haft %j marks denied tools only", async (args) => {
     const { exitCode, stdout, stderr } = await run(...args);
     expect({ exitCode, stderr, fail: lineOf(stdout, "math::fail")?.split(/ +/u)[1] }).toEqual({ exitCode: 0, stderr: "", fail: "denied" });
     expect(stdout.split("\n").filter((line) => / denied /u.test(line))).toHaveLength(1);
   });
 
-  test.for([["list"], ["search", "fail"]])("haft %j --json gives the reason, and none for others", async (args) => {
+  test.for([["list"], ["search", "fail"]])("haft %j --json gives the reason for denied tools only", async (args) => {
     const { stdout } = await run(...args, "--json");
     const tools: { readonly name: string; readonly denied?: string }[] = JSON.parse(stdout);
     expect(tools.filter(({ denied }) => denied !== undefined).map(({ name, denied }) => [name, denied])).toEqual([["math::fail", DENIED]]);

@@ -107,7 +107,7 @@ describe("an edited store", { timeout: 10 * PATIENCE_MS }, () => {
   const run = async (...args: readonly string[]): Promise<Finished> => await project.haft(args);
 
   test.each(["9007199254740993", "-9223372036854775808", "9223372036854775807"])(
-    "lists and checks all others when a session has the number %s, and names it",
+    "lists and checks all other sessions when one has the number %s, and names that one",
     async (number) => {
       copyFileSync(project.path("whole.db"), project.path("haft.db"));
       const database = new DatabaseSync(project.path("haft.db"));
@@ -123,7 +123,7 @@ describe("an edited store", { timeout: 10 * PATIENCE_MS }, () => {
     },
   );
 
-  test("is read as far as it is whole, and what is wrong is said in words", async () => {
+  test("is read up to the damage, and every problem is reported in readable words", async () => {
     const complaints: object[] = [];
     for (let seed = 0; seed < repeated(30); seed++) {
       copyFileSync(project.path("whole.db"), project.path("haft.db"));

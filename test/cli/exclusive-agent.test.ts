@@ -10,7 +10,7 @@ import { FailingStore } from "../runtime/session/failing-store.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { testInCI } from "../test-in-ci.ts";
 
-test("an agent whose session is removed begins a new one", async () => {
+test("an agent whose session is removed starts a new session", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const agents = new Map<string, Agent>();
   const log: string[] = [];
@@ -35,7 +35,7 @@ test("an agent whose session is removed begins a new one", async () => {
   await runtime.close();
 });
 
-testInCI("an agent whose session the store failed goes on with it once the store takes events again", async () => {
+testInCI("an agent whose session failed with its store continues it once the store accepts events again", async () => {
   const store = new FailingStore();
   const runtime = createRuntime({ store });
   const agents = new Map<string, Agent>();
@@ -62,7 +62,7 @@ testInCI("an agent whose session the store failed goes on with it once the store
   await runtime.close();
 });
 
-test("an agent whose session waits for an approval while it is resumed stops, and leaves the question to the next process", async () => {
+test("an agent that stops while its resumed session waits for an approval leaves the approval to the next process", async () => {
   const store = memoryStore();
   const remove = defineTool({
     name: "remove",
@@ -96,7 +96,7 @@ test("an agent whose session waits for an approval while it is resumed stops, an
 });
 
 test.each([false, true])(
-  "an agent that is stopped while its call waits for approval goes on in the next process (a call beside it runs: %j)",
+  "an agent stopped while its call waits for approval continues in the next process (a call beside it runs: %j)",
   async (isBusy) => {
     const path = temporaryFile();
     const done: string[] = [];
@@ -146,7 +146,7 @@ test.each([false, true])(
   },
 );
 
-testInCI("an agent that is stopped while it leaves a lost session does not take it up again", async () => {
+testInCI("an agent that is stopped while it leaves a lost session does not resume it", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const agents = new Map<string, Agent>();
   const [leaving, left] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];

@@ -20,7 +20,7 @@ function toolsOf(body: Readonly<Record<string, unknown>> | undefined): readonly 
 }
 
 describe("haft chat with [findTools]", () => {
-  test("shows the model the pinned tools, and what it finds from then on", async () => {
+  test("shows the model the pinned tools, and found tools from then on", async () => {
     const shop = await chatProject({
       script: [{ calls: [{ name: "catalog__find_tools", input: { query: "order" } }] }, calling("shop__order"), { text: "Ordered." }],
       toml: TOML,
@@ -44,7 +44,7 @@ describe("haft chat with [findTools]", () => {
 });
 
 testInCI(
-  "haft mcp with [findTools] lists the pinned tools, find_tools and call_tool, and calls the others by it",
+  "haft mcp with [findTools] lists the pinned tools, find_tools and call_tool, and calls other tools through call_tool",
   async () => {
     const folder = folderWith({
       "haft.toml": '[findTools]\npinned = ["files::list"]\n[toolsets.files]\ntype = "files"\nroot = "."\n',

@@ -17,7 +17,7 @@ async function processOf(project: SessionProject, about: ProcessDescription, ses
   }
 }
 
-test("issue 21.6 a table of 80 columns says who is there, what each has open and how late it is", async () => {
+test("issue 21.6 a table of 80 columns lists the processes, the sessions each has open and how far each is behind", async () => {
   const project = new SessionProject();
   const about = { name: "web-1:7420", role: "serve", address: "http://10.0.0.3:7420", version: "1.2.3", places: ["desk"] };
   await processOf(project, about, ["a", "b"]);
@@ -32,7 +32,7 @@ test("issue 21.6 a table of 80 columns says who is there, what each has open and
   for (const line of [lines[0], lines[1], lines[3]]) expect(line?.length).toBeLessThanOrEqual(80);
 });
 
-test("issue 21 bad input: two fleets with different definitions are said on standard error, and --json has each process whole", async () => {
+test("issue 21 bad input: differing versions and definitions are reported on standard error, and --json prints each process whole", async () => {
   const project = new SessionProject();
   await processOf(project, { name: "one", version: "1.0.0", definitions: { "toolsets.shop": "a" } }, ["s"]);
   await processOf(project, { name: "two\u001B[31m", version: "1.1.0", definitions: { "toolsets.shop": "b" } });
@@ -50,7 +50,7 @@ test("issue 21 bad input: two fleets with different definitions are said on stan
   expect(stdout + stderr).not.toContain("\u001B");
 });
 
-test("issue 21.6 a store without processes says nothing, and one that is not there is an error", async () => {
+test("issue 21.6 a store without processes prints nothing, and a missing store is an error", async () => {
   const project = new SessionProject();
   const missing = await project.haft(["fleet"]);
   expect([missing.exitCode, missing.stderr]).toEqual([expect.any(Number), expect.stringContaining("haft.db")]);

@@ -25,7 +25,7 @@ attempts = 1
 retryAfterMs = 3_600_000
 `;
 
-test("an engine lm is waited for while hours of pauses pass at once, and each of its answers is a result", async () => {
+test("an lm engine is awaited on the virtual clock while hours of pauses pass at once, and each of its answers is a result", async () => {
   const slowly = async (): Promise<void> => {
     for (let turn = 0; turn < 100; turn++) await setImmediate(); // many rounds of the event loop, in which a clock that skips would skip
   };
@@ -50,7 +50,7 @@ function simulation(url: string, more = ""): string {
   return `${more}\n[simulation.model]\nname = "openai-chat/gpt-x"\nbaseUrl = "${url}"\napiKey = "env:MODEL_KEY"\n${PRICES}\n`;
 }
 
-test("a generation says what the model that plays tools was asked, used and cost, and that it is asked again", async () => {
+test("a generation reports requests, tokens, cost and retries of the model that plays tools", async () => {
   const busy = { status: 429, message: "Slow down.", headers: { "retry-after": "0" } };
   const script = [busy, ...Array.from({ length: 4 }, () => ({ text: '"milk"' }))];
   const chat = await chatProject({ script });
@@ -67,7 +67,7 @@ test("a generation says what the model that plays tools was asked, used and cost
   expect(JSON.parse(asJson.stdout).usage).toMatchObject({ requests: 2, retries: 0, inputTokens: 20, outputTokens: 10, cost: 0.04 });
 });
 
-test("the usage of a chat counts the model that plays its tools", async () => {
+test("the usage of a chat includes the model that plays its tools", async () => {
   const script = [{ calls: [{ name: "look", input: {} }] }, { text: '"milk"' }, { text: "Milk." }];
   const chat = await chatProject({ script, model: PRICES });
   writeFileSync(chat.path("haft.toml"), chat.read("haft.toml") + simulation(chat.server.url, '\n[simulation.sources]\n"*" = "lm"\n'));

@@ -13,7 +13,7 @@ async function project(recordings: Readonly<Record<string, readonly Line[]>>, fi
 const NO_CONFIG = { "haft.toml": "" };
 
 describe("issue 16.4 haft generate of recordings", () => {
-  test("recordings behind --from become lines, redacted as chosen, and a card says so", async () => {
+  test("recordings given with --from become lines, redacted as requested, and the card says so", async () => {
     const here = await project({ "a.jsonl": PRIVATE_LINES, "b.jsonl": plainLines(3), "cut.jsonl": plainLines(4).slice(0, 2) }, NO_CONFIG);
     const out = here.path("train.jsonl");
     const recordings = ["--from", here.path("a.jsonl"), here.path("b.jsonl"), here.path("cut.jsonl")];
@@ -35,7 +35,7 @@ describe("issue 16.4 haft generate of recordings", () => {
     expect(readFileSync(out, "utf8")).toBe(text);
   });
 
-  test("what looks like a secret is refused until --redact is given, and no file is begun", async () => {
+  test("text that looks like a secret is refused until --redact is given, and no file is created", async () => {
     const here = await project({ "settings.jsonl": SECRET_LINES }, NO_CONFIG);
     const args = ["generate", "--from", here.path("settings.jsonl"), "--out", here.path("train.jsonl")];
     const { exitCode, stderr, stdout } = await here.haft(args);
@@ -47,7 +47,7 @@ describe("issue 16.4 haft generate of recordings", () => {
     expect((await here.haft([...args, "--redact", "none"])).exitCode).toBe(0);
   });
 
-  test("sessions of the store, all or those that are named; definitions come from the configuration", async () => {
+  test("sessions of the store are converted, all or only the named ones, with definitions from the configuration", async () => {
     const here = new SessionProject();
     await here.play("one");
     await here.play("two");
@@ -79,7 +79,7 @@ describe("issue 16.4 haft generate of recordings", () => {
   test.each([
     ["a symbolic link", symlinkSync],
     ["a second name", linkSync],
-  ])("--out that is %s of a recording is refused, and the recording stays", async (_what, link) => {
+  ])("--out that is %s of a recording is refused, and the recording is left unchanged", async (_what, link) => {
     const here = await project({ "a.jsonl": plainLines(1) }, NO_CONFIG);
     const before = readFileSync(here.path("a.jsonl"), "utf8");
     link(here.path("a.jsonl"), here.path("t.jsonl"));
@@ -95,7 +95,7 @@ describe("issue 16.4 haft generate of recordings", () => {
     expect(readFileSync(here.path("a.jsonl"), "utf8")).toBe(before);
   });
 
-  test("faults of the configuration meet the recorded calls, and pauses take no time", async () => {
+  test("configured faults apply to the recorded calls, and pauses take no time", async () => {
     const toml =
       '[simulation]\nseed = 3\n[[simulation.faults]]\ntype = "rate_limited"\nprobability = 0.9\nattempts = 2\nretryAfterMs = 3_600_000\n';
     const here = await project(Object.fromEntries([1, 2, 3].map((at) => [`${at}.jsonl`, plainLines(at)])), { "haft.toml": toml });
@@ -105,7 +105,7 @@ describe("issue 16.4 haft generate of recordings", () => {
     expect(stdout).toMatch(/faults +[1-3] +[1-3] rate_limited/u);
   });
 
-  test("a model answers what was cut off, and its cost is told", async () => {
+  test("a model completes a cut-off recording, and its cost is reported", async () => {
     const prices = "[model.prices]\ninputPerMillion = 1000\noutputPerMillion = 2000\n";
     const chat = await chatProject({ script: [{ text: "It is open." }], toml: prices });
     writeFileSync(`${chat.folder}/cut.jsonl`, await recordingText(plainLines(4).slice(0, 2)));

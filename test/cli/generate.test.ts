@@ -38,7 +38,7 @@ async function killed(
 }
 
 describe.concurrent("issue 6.7 haft generate", { timeout: PATIENCE_MS }, () => {
-  test("without file, model and key: made up and told so, and nothing real runs", async () => {
+  test("without file, model and key, calls are simulated and reported as simulated, and no real tool runs", async () => {
     const folder = folderWith(REAL);
     const { exitCode, stdout, stderr } = await haft(["generate", "--out", "train.jsonl", "--calls", "4"], { folder });
     expect({ exitCode, stderr, stdout: summaryOf(stdout) }).toEqual({
@@ -59,7 +59,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(JSON.stringify(made)).not.toContain("this was real");
   });
 
-  test("--no-parallel-calls makes no message with several calls, and the card says so", async () => {
+  test("--no-parallel-calls generates no message with several calls, and the card says so", async () => {
     const folder = folderWith(REAL);
     const args = ["generate", "--sample", "random", "--calls", "6", "--out"];
     const some = await haft([...args, "some.jsonl"], { folder });
@@ -71,7 +71,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(readFileSync(join(folder, "none.card.md"), "utf8")).toContain("| messages with several calls | 0 |");
   });
 
-  testInCI("the same seed makes the same file, whatever the concurrency; another seed makes another", async () => {
+  testInCI("the same seed generates the same file at any concurrency; another seed generates another", async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "20", "--seed"];
     await Promise.all([
@@ -85,7 +85,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(other).not.toBe(one);
   });
 
-  test("a tool is real only where a rule of the configuration says so", async () => {
+  test("a tool runs for real only if a rule of the configuration says so", async () => {
     const toml = `${REAL["haft.toml"]}\n[simulation.sources]\n"shop::count_orders" = "live"\n`;
     const folder = folderWith({ ...REAL, "haft.toml": toml });
     const input = lines({ messages: [{ role: "assistant", calls: [{ name: "shop::count_orders" }, { name: "shop::list_orders" }] }] });
@@ -99,34 +99,31 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     ]);
   });
 
-  testInCI(
-    "faults of the configuration are in the trajectories and in the summary, the same for the same seed, and nobody waits to try again",
-    async () => {
-      const toml = `${REAL["haft.toml"]}\n[simulation]\nfaults = [{ type = "network_error", probability = 0.3, message = "no luck" }]\n`;
-      const folder = folderWith({ ...REAL, "haft.toml": toml });
-      const { exitCode, stdout } = await haft(["generate", "--out", "train.jsonl", "--count", "20", "--seed", "3", "--json"], { folder });
-      expect(exitCode).toBe(0);
-      const [summary] = jsonLines(stdout) as readonly {
-        readonly calls: number;
-        readonly statuses: Readonly<Record<string, number>>;
-        readonly faults: object;
-      }[];
-      const hit = summary?.statuses["error"] ?? 0;
-      expect(hit).toBeGreaterThan(5);
-      expect(summary).toMatchObject({
-        conversations: 20,
-        written: 20,
-        failed: 0,
-        calls: 100,
-        statuses: { ok: 100 - hit },
-        faults: { network_error: hit },
-      });
-      await haft(["generate", "--out", "again.jsonl", "--count", "20", "--seed", "3", "--concurrency", "1"], { folder });
-      expect(readFileSync(join(folder, "again.jsonl"), "utf8")).toBe(readFileSync(join(folder, "train.jsonl"), "utf8"));
-    },
-  );
+  testInCI("configured faults appear in the trajectories and in the summary, equal for equal seeds, and retries do not wait", async () => {
+    const toml = `${REAL["haft.toml"]}\n[simulation]\nfaults = [{ type = "network_error", probability = 0.3, message = "no luck" }]\n`;
+    const folder = folderWith({ ...REAL, "haft.toml": toml });
+    const { exitCode, stdout } = await haft(["generate", "--out", "train.jsonl", "--count", "20", "--seed", "3", "--json"], { folder });
+    expect(exitCode).toBe(0);
+    const [summary] = jsonLines(stdout) as readonly {
+      readonly calls: number;
+      readonly statuses: Readonly<Record<string, number>>;
+      readonly faults: object;
+    }[];
+    const hit = summary?.statuses["error"] ?? 0;
+    expect(hit).toBeGreaterThan(5);
+    expect(summary).toMatchObject({
+      conversations: 20,
+      written: 20,
+      failed: 0,
+      calls: 100,
+      statuses: { ok: 100 - hit },
+      faults: { network_error: hit },
+    });
+    await haft(["generate", "--out", "again.jsonl", "--count", "20", "--seed", "3", "--concurrency", "1"], { folder });
+    expect(readFileSync(join(folder, "again.jsonl"), "utf8")).toBe(readFileSync(join(folder, "train.jsonl"), "utf8"));
+  });
 
-  testInCI("killed at several points, it becomes the file that it would have been", { timeout: 3 * PATIENCE_MS }, async () => {
+  testInCI("killed at several points, it resumes to the same file as without a kill", { timeout: 3 * PATIENCE_MS }, async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "1800", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
     const whole = await haft([...options, "whole.jsonl"], { folder });
@@ -142,7 +139,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
   });
 
-  testInCI("killed with two files, both become what they would have been", { timeout: 3 * PATIENCE_MS }, async () => {
+  testInCI("killed with two output files, it resumes to the same files as without a kill", { timeout: 3 * PATIENCE_MS }, async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
     expect((await haft([...options, "whole.jsonl"], { folder })).exitCode).toBe(0);
@@ -154,7 +151,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(readFileSync(join(folder, "train.test.jsonl"), "utf8")).toBe(forTests);
   });
 
-  testInCI("Ctrl-C ends it with whole lines, and says how to go on", async () => {
+  testInCI("Ctrl-C ends it with complete lines, and prints how to continue", async () => {
     const folder = folderWith(REAL);
     const options = ["generate", "--count", "5000", "--calls", "10", "--out", "train.jsonl"];
     const { promise: begun, resolve } = Promise.withResolvers<void>();
@@ -174,7 +171,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(stdout).toMatch(/^conversations/u);
   });
 
-  testInCI("a file of something else is left alone, unless --overwrite is said", async () => {
+  testInCI("a file with other content is left unchanged without --overwrite", async () => {
     const folder = folderWith({ ...REAL, "notes.txt": "mine\n" });
     const refused = await haft(["generate", "--out", "notes.txt"], { folder });
     expect(refused).toEqual({
@@ -200,7 +197,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(jsonLines(stderr)).toEqual([expect.objectContaining({ conversations: 2, written: 2, peakBytes: expect.any(Number) })]);
   });
 
-  testInCI("--split puts a part into a second file, and says how many", async () => {
+  testInCI("--split writes a share to a second file, and reports how many", async () => {
     const folder = folderWith(REAL);
     const { exitCode, stdout } = await haft(["generate", "--out", "train.jsonl", "--count", "40", "--split", "0.5"], { folder });
     const [train, forTests] = ["train.jsonl", "train.test.jsonl"].map((name) => jsonLines(readFileSync(join(folder, name), "utf8")).length);
@@ -209,7 +206,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(stdout).toContain("0 duplicates");
   });
 
-  testInCI("a reader that has seen enough ends it without an error", async () => {
+  testInCI("it ends without an error when the reader of its output closes the pipe", async () => {
     const { exitCode, stderr } = await haft(["generate", "--out", "-", "--count", "5000"], {
       folder: folderWith(REAL),
       onOutput: (_output, control) => control.stopReading(),
@@ -217,7 +214,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
   });
 
-  test("a tool that would hang for real answers here", async () => {
+  test("a tool that would hang for real is answered by simulation", async () => {
     const folder = folderWith(PROJECT);
     const input = lines({ messages: [{ role: "assistant", calls: [{ name: "math::hang" }] }] });
     const { exitCode, stdout } = await haft(["generate", "-", "--out", "x.jsonl"], { folder, input });
@@ -228,7 +225,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
 describe("issue 6.7 haft generate with a model", () => {
   const QUESTION = lines({ id: "q", messages: [{ role: "user", content: "Where is the milk?" }] });
 
-  test("it answers what the users say, over simulated tools", async () => {
+  test("the model answers user messages over simulated tools", async () => {
     const project = await chatProject({ script: [calling("shop__look"), { text: "Found." }] });
     const { exitCode, stdout, stderr } = await project.haft(
       ["generate", "-", "--out", "-", "--concurrency", "1", "--system", "Be brief."],
@@ -251,7 +248,7 @@ describe("issue 6.7 haft generate with a model", () => {
     ]);
   });
 
-  test("one conversation that fails is told by the exit code; a model that is gone ends it with its own", async () => {
+  test("one failed conversation exits with 1; a model that fails every time exits with the code of its error", async () => {
     const failing = await chatProject({ script: [{ text: "Yes." }, { status: 401 }, { text: "Yes." }], model: "maxAttempts = 1\n" });
     const some = await failing.haft(["generate", "-", "--out", "-", "--count", "3", "--concurrency", "1"], { input: QUESTION });
     expect([some.exitCode, jsonLines(some.stdout).map((line) => (line as { readonly stop: string }).stop)]).toEqual([
@@ -265,13 +262,13 @@ describe("issue 6.7 haft generate with a model", () => {
     expect(none.stderr).toContain("10 conversations in a row failed");
   });
 
-  test("questions without a model are refused, saying how to name one", async () => {
+  test("user messages without a model are refused with a hint how to name one", async () => {
     const { exitCode, stderr } = await haft(["generate", "-", "--out", "x"], { folder: folderWith(REAL), input: QUESTION });
     expect([exitCode, stderr]).toEqual([3, expect.stringContaining("--model")]);
   });
 });
 
-describe("issue 6.7 haft generate refuses, with what would work,", () => {
+describe("issue 6.7 haft generate refuses, with a hint,", () => {
   const SCRIPT = lines({ messages: [{ role: "assistant", calls: [{ name: "a" }] }] });
 
   test.for([
@@ -292,7 +289,7 @@ describe("issue 6.7 haft generate refuses, with what would work,", () => {
     [["--out", "x", "--tools", "none::*"], "", "There are no tools to draw from."],
     [["--out", "no/such/folder"], "", "Cannot write no/such/folder"],
     [["t.jsonl", "--out", "./t.jsonl", "--overwrite"], "", "--out names the file of the templates t.jsonl, which would be lost."],
-  ] as const)("%j after %j", async ([args, input, problem]) => {
+  ] as const)("%j with input %j", async ([args, input, problem]) => {
     const project = await chatProject({ script: [] });
     const { exitCode, stdout, stderr } = await project.haft(["generate", ...args], { input });
     expect({ exitCode, stdout }).toEqual({ exitCode: 2, stdout: "" });

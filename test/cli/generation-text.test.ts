@@ -37,7 +37,7 @@ const SUMMARY = {
   durationMs: 2_000,
 } as const;
 
-test("issue 6.7 the summary says how many there are of what, where it came from, how fast and how large", () => {
+test("issue 6.7 the summary shows counts by kind, the origin of answers, speed and memory", () => {
   expect(summaryLines(SUMMARY, { where: "in train.jsonl", peakBytes: 180 * 1_048_576 })).toEqual([
     "conversations  1,000  in train.jsonl",
     "calls         10,000  9,990 ok, 10 error (10 network_error)",
@@ -70,7 +70,7 @@ test("issue 6.7 the summary says how many there are of what, where it came from,
   ]);
 });
 
-test("issue 6.7 the progress says how far it is, how fast, and how long it will take", () => {
+test("issue 6.7 the progress line shows conversations done, speed and remaining time", () => {
   const state = { done: 412, total: 1_000, calls: 3_200, failed: 0 };
   expect(progressText(state, { madeBefore: 12, elapsedMs: 2_000 })).toBe("412 of 1,000 conversations, 1,600 calls/s, about 2.9 s left");
   const usage = { ...TOTALS, inputTokens: 3_400, outputTokens: 900 };

@@ -45,7 +45,7 @@ function resetNotes(folder: string): void {
   writeFileSync(join(folder, "notes/plan.md"), "# Plan\n\n- buy milk\n- sleep\n");
 }
 
-test("every command of the guide prints what the guide shows", async () => {
+test("every command in the guide prints the output that the guide shows", async () => {
   const folder = folderWith({ "haft.toml": config, "talk.jsonl": conversation, "notes/plan.md": "" });
   const before = process.cwd();
   onTestFinished(() => process.chdir(before));

@@ -27,16 +27,16 @@ const CLIENT = {
   },
 };
 
-describe.concurrent("the file of another MCP client", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("the configuration file of another MCP client", { timeout: PATIENCE_MS }, () => {
   const files = { ".mcp.json": JSON.stringify(CLIENT), "server.mjs": SERVER };
   const environment = { NAME: "Ada" };
 
-  test("is a configuration as it is", async () => {
+  test("works unchanged as a configuration", async () => {
     const folder = folderWith(files);
     expect(await haft(["-c", ".mcp.json", "call", "me::who"], { folder, environment })).toMatchObject({ exitCode: 0, stdout: "Ada\n" });
   });
 
-  test("becomes a haft.toml by haft import, in which variables stay variables", async () => {
+  test("is converted by haft import to a haft.toml that keeps variables as variables", async () => {
     const folder = folderWith(files);
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toEqual({
       exitCode: 0,
@@ -65,7 +65,7 @@ Key = "\${NAME}"
     expect(await haft(["import", ".mcp.json", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 2 });
   });
 
-  test("becomes a file that must be trusted, and says so with the command", async () => {
+  test("is converted to a file that must be trusted, and haft import prints the command for it", async () => {
     const note = async (out: string, client: object, trust?: string): Promise<string> => {
       const folder = folderWith({ ".mcp.json": JSON.stringify({ mcpServers: { a: client } }), "sub/x": "", "my sub/x": "" });
       const environment = trust === undefined ? { HAFT_TRUST: "" } : { HAFT_TRUST: trust };
@@ -84,7 +84,7 @@ Key = "\${NAME}"
     expect(await note("haft.toml", starts, "all")).toBe("");
   });
 
-  test("in TOML becomes a configuration that is checked, called and served", async () => {
+  test("in TOML is converted to a configuration that can be checked, called and served", async () => {
     const text = `[mcp_servers.me]\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\nenv = { WHO = "Ada" }\ntool_timeout_sec = 60\n`;
     const folder = folderWith({ ".codex/config.toml": text, "server.mjs": SERVER });
     expect(await haft(["import", ".codex/config.toml", "--out", "haft.toml"], { folder })).toMatchObject({ exitCode: 0, stderr: "" });
@@ -100,7 +100,7 @@ Key = "\${NAME}"
     expect(await haft(["mcp"], { folder, input })).toMatchObject({ exitCode: 0, stdout: expect.stringContaining('"name":"me__who"') });
   });
 
-  test("is printed as JSON with --json, and written as what its name ends in says", async () => {
+  test("is printed as JSON with --json, and written in the format of the output file's extension", async () => {
     const folder = folderWith({
       ".vscode/mcp.json": '{"servers": {"a": {"command": "node", "args": ["${env:A}"], "cwd": "${workspaceFolder}"}}}',
     });
@@ -117,13 +117,13 @@ Key = "\${NAME}"
     });
   });
 
-  test("runs its servers where they ran, also when the configuration is written elsewhere", async () => {
+  test("keeps the working folder of its servers when the configuration is written elsewhere", async () => {
     const folder = folderWith({ "client/mcp.json": '{"mcpServers": {"a": {"command": "node"}}}' });
     const { stdout } = await haft(["import", "client/mcp.json", "--json"], { folder });
     expect(JSON.parse(stdout)).toEqual({ toolsets: { a: { type: "mcp", command: "node", cwd: join(folder, "client") } } });
   });
 
-  test("with a text that would become a variable is an error", async () => {
+  test("with text that would become a variable is an error", async () => {
     const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "node", "env": {"B": "env:C"}}}}' });
     expect(await haft(["import", ".mcp.json"], { folder })).toMatchObject({
       exitCode: 3,
@@ -132,7 +132,7 @@ Key = "\${NAME}"
     });
   });
 
-  test("leaves out a server with such a text where there are others", async () => {
+  test("leaves out a server with such text if there are other servers", async () => {
     const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "env:C"}, "b": {"command": "node"}}}' });
     expect(await haft(["import", ".mcp.json"], { folder })).toEqual({
       exitCode: 0,
@@ -141,7 +141,7 @@ Key = "\${NAME}"
     });
   });
 
-  test("with a text that TOML cannot hold is an error that says so", async () => {
+  test("with text that TOML cannot represent is an error that says so", async () => {
     const folder = folderWith({ ".mcp.json": '{"mcpServers": {"a": {"command": "node", "env": {"B\\ud800": "c"}}}}' });
     expect(await haft(["import", ".mcp.json"], { folder })).toEqual({
       exitCode: 3,
@@ -151,7 +151,7 @@ Key = "\${NAME}"
     });
   });
 
-  test("is not written over itself", async () => {
+  test("is never overwritten by its own import", async () => {
     const text = '{"mcpServers": {"a": {"command": "node"}}, "other": 1}';
     const folder = folderWith({ "mcp.json": text });
     expect(await haft(["import", "mcp.json", "--out", "./mcp.json", "--overwrite"], { folder })).toMatchObject({
@@ -171,8 +171,12 @@ Key = "\${NAME}"
   });
 });
 
-test("haft chat with --model needs no configuration, and without it says which it looks for", { timeout: PATIENCE_MS }, async () => {
-  const folder = folderWith({ "other.txt": "" });
-  expect(await haft(["chat", "--model", "ollama/qwen3"], { folder })).toMatchObject({ exitCode: 0, stderr: "" });
-  expect(await haft(["chat"], { folder })).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("There is no haft.toml") });
-});
+test(
+  "haft chat with --model needs no configuration, and without --model lists the files it looks for",
+  { timeout: PATIENCE_MS },
+  async () => {
+    const folder = folderWith({ "other.txt": "" });
+    expect(await haft(["chat", "--model", "ollama/qwen3"], { folder })).toMatchObject({ exitCode: 0, stderr: "" });
+    expect(await haft(["chat"], { folder })).toMatchObject({ exitCode: 3, stderr: expect.stringContaining("There is no haft.toml") });
+  },
+);

@@ -19,8 +19,8 @@ const lines = (...names: readonly string[]): string =>
     )
     .join("");
 
-describe.concurrent("a tool that must be read about first", { timeout: PATIENCE_MS }, () => {
-  test("F1.7 F1.45 is refused in haft run with what to do, and runs once its documentation was read", async () => {
+describe.concurrent("a tool with requiresReading", { timeout: PATIENCE_MS }, () => {
+  test("F1.7 F1.45 is refused in haft run with the call to make first, and runs once its documentation was read", async () => {
     const folder = folderWith({ ...KILN, "talk.jsonl": lines("kiln::fire", "manual::info", "kiln::fire") });
     const { stdout } = await haft(["run", "talk.jsonl", "--json"], { folder });
     const results: readonly { status: string; output?: string; error?: { code: string; message: string } }[] = stdout
@@ -36,21 +36,21 @@ describe.concurrent("a tool that must be read about first", { timeout: PATIENCE_
     expect(results[0]?.error?.message).toContain('call manual::info with {"name":"kiln::fire"} first');
   });
 
-  test("F1.7 runs in haft call: the person who calls it is no model", async () => {
+  test("F1.7 runs in haft call without reading, since a person calls it", async () => {
     const folder = folderWith(KILN);
     expect(await haft(["call", "kiln::fire"], { folder })).toEqual({ exitCode: 0, stdout: "hot\n", stderr: "" });
     expect((await haft(["call", "manual::info", '{"name":"fire"}'], { folder })).stdout).toBe("Never above 1,200 degrees.\n");
   });
 });
 
-describe.concurrent("documentation that a configuration puts in place of a tool's own", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("documentation from the configuration that replaces a tool's own", { timeout: PATIENCE_MS }, () => {
   const files = {
     ...KILN,
     "haft.toml": `${KILN["haft.toml"]}\n[documentation]\n"kiln::fire" = "docs/fire.md"\n`,
     "docs/fire.md": "\nOur kiln stops at 900.\n",
   };
 
-  test("F1.45 is what the model reads, on the command line and in a program", async () => {
+  test("F1.45 is returned by info, on the command line and in a program", async () => {
     const folder = folderWith(files);
     expect((await haft(["call", "manual::info", '{"name":"kiln::fire"}'], { folder })).stdout).toBe("Our kiln stops at 900.\n");
     const info = (await haft(["info", "fire"], { folder })).stdout;
@@ -63,7 +63,7 @@ describe.concurrent("documentation that a configuration puts in place of a tool'
     await runtime.close();
   });
 
-  test("F1.45 a path that leads out of the folder is refused with its place, and a file that is missing by name", async () => {
+  test("F1.45 a path outside the folder is refused with its place, and a missing file is named", async () => {
     const out = folderWith({ ...files, "haft.toml": '[documentation]\nfire = "../fire.md"\n' });
     expect((await haft(["list"], { folder: out })).stderr).toContain(
       "haft.toml:2:1: documentation.fire: must lie inside the folder of this file",

@@ -33,7 +33,7 @@ async function answered(folder: string, answers: readonly string[]): Promise<{ r
 }
 
 describe("haft init", { timeout: PATIENCE_MS }, () => {
-  test("every tool that changes files must be approved", async () => {
+  test("requires approval for every tool that changes files", async () => {
     const folder = folderWith({});
     await haft(["init", "--yes"], { folder });
     const { config } = await loadConfig(join(folder, "haft.toml"));
@@ -43,7 +43,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     expect(config.approval.always?.toSorted()).toEqual(changing.toSorted());
   });
 
-  test("--yes writes a configuration that works, is commented and names its schema", async () => {
+  test("--yes writes a working, commented configuration that names its schema", async () => {
     const folder = folderWith({});
     const { exitCode, stdout } = await haft(["init", "--yes"], { folder });
     expect([exitCode, stdout]).toEqual([0, "haft.toml: written\n\nhaft list    the tools\nhaft check   whether everything opens\n"]);
@@ -62,7 +62,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("the next steps name the configuration that was written, where another would be read without a name", async () => {
+  test("the next steps name the written configuration if it is not one that is found by default", async () => {
     const folder = folderWith({});
     const { stdout } = await haft(["init", "--yes", "--out", "my tools.toml", "--model", "ollama/qwen3"], { folder });
     expect(stdout).toBe(
@@ -71,7 +71,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     expect((await haft(["list", "--config", "my tools.toml"], { folder })).exitCode).toBe(0);
   });
 
-  test("without a terminal, and beside another configuration, it says what would work", async () => {
+  test("without a terminal, or next to another configuration, it fails with a hint", async () => {
     const folder = folderWith({ "haft.yaml": "{}" });
     expect((await haft(["init", "--yes"], { folder })).stderr).toContain("There is a configuration here already: haft.yaml.");
     expect((await haft(["init"], { folder: folderWith({}) })).stderr).toContain("Give --yes to take the defaults.");
@@ -80,7 +80,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     );
   });
 
-  test("three questions are asked, and an answer that cannot be used is asked for again", async () => {
+  test("asks three questions, and repeats a question whose answer is invalid", async () => {
     const folder = folderWith({ "work/a.txt": "", "node_modules/haft/haft.schema.json": "{}" });
     const { asked, said } = await answered(folder, ["nowhere", "work", "qwen3", "ollama/qwen3", "perhaps", "y"]);
     expect([asked.length, new Set(asked).size]).toEqual([6, 3]);
@@ -94,7 +94,7 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
     expect(readFileSync(join(folder, "haft.toml"), "utf8")).toMatch(/^#:schema \.\/node_modules\/haft\/haft\.schema\.json\n/u);
   });
 
-  test("the address of a model server that has none of its own is asked for, and written", async () => {
+  test("asks for the address of a model server that has no default, and writes it", async () => {
     const folder = folderWith({});
     const { asked, said } = await answered(folder, [
       "",
@@ -114,16 +114,13 @@ describe("haft init", { timeout: PATIENCE_MS }, () => {
   test.each([
     ["", "", ""],
     [".", "anthropic/claude-sonnet-5", "yes"],
-  ])(
-    "whatever is answered (%j, %j, %j), the file fits its schema, with everything that stands there in comments as well",
-    async (...answers) => {
-      const folder = folderWith({});
-      await answered(folder, answers);
-      const text = readFileSync(join(folder, "haft.toml"), "utf8");
-      expect(schema.problems(parseToml(text, "haft.toml").value)).toEqual([]);
-      const all = text.replaceAll(/^# (?=[\w[]+[\w.\]]* ?(?:=|\]|$))/gmu, "");
-      const whole = folderWith({ "haft.toml": all });
-      expect((await loadConfig(join(whole, "haft.toml"), { environment: {} })).config.toolsets.size).toBe(4);
-    },
-  );
+  ])("for the answers (%j, %j, %j) the file fits its schema, also with all its commented-out settings", async (...answers) => {
+    const folder = folderWith({});
+    await answered(folder, answers);
+    const text = readFileSync(join(folder, "haft.toml"), "utf8");
+    expect(schema.problems(parseToml(text, "haft.toml").value)).toEqual([]);
+    const all = text.replaceAll(/^# (?=[\w[]+[\w.\]]* ?(?:=|\]|$))/gmu, "");
+    const whole = folderWith({ "haft.toml": all });
+    expect((await loadConfig(join(whole, "haft.toml"), { environment: {} })).config.toolsets.size).toBe(4);
+  });
 });

@@ -32,7 +32,7 @@ const hasTerminals = String(spawnSync("script", ["--version"]).stdout).includes(
 
 describe.skipIf(!hasTerminals)("at a terminal of its own (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
   testInCI(
-    "the first Ctrl-C cancels the call, ends the line of ^C and ends a server that heeds neither the end of its input nor SIGTERM",
+    "the first Ctrl-C cancels the call, prints a newline after ^C, and ends a server that ignores the end of its input and SIGTERM",
     async () => {
       const config = `[toolsets.busy]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["server.mjs"]\n`;
       const folder = folderWith({ "haft.toml": config, "server.mjs": SERVER });

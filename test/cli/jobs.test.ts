@@ -56,38 +56,41 @@ class JobProject extends SessionProject {
 const here = `process ${process.pid}`;
 
 describe("haft jobs", { timeout: PATIENCE_MS }, () => {
-  testInCI("list prints the newest first with state, tool, session and who runs it; --json, --state, --session and --limit", async () => {
-    const project = new JobProject();
-    const failed = await project.begin("fail", "other");
-    await project.runtime.jobs.wait(failed);
-    await project.runtime.sessions.findById("other")?.close();
-    for (const ended = Date.now(); Date.now() === ended;); // another millisecond
-    const build = await project.begin("build");
-    const { stdout, stderr, exitCode } = await project.jobs(["list"]);
-    expect([exitCode, stderr]).toEqual([0, ""]);
-    const [first = "", second = "", ...rest] = stdout.split("\n");
-    expect(first).toMatch(new RegExp(`^${build}  running  \\d{4}-.* default::build, session travel, open in ${here} on host .+$`, "u"));
-    expect(second).toMatch(
-      new RegExp(`^${failed}  error    \\d{4}-.* default::fail, session other, took [\\d.]+ m?s, execution_failed$`, "u"),
-    );
-    expect(rest).toEqual([""]);
-    const ids = async (...args: readonly string[]): Promise<readonly string[]> =>
-      jsonLines((await project.jobs(["list", "--json", ...args])).stdout).map((job) => (job as StoredJob).id);
-    expect(await ids()).toEqual([build, failed]);
-    expect(await ids("--state", "error", "--state", "parked")).toEqual([failed]);
-    expect(await ids("--session", "travel")).toEqual([build]);
-    expect(await ids("--limit", "1")).toEqual([build]);
-    const narrow = await project.jobs(["list", "--limit", "1"], { columns: 50 });
-    for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(50);
-    expect(narrow.stdout).toContain("the newest 1; --limit shows more");
-    const wrong = await project.jobs(["list", "--state", "broken"]);
-    expect([wrong.exitCode, wrong.stderr]).toEqual([
-      2,
-      expect.stringContaining("States: queued, running, waiting, done, error, cancelled, parked."),
-    ]);
-  });
+  testInCI(
+    "list prints the newest first with state, tool, session and process; it accepts --json, --state, --session and --limit",
+    async () => {
+      const project = new JobProject();
+      const failed = await project.begin("fail", "other");
+      await project.runtime.jobs.wait(failed);
+      await project.runtime.sessions.findById("other")?.close();
+      for (const ended = Date.now(); Date.now() === ended;); // another millisecond
+      const build = await project.begin("build");
+      const { stdout, stderr, exitCode } = await project.jobs(["list"]);
+      expect([exitCode, stderr]).toEqual([0, ""]);
+      const [first = "", second = "", ...rest] = stdout.split("\n");
+      expect(first).toMatch(new RegExp(`^${build}  running  \\d{4}-.* default::build, session travel, open in ${here} on host .+$`, "u"));
+      expect(second).toMatch(
+        new RegExp(`^${failed}  error    \\d{4}-.* default::fail, session other, took [\\d.]+ m?s, execution_failed$`, "u"),
+      );
+      expect(rest).toEqual([""]);
+      const ids = async (...args: readonly string[]): Promise<readonly string[]> =>
+        jsonLines((await project.jobs(["list", "--json", ...args])).stdout).map((job) => (job as StoredJob).id);
+      expect(await ids()).toEqual([build, failed]);
+      expect(await ids("--state", "error", "--state", "parked")).toEqual([failed]);
+      expect(await ids("--session", "travel")).toEqual([build]);
+      expect(await ids("--limit", "1")).toEqual([build]);
+      const narrow = await project.jobs(["list", "--limit", "1"], { columns: 50 });
+      for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(50);
+      expect(narrow.stdout).toContain("the newest 1; --limit shows more");
+      const wrong = await project.jobs(["list", "--state", "broken"]);
+      expect([wrong.exitCode, wrong.stderr]).toEqual([
+        2,
+        expect.stringContaining("States: queued, running, waiting, done, error, cancelled, parked."),
+      ]);
+    },
+  );
 
-  testInCI("show prints the facts of a job, its input, its question and its result, safe for a terminal", async () => {
+  testInCI("show prints a job's data, input, question and result, without terminal control characters", async () => {
     const project = new JobProject();
     const ask = await project.begin("ask");
     await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
@@ -114,7 +117,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     ]);
   });
 
-  testInCI("show says no question of a job that was handed over, which begins anew", async () => {
+  testInCI("show prints no question for a handed-over job, which starts again", async () => {
     const project = new JobProject();
     const ask = await project.begin("ask");
     await project.runtime.sessions.handOver("travel");
@@ -124,7 +127,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     expect(left.stdout).not.toMatch(/^asks/mu);
   });
 
-  test("F1.22 wait prints the result and exits as haft call does; a job that nobody runs is not waited for; Ctrl-C ends the wait alone", async () => {
+  test("F1.22 wait prints the result and exits as haft call does; Ctrl-C ends the wait but not the job", async () => {
     const project = new JobProject();
     const build = await project.begin("build");
     const waiting = project.jobs(["wait", build]);
@@ -142,7 +145,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  testInCI("F1.26 cancel ends the job of another process, which is waited for; one that has ended stays as it is", async () => {
+  testInCI("F1.26 cancel ends a job of another process and waits for it; an ended job is unchanged", async () => {
     const project = new JobProject();
     const build = await project.begin("build");
     expect(await project.jobs(["cancel", build])).toEqual({ exitCode: 0, stdout: `cancelled the job ${build}\n`, stderr: "" });
@@ -155,22 +158,25 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     expect(jsonLines(stdout)).toEqual([{ id: build, sessionId: "travel", state: "cancelled" }]);
   });
 
-  testInCI("logs prints what was written; --json the pieces; the log of a job that is gone from its session is no job", async () => {
-    const project = new JobProject();
-    const build = await project.begin("build");
-    project.release.open("built");
-    await project.runtime.jobs.wait(build);
-    await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
-    expect(await project.jobs(["logs", build])).toEqual({ exitCode: 0, stdout: "compiling\n", stderr: "" });
-    expect(jsonLines((await project.jobs(["logs", build, "--json"])).stdout)).toEqual([{ position: 0, text: "compiling\n" }]);
-    expect(await project.jobs(["logs", build, "-f"])).toEqual({
-      exitCode: 0,
-      stdout: "compiling\n",
-      stderr: "the job has ended: done\n",
-    });
-  });
+  testInCI(
+    "logs prints the output, --json its pieces; for a job that is missing from its session it fails as for an unknown job",
+    async () => {
+      const project = new JobProject();
+      const build = await project.begin("build");
+      project.release.open("built");
+      await project.runtime.jobs.wait(build);
+      await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
+      expect(await project.jobs(["logs", build])).toEqual({ exitCode: 0, stdout: "compiling\n", stderr: "" });
+      expect(jsonLines((await project.jobs(["logs", build, "--json"])).stdout)).toEqual([{ position: 0, text: "compiling\n" }]);
+      expect(await project.jobs(["logs", build, "-f"])).toEqual({
+        exitCode: 0,
+        stdout: "compiling\n",
+        stderr: "the job has ended: done\n",
+      });
+    },
+  );
 
-  testInCI("logs -f goes on until the job has ended, and Ctrl-C ends it without a word", async () => {
+  testInCI("logs -f follows until the job has ended, and Ctrl-C ends it silently", async () => {
     const project = new JobProject();
     const build = await project.begin("build");
     await project.runtime.sessions.findById("travel")?.eventLog?.whenDurable();
@@ -188,7 +194,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
   });
 
   test.each(inCI ? ["show", "wait", "cancel", "logs"] : ["wait"])(
-    "%s of a job that is not there exits with 4 and names those that are",
+    "%s of an unknown job exits with 4 and names the existing jobs",
     async (command) => {
       const project = new JobProject();
       const build = await project.begin("build");
@@ -203,7 +209,7 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
     },
   );
 
-  testInCI("a job of a process that was killed is run by nobody: wait and logs -f say so, cancel ends it at once", async () => {
+  testInCI("wait and logs -f report that a killed process's job is not running, and cancel ends it at once", async () => {
     const project = new SessionProject();
     const path = project.path("haft.db");
     const program = fileURLToPath(new URL("job-process.ts", import.meta.url));

@@ -18,7 +18,7 @@ const LISTS = [
 ];
 
 describe("--json", { timeout: PATIENCE_MS }, () => {
-  testInCI("is JSON alone on standard output, whatever tools and their modules print there", async () => {
+  testInCI("prints only JSON on standard output, whatever tools and their modules print", async () => {
     const noisy = `console.log("loading");
 export const noisy = { name: "noisy", description: "Makes a noise.", inputSchema: {}, execute: () => { process.stdout.write("half a line"); console.log("and more"); return 7; } };`;
     const folder = folderWith({ "haft.toml": `[toolsets.n]\ntype = "module"\npath = "./n.mjs"\n`, "n.mjs": noisy });
@@ -30,7 +30,7 @@ export const noisy = { name: "noisy", description: "Makes a noise.", inputSchema
     expect((await haft(["call", "n::noisy"], { folder, ownProcess: true })).stdout).toBe("loading\nhalf a lineand more\n7\n");
   });
 
-  test("is JSON alone at a terminal as well, whether a command finds nothing, all or a part of what there is", async () => {
+  test("prints only JSON at a terminal as well, whether a command finds nothing, everything or a part", async () => {
     const project = new SessionProject();
     const valuesOf = async (line: string): Promise<readonly Record<string, unknown>[]> => {
       const { stdout } = await project.haft([...line.split(" "), "--json"], { columns: 80 });
@@ -59,14 +59,14 @@ export const noisy = { name: "noisy", description: "Makes a noise.", inputSchema
     }
   });
 
-  test.each([[[]], [["sessions"]], [["store"]]])("a command that is missing after %j is an error as JSON", async (words) => {
+  test.each([[[]], [["sessions"]], [["store"]]])("a missing command after %j is reported as a JSON error", async (words) => {
     const { exitCode, stdout } = await haft([...words, "--json"], { folder: folderWith(PROJECT) });
     expect([exitCode, JSON.parse(stdout)]).toMatchObject([2, { error: { code: "invalid_argument", message: "A command is missing." } }]);
   });
 });
 
 describe.skipIf(!hasTerminals)("at a terminal (needs script of util-linux)", { timeout: PATIENCE_MS }, () => {
-  test("a question is answered after the input was typed and ended with Ctrl-D", async () => {
+  test("an approval prompt can be answered after the input was typed and ended with Ctrl-D", async () => {
     const folder = folderWith({ ...PROJECT, "haft.toml": `${PROJECT["haft.toml"]}\n[approval]\nalways = ["files::write"]\n` });
     const { end } = await runAt(folder, "call files::write -", {
       columns: 80,

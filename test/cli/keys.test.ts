@@ -14,7 +14,7 @@ async function scopesOf(project: SessionProject, key: string): Promise<readonly 
   return principal === undefined ? undefined : [...principal.scopes];
 }
 
-test("issue 19.5 add prints the key once, list shows it by its id, revoke ends it", async () => {
+test("issue 19.5 add prints the key once, list shows it by its id, revoke invalidates it", async () => {
   const project = new SessionProject();
   const added = await project.haft([
     "keys",
@@ -57,7 +57,7 @@ test("issue 19.5 add prints the key once, list shows it by its id, revoke ends i
   expect((await project.haft(["keys", "list"])).stdout).toContain(", revoked ");
 });
 
-test("issue 19.5 a session key is listed with --all-keys only; with --json the key comes with its id", async () => {
+test("issue 19.5 a session key is listed only with --all-keys; --json prints the key with its id", async () => {
   const project = new SessionProject();
   const { stdout } = await project.haft(["keys", "add", "page", "--scope", "read", "--session", "travel", "--expires", "1h", "--json"]);
   const made: unknown = JSON.parse(stdout);
@@ -82,7 +82,7 @@ test.each([
   [["add", "page", "--scope", "admin", "--session", "travel"], 'A session key cannot have the scope "admin"'],
   [["add", "page", "--scope", "read", "--session", "travel", "--expires", "2d"], "ttlMs of a key is 172800000"],
   [["revoke", "0000000000000000"], 'There is no key "0000000000000000".'],
-])("issue 19.5 haft keys %j says what is wrong", async (args, message) => {
+])("issue 19.5 haft keys %j fails with the reason", async (args, message) => {
   const project = new SessionProject();
   await project.haft(["keys", "add", "other", "--scope", "read"]);
   const { exitCode, stderr, stdout } = await project.haft(["keys", ...args]);

@@ -58,7 +58,7 @@ function serve(folder: string, more: readonly string[]): Promise<Serving> {
 }
 
 testInCI(
-  "no message on a channel is lost and no time of a schedule comes twice while an agent's process is killed at random",
+  "killing an agent's process at random loses no channel message and repeats no schedule time",
   { timeout: 3 * PATIENCE_MS },
   async () => {
     const project = await chatProject({ script: Array.from({ length: 1_000 }, () => ({ text: "Heard." })), toml: TOML });

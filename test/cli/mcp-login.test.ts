@@ -27,7 +27,7 @@ auth = { type = "user-login" }
   return { authority, folder, environment: { HAFT_TRUST: "all", XDG_STATE_HOME: `${folder}/state`, HAFT_TOKEN: TOKEN } };
 }
 
-test("issue 19.7 haft mcp login takes only servers that users log in to", async () => {
+test("issue 19.7 haft mcp login accepts only servers with user logins", async () => {
   const { folder, environment } = await project();
   const wrong = await haft(["mcp", "login", "ticket"], { folder, environment });
   expect([wrong.exitCode, wrong.stderr]).toEqual([2, expect.stringContaining('Did you mean "tickets"?')]);
@@ -56,7 +56,7 @@ test("issue 19.7 haft mcp login takes only servers that users log in to", async 
   expect([call.exitCode, call.stderr]).toEqual([6, expect.stringContaining("haft mcp login tickets")]);
 });
 
-test("issue 19.7 a server that others reach needs the address of its pages, before anything is opened", async () => {
+test("issue 19.7 a server that listens on other addresses needs the origin of its login pages before anything is opened", async () => {
   const { folder, environment } = await project();
   const args = ["--host", "0.0.0.0", "--allowed-host", "tools.example"];
   for (const command of [
@@ -68,7 +68,7 @@ test("issue 19.7 a server that others reach needs the address of its pages, befo
   }
 });
 
-test("issue 19.7 a person logs in at a terminal, calls with their account, and logs out", { timeout: PATIENCE_MS }, async () => {
+test("issue 19.7 a person logs in at a terminal, makes calls with their account, and logs out", { timeout: PATIENCE_MS }, async () => {
   const { authority, folder, environment } = await project();
   let page: Promise<Page> | undefined;
   const login = await haft(["mcp", "login", "tickets"], {
@@ -93,7 +93,7 @@ test("issue 19.7 a person logs in at a terminal, calls with their account, and l
 test.skipIf(!inCI).each([
   ["serve", ["serve", "--port", "0"], /serving at (\S+)\n/u],
   ["mcp", ["mcp", "--http", "0"], /MCP at (\S+)\/mcp\n/u],
-] as const)(`issue 19.7 haft %s serves the pages of logins ${IN_CI}`, { timeout: PATIENCE_MS }, async (_name, args, ready) => {
+] as const)(`issue 19.7 haft %s serves the login pages ${IN_CI}`, { timeout: PATIENCE_MS }, async (_name, args, ready) => {
   const { folder, environment } = await project();
   let isStopped = false;
   let page: Page | undefined;

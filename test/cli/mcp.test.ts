@@ -82,7 +82,7 @@ async function connected(
 }
 
 test.each(inCI ? (["legacy", "modern"] as const) : (["modern"] as const))(
-  "the tools of the configuration are served to a client of the %s era",
+  "a client of the %s era is served the configured tools",
   { timeout: PATIENCE_MS },
   async (mode) => {
     const client = await connected(project(), { mode });
@@ -116,7 +116,7 @@ testInCI("a call that needs approval is put to the client's user", { timeout: PA
   expect(asked).toEqual([expect.stringContaining("May loud::wipe run?"), expect.stringContaining("May loud::wipe run?")]);
 });
 
-testInCI("standard output carries the protocol only; what tools print there goes to standard error", { timeout: PATIENCE_MS }, async () => {
+testInCI("standard output carries only the protocol; output of tools goes to standard error", { timeout: PATIENCE_MS }, async () => {
   const { child, output } = start(project(), []);
   child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__shout", { text: "x" })]));
   await vi.waitFor(() => expect(output.stdout.split("\n")).toHaveLength(3), { timeout: PATIENCE_MS });
@@ -133,7 +133,7 @@ testInCI("standard output carries the protocol only; what tools print there goes
   });
 });
 
-test("E15 a client that does not speak the protocol ends it with 5", { timeout: PATIENCE_MS }, async () => {
+test("E15 a client that does not speak the protocol ends the server with exit code 5", { timeout: PATIENCE_MS }, async () => {
   const { exitCode, stdout, stderr } = await haft(["mcp"], { folder: project(), input: "x".repeat(9 * 1024 * 1024) });
   expect({ exitCode, stdout, stderr }).toEqual({
     exitCode: 5,
@@ -143,7 +143,7 @@ test("E15 a client that does not speak the protocol ends it with 5", { timeout: 
 });
 
 test.each(inCI ? (["its input", "SIGTERM"] as const) : (["its input"] as const))(
-  "E15 it ends with %s even when the client reads neither what it answers nor what it says",
+  "E15 the server ends with %s even if the client reads neither its output nor its messages",
   { timeout: PATIENCE_MS },
   async (end) => {
     const { child, output } = start(project(), []);
@@ -161,47 +161,47 @@ test.each(inCI ? (["its input", "SIGTERM"] as const) : (["its input"] as const))
   },
 );
 
+testInCI("an unhandled error in a tool ends the server with exit code 1 and a message", { timeout: PATIENCE_MS }, async () => {
+  const { child, output } = start(project(), []);
+  child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__stray")]));
+  await output.closed;
+  expect([child.exitCode, output.stdout.includes('"text":"well"'), output.stderr]).toEqual([
+    1,
+    true,
+    "haft: execution_failed: Something threw outside any call: too late\n",
+  ]);
+});
+
 testInCI(
-  "a tool that throws where nobody waits for it ends the server, which says so and does not pass it for a good end",
-  { timeout: PATIENCE_MS },
+  "haft mcp ends with its input, on signals, and with its servers, and leaves no process behind",
+  { timeout: 2 * PATIENCE_MS },
   async () => {
-    const { child, output } = start(project(), []);
-    child.stdin.write(lines([...HANDSHAKE, callOf(2, "loud__stray")]));
-    await output.closed;
-    expect([child.exitCode, output.stdout.includes('"text":"well"'), output.stderr]).toEqual([
-      1,
-      true,
-      "haft: execution_failed: Something threw outside any call: too late\n",
-    ]);
+    const folder = project(
+      `[toolsets.everything]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(EVERYTHING)}]\n`,
+    );
+    expect(await haft(["mcp"], { folder })).toMatchObject({ exitCode: 0, stdout: "" });
+    for (const signal of ["SIGINT", "SIGTERM"] as const) {
+      const { child, output } = start(folder, ["--http", "0"]);
+      await vi.waitFor(() => expect(output.stderr).toMatch(/MCP at http:\/\/127\.0\.0\.1:\d+\/mcp/u), { timeout: PATIENCE_MS });
+      const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
+      const client = new Client({ name: "test", version: "1" });
+      await client.connect(new StreamableHTTPClientTransport(new URL(url)));
+      expect(await client.callTool({ name: "everything__echo", arguments: { message: "hi" } })).toMatchObject({
+        content: [{ text: "Echo: hi" }],
+      });
+      expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("everything__simple-prompt");
+      await client.close();
+      const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ")[0]);
+      expect(server).toBeGreaterThan(0);
+      child.kill(signal);
+      await output.closed;
+      await gone(server);
+      expect([signal, child.exitCode, output.stdout]).toEqual([signal, 0, ""]);
+    }
   },
 );
 
-testInCI("it ends with its input, its signals and its servers: nothing of it is left", { timeout: 2 * PATIENCE_MS }, async () => {
-  const folder = project(
-    `[toolsets.everything]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = [${JSON.stringify(EVERYTHING)}]\n`,
-  );
-  expect(await haft(["mcp"], { folder })).toMatchObject({ exitCode: 0, stdout: "" });
-  for (const signal of ["SIGINT", "SIGTERM"] as const) {
-    const { child, output } = start(folder, ["--http", "0"]);
-    await vi.waitFor(() => expect(output.stderr).toMatch(/MCP at http:\/\/127\.0\.0\.1:\d+\/mcp/u), { timeout: PATIENCE_MS });
-    const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
-    const client = new Client({ name: "test", version: "1" });
-    await client.connect(new StreamableHTTPClientTransport(new URL(url)));
-    expect(await client.callTool({ name: "everything__echo", arguments: { message: "hi" } })).toMatchObject({
-      content: [{ text: "Echo: hi" }],
-    });
-    expect((await client.listPrompts()).prompts.map(({ name }) => name)).toContain("everything__simple-prompt");
-    await client.close();
-    const server = Number(readFileSync(`/proc/${child.pid}/task/${child.pid}/children`, "utf8").trim().split(" ")[0]);
-    expect(server).toBeGreaterThan(0);
-    child.kill(signal);
-    await output.closed;
-    await gone(server);
-    expect([signal, child.exitCode, output.stdout]).toEqual([signal, 0, ""]);
-  }
-});
-
-testInCI("over HTTP the token of the environment is needed", { timeout: PATIENCE_MS }, async () => {
+testInCI("over HTTP, the token from the environment is required", { timeout: PATIENCE_MS }, async () => {
   const { child, output } = start(project(), ["--http", "0"], { HAFT_MCP_TOKEN: "correct-horse-battery" });
   await vi.waitFor(() => expect(output.stderr).toContain("MCP at "), { timeout: PATIENCE_MS });
   const url = /http:\S+/u.exec(output.stderr)?.[0] ?? "";
@@ -211,7 +211,7 @@ testInCI("over HTTP the token of the environment is needed", { timeout: PATIENCE
   expect(output.stderr).not.toContain("correct-horse-battery");
 });
 
-testInCI("our own MCP engine is a client of it, like the inspector", { timeout: PATIENCE_MS }, async () => {
+testInCI("Haft's own MCP engine can be its client, like the inspector", { timeout: PATIENCE_MS }, async () => {
   const folder = project();
   const runtime = createRuntime({ toolsets: [{ name: "far", engine: mcpEngine({ command: process.execPath, args: ARGS, cwd: folder }) }] });
   onTestFinished(async () => void (await runtime.close()));
@@ -230,7 +230,7 @@ testInCI("our own MCP engine is a client of it, like the inspector", { timeout: 
   expect(await inspect(folder, args)).toMatchObject({ content: [{ type: "text", text: "ADA" }] });
 });
 
-test("a port that is none is refused before anything is opened", { timeout: PATIENCE_MS }, async () => {
+test("an invalid port is refused before anything is opened", { timeout: PATIENCE_MS }, async () => {
   const folder = project('[toolsets.gone]\ntype = "file"\npath = "gone.yaml"\n');
   for (const port of ["x", "70000", "-1", "1.5"])
     expect(await haft(["mcp", `--http=${port}`], { folder })).toMatchObject({

@@ -95,14 +95,14 @@ describe.runIf(inCI)(`no line of any command is wider than the terminal ${IN_CI}
     expect(tooWide).toEqual([]);
   });
 
-  test("what is said of a tool is told to the end, and words are not broken where a line can be broken before them", async () => {
+  test("warnings about a tool are printed in full, and a word is split only if it cannot be moved to the next line", async () => {
     const shown = stripVTControlCharacters(await shownAt(60, ["run", join(folder, "talk.jsonl")]));
     expect(shown.replaceAll(/\s+/gu, " ")).toContain("declares no effects.");
     expect(shown.split("\n").filter((line) => /^\s*(?:Declare|Decl|what|wh)$/u.test(line))).toEqual([]);
   });
 });
 
-describe("columns", () => {
+describe("columns of text", () => {
   test.each([
     ["plain", 5],
     ["天気", 4],
@@ -118,18 +118,18 @@ describe("columns", () => {
     expect(countColumns(text)).toBe(columns);
   });
 
-  test("lines are broken and cut at columns, not at characters", () => {
+  test("lines are wrapped and cut by columns, not by characters", () => {
     expect(wrap("天気 is fine", 6)).toEqual(["天気", "is", "fine"]);
     expect(wrap("天気予報", 5)).toEqual(["天気", "予報"]);
     expect(toOneLine("天気予報", 6)).toBe("天気…");
   });
 
-  test("further lines stand under the first, behind its mark, and keep its colour", () => {
+  test("continuation lines are indented below the first, after its mark, and keep its colour", () => {
     expect(fitLines("  ? #1  May the tool run now", 16)).toBe("  ? #1  May the\n        tool run\n        now");
     expect(fitLines("\u001b[31mone two\u001b[39m", 4)).toBe("\u001b[31mone\ntwo\u001b[39m");
   });
 
-  test("a word of very many characters is broken in linear time", () => {
+  test("a word of very many characters is wrapped in linear time", () => {
     const count = inCI ? 1_000_000 : 100_000;
     expect(wrap("天".repeat(count), 60)).toHaveLength(Math.ceil(count / 30));
   });

@@ -20,7 +20,7 @@ beforeAll(async () => {
 });
 
 testInCI(
-  "the command says so, before anything that fails there is imported",
+  "an outdated Node is reported before anything is imported that fails there",
   async () => {
     // A stand-in for an old Node: its version, and functions that it does not have.
     const folder = folderWith({
@@ -39,7 +39,7 @@ delete Map.groupBy;
 );
 
 test(
-  "a module in TypeScript says which Node runs it, where this one does not",
+  "a TypeScript module on a Node that cannot run it fails with the Node version that can",
   async () => {
     const folder = folderWith({
       "haft.toml": '[toolsets.m]\ntype = "module"\npath = "tools.ts"\n[toolsets.n]\ntype = "module"\npath = "tools.mjs"\n',
@@ -61,7 +61,7 @@ test(
 const old = oldNode();
 
 test.skipIf(!inCI)(
-  `on a real one, so do the command and every entry of the package ${IN_CI}${old === undefined ? " (there is no Node before 22.13 on the PATH)" : ""}`,
+  `on an outdated Node the command and every entry of the package name the required version ${IN_CI}${old === undefined ? " (there is no Node before 22.13 on the PATH)" : ""}`,
   async (context) => {
     if (old === undefined) return context.skip();
     await expect(run(old, [HAFT, "--version"])).rejects.toMatchObject({ code: 1, stderr: expect.stringMatching(SAID) });

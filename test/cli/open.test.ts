@@ -12,14 +12,14 @@ const REFUSED: Readonly<Record<string, string>> = {
   "long.txt": "word ".repeat(100_000),
 };
 
-test.each(Object.keys(REFUSED))("J06 haft open refuses %s, in which there is nothing to show, before it serves anything", async (name) => {
+test.each(Object.keys(REFUSED))("J06 haft open refuses %s, which has nothing to show, before it serves anything", async (name) => {
   const { exitCode, stdout, stderr } = await haft(["open", name], { folder: folderWith(REFUSED) });
   expect([exitCode, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(`The file "${name}" has neither a JSON object nor an array.`);
 });
 
 test.skipIf(!inCI)(
-  `J06 haft open serves a file whose first line is damaged, since the page shows the rest ${IN_CI}`,
+  `J06 haft open serves a file with a damaged first line, since the page shows the rest ${IN_CI}`,
   async () => {
     await builtDashboard();
     const folder = folderWith({ "cut.jsonl": 'ent":"Hello?"}\n{"role":"user","content":"Hello?"}\n' });

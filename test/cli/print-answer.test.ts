@@ -7,7 +7,7 @@ test.each([
   ["done\n", "done\n"],
   ["done\n\n", "done\n\n"],
   ["", ""],
-])("a text ends with a line break of its own or with ours: %j", (output, printed) => {
+])("a text ends with its own line break, or else one is added: %j", (output, printed) => {
   let shown = "";
   const out = screenFor({ write: (text) => void (shown += text) }, {});
   const result = {

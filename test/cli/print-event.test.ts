@@ -3,7 +3,7 @@ import { EventPrinter } from "../../src/cli/print/print-event.ts";
 import { resultLines } from "../../src/cli/print/print-result.ts";
 import { screenFor } from "../../src/cli/terminal/terminal-text.ts";
 
-test("D02 a changed list of tools is told, with the first names, without control characters", () => {
+test("D02 a change of a toolset's tools is printed with the first names, without control characters", () => {
   let shown = "";
   const printer = new EventPrinter(screenFor({ write: (text) => void (shown += text) }, {}));
   const names = Array.from({ length: 7 }, (_, index) => `tool${index}`);
@@ -11,7 +11,7 @@ test("D02 a changed list of tools is told, with the first names, without control
   expect(shown).toBe("  · the tools of far have changed: added tool0, tool1, tool2, tool3, tool4 and 2 more; removed old\n");
 });
 
-test("F0.47 a person who reads along is told that a failure was put in on purpose", () => {
+test("F0.47 an injected fault is marked as put in on purpose", () => {
   const fault = {
     callId: "c1",
     name: "shop::stock",
@@ -32,7 +32,7 @@ test("F0.47 a person who reads along is told that a failure was put in on purpos
   ]);
 });
 
-test("what a call writes is shown line by line, the last ten of what comes at once, without control characters", () => {
+test("output of a call is printed line by line, at most the last ten lines of a chunk, without control characters", () => {
   let shown = "";
   const printer = new EventPrinter(screenFor({ write: (text) => void (shown += text) }, {}));
   const base = { callId: "c1", sessionId: "s", turnId: "t", at: 0, toolName: "build" } as const;

@@ -17,7 +17,7 @@ function shown(...values: readonly (readonly [before: JsonValue | undefined, aft
 
 const items = Array.from({ length: 30 }, (_, index) => `item number ${index}`);
 
-test("C06 a change deep inside a large value is shown by its steps", () => {
+test("C06 a change deep inside a large value is shown with its path", () => {
   expect(
     shown([
       { items, "a/b": 1, last: true },
@@ -26,7 +26,7 @@ test("C06 a change deep inside a large value is shown by its steps", () => {
   ).toEqual(['  shop cart/items/20: "item number 20" → "bread"', "  shop cart/a~1b: 1 → 2", "  shop cart/last: true → nothing"]);
 });
 
-test("C06 of a list each step is shown with what it finds, an item that is added with nothing", () => {
+test("C06 changes of an array are shown item by item with the value found there, and nothing for an added item", () => {
   expect(
     shown([
       ["a", "b", "c"],
@@ -47,14 +47,14 @@ test("C06 of a list each step is shown with what it finds, an item that is added
   ).toEqual(['  shop cart/2: "c" → nothing', '  shop cart/1: "b" → nothing']);
 });
 
-test("C06 two long texts that begin alike are shown from where they differ", () => {
+test("C06 two long texts with a common beginning are shown from their first difference", () => {
   const text = "word ".repeat(40);
   expect(shown([`${text}old end`, `${text}new end`])).toEqual(['  shop cart: …ord old end" → …ord new end"']);
   expect(shown([undefined, text])).toEqual([expect.stringMatching(/^ {2}shop cart: nothing → "word .*…$/u)]);
   expect(shown([`${text}🙂abc1`, `${text}🙂abc2`])).toEqual(['  shop cart: …abc1" → …abc2"']);
 });
 
-test("C06 of very many changes the first are shown, and the others counted", () => {
+test("C06 of very many changes, the first are shown and the others counted", () => {
   const lines = shown([Array.from({ length: 50 }, () => 0), Array.from({ length: 50 }, (_, index) => (index === 0 ? 0 : index))], [1, 2]);
   expect([lines.length, lines[0], lines.at(-1)]).toEqual([21, "  shop cart/1: 0 → 1", "  … and 30 more lines"]);
 });

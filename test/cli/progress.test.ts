@@ -11,7 +11,7 @@ function screen(isTTY: boolean): { readonly progress: Progress; readonly written
   return { progress: new Progress(screenFor({ write, isTTY, columns: 40 }, { NO_COLOR: "1" })), written: () => written };
 }
 
-test("nothing is said of work that is done within a second", () => {
+test("work done within a second prints no progress", () => {
   const { progress, written } = screen(true);
   progress.show(() => "1 of 2");
   vi.advanceTimersByTime(999);
@@ -20,7 +20,7 @@ test("nothing is said of work that is done within a second", () => {
   expect(written()).toBe("");
 });
 
-test("after that one line is written over and over, ten times a second at most, and taken away at the end", () => {
+test("later progress overwrites one line, at most ten times a second, and clears it at the end", () => {
   const { progress, written } = screen(true);
   vi.advanceTimersByTime(1_000);
   progress.show(() => "a long line");
@@ -32,14 +32,14 @@ test("after that one line is written over and over, ten times a second at most, 
   expect(written()).toBe("\ra long line\rshort      \r     \r");
 });
 
-test("a line is no longer than the terminal is wide", () => {
+test("the progress line is cut to the width of the terminal", () => {
   const { progress, written } = screen(true);
   vi.advanceTimersByTime(1_000);
   progress.show(() => "x".repeat(100));
   expect(written()).toBe(`\r${"x".repeat(38)}…`);
 });
 
-test("nothing is written where nobody watches", async () => {
+test("nothing is written without a terminal", async () => {
   const { progress, written } = screen(false);
   async function* values(): AsyncGenerator<number> {
     yield 1;
@@ -51,7 +51,7 @@ test("nothing is written where nobody watches", async () => {
   expect([seen, written()]).toEqual([[1, 2], ""]);
 });
 
-test("values that pass by are counted", async () => {
+test("counted() reports the number of values that pass through", async () => {
   const { progress, written } = screen(true);
   async function* values(): AsyncGenerator<string> {
     for (const value of ["a", "b"]) {

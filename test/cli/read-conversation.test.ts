@@ -12,7 +12,7 @@ function problemsOf(text: string): readonly string[] {
   return [];
 }
 
-test("reads each role; blank lines and Windows line ends do not matter", () => {
+test("reads each role, and ignores blank lines and Windows line ends", () => {
   const text = [
     '{"role": "system", "content": "s"}',
     "",
@@ -35,7 +35,7 @@ test("reads each role; blank lines and Windows line ends do not matter", () => {
   ]);
 });
 
-test("an empty file is a conversation without lines", () => {
+test("an empty file is an empty conversation", () => {
   expect(readConversation("\n", "talk.jsonl")).toEqual([]);
 });
 
@@ -56,7 +56,7 @@ test.for([
   expect(problemsOf(line)).toEqual([problem]);
 });
 
-test("of many bad lines nineteen are named and the rest counted", () => {
+test("nineteen of many bad lines are named, and the rest counted", () => {
   const problems = problemsOf("nonsense\n".repeat(1_000));
   expect([problems.length, problems[0], problems.at(-1)]).toEqual([
     20,
@@ -65,7 +65,7 @@ test("of many bad lines nineteen are named and the rest counted", () => {
   ]);
 });
 
-test("every problem of every bad line is named", () => {
+test("every problem of every bad line is reported", () => {
   const lines = [
     '{"role": "user", "content": 1, "x": 2, "y": 3}',
     '{"role": "user", "content": "good"}',

@@ -12,7 +12,7 @@ const adding = (a: number): object => ({ role: "assistant", calls: [{ name: "mat
 const TALK = lines(adding(1), { role: "assistant", calls: [{ name: "math::forget" }, { name: "math::gone" }] });
 
 describe.concurrent("issue 6.5 --record and --replay", { timeout: PATIENCE_MS }, () => {
-  test("what was live is recorded, and answers when nothing runs; the summary counts what nobody was asked for apart", async () => {
+  test("live results are recorded, and replayed without running a tool; the summary counts calls that never ran separately", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": TALK });
     const live = await haft(["run", "talk.jsonl", "--record", "calls.jsonl", "--yes"], { folder });
     expect([live.exitCode, live.stderr]).toEqual([0, "recorded 2 calls in calls.jsonl\n"]);
@@ -26,7 +26,7 @@ describe.concurrent("issue 6.5 --record and --replay", { timeout: PATIENCE_MS },
     );
   });
 
-  test("with --simulate, what the recording does not have is made up and told as such, and notes of engines are not shown", async () => {
+  test("with --simulate, calls missing in the recording are simulated and reported as such, and notes of engines are not shown", async () => {
     const folder = folderWith({
       ...PROJECT,
       "talk.jsonl": TALK,
@@ -44,7 +44,7 @@ Nothing was changed. Nothing was run.
     ]);
   });
 
-  test("an input that was not recorded is told how to be answered nevertheless", async () => {
+  test("an input that was not recorded fails with a hint at --nearest, which answers it", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": TALK });
     await haft(["run", "talk.jsonl", "--record", "calls.jsonl", "--yes"], { folder });
     const call = ["call", "math::add", '{"a": 5}', "--replay", "calls.jsonl"];
@@ -71,7 +71,7 @@ Nothing was changed. Nothing was run.
     expect(stderr).not.toContain("this was real");
   });
 
-  testInCI("a command that could not begin leaves no recording behind", async () => {
+  testInCI("a command that fails to start leaves no recording behind", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": TALK, "bad.toml": "[toolset]\n" });
     await haft(["run", "talk.jsonl", "--record", "calls.jsonl", "--yes"], { folder });
     const [twice, wrong, missing] = await Promise.all([
@@ -84,7 +84,7 @@ Nothing was changed. Nothing was run.
     expect(readdirSync(folder).filter((name) => name === "new.jsonl" || name.endsWith(".part"))).toEqual([]);
   });
 
-  testInCI("Ctrl-C ends the run, and what was live until then is recorded", async () => {
+  testInCI("Ctrl-C ends the run, and live results until then are recorded", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": lines(adding(1), { role: "assistant", calls: [{ name: "math::hang" }] }) });
     let isStopped = false;
     const { exitCode, stderr } = await haft(["run", "talk.jsonl", "--record", "calls.jsonl"], {
@@ -106,7 +106,7 @@ Nothing was changed. Nothing was run.
 });
 
 test(
-  "every help page fits a terminal of 80 columns, and that of the program says what the exit codes mean",
+  "every help page fits a terminal of 80 columns, and the program's help explains the exit codes",
   { timeout: PATIENCE_MS },
   async () => {
     const folder = folderWith({});
@@ -123,8 +123,8 @@ test(
   },
 );
 
-describe.skipIf(process.platform === "win32")("a recording on a disk that is full", { timeout: PATIENCE_MS }, () => {
-  test("F0.41 every call has its result, the error names the file, and what was recorded is kept", async () => {
+describe.skipIf(process.platform === "win32")("a recording on a full disk", { timeout: PATIENCE_MS }, () => {
+  test("F0.41 every call has its result, the error names the file, and the recorded part is kept", async () => {
     const many = Array.from({ length: 400 }, (_, a) => adding(a));
     const folder = folderWith({ ...PROJECT, "talk.jsonl": lines(...many) });
     const limited = 'ulimit -f 160; exec "$0" "$@"'; // blocks of 512 bytes: less than the recording, which is written in pieces of 256 kB

@@ -42,13 +42,13 @@ async function recordingOf(
   return text;
 }
 
-describe.concurrent("haft replay of a recording that was cut short", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("haft replay of a truncated recording", { timeout: PATIENCE_MS }, () => {
   const CUTS: readonly [string, (whole: string) => string, number][] = [
     ["in its last line", (whole) => whole.slice(0, -20), 0],
     ["between two lines", (whole) => whole.slice(0, whole.trimEnd().lastIndexOf("\n") + 1), 0],
     ["in the result of its last call", (whole) => whole.slice(0, whole.lastIndexOf("second answer") + 5), 1],
   ];
-  test.each(CUTS)("F0.12 uses what is whole of one that ends %s, and says so", async (_, cut, lost) => {
+  test.each(CUTS)("F0.12 uses the complete part of one that ends %s, and says so", async (_, cut, lost) => {
     const project = new SessionProject();
     const whole = await recordingOf(
       { name: "shop::count", input: { of: "apples" }, result: { output: "first answer" } },
@@ -62,7 +62,7 @@ describe.concurrent("haft replay of a recording that was cut short", { timeout: 
     expect(stdout).toContain("shop::count");
   });
 
-  test("F0.12 refuses one that is damaged elsewhere, or that something follows", async () => {
+  test("F0.12 refuses one that is damaged elsewhere or has trailing data", async () => {
     const project = new SessionProject();
     const whole = await recordingOf({ name: "shop::count", result: { output: "an answer" } });
     const path = project.path("calls.jsonl.part");
@@ -80,7 +80,7 @@ describe.concurrent("haft replay of a recording that was cut short", { timeout: 
 });
 
 describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS }, () => {
-  test("answers it from the recording and runs nothing", async () => {
+  test("answers its calls from the recording and runs no tool", async () => {
     const project = await recorded();
     const plan = readFileSync(project.path("notes/plan.md"), "utf8");
     const { exitCode, stdout, stderr } = await project.haft(["replay", project.path("travel.jsonl"), project.path("talk.jsonl")]);
@@ -93,7 +93,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
     expect(readFileSync(project.path("notes/plan.md"), "utf8")).toBe(plan);
   });
 
-  test("a call that was not recorded is an error that names the nearest, and the exit code is 1", async () => {
+  test("a call that was not recorded is an error that names the nearest call, and the exit code is 1", async () => {
     const project = await recorded();
     const input = TALK.replaceAll('"path":"plan.md"', '"path":"plans.md"').replace('"name":"count"', '"name":"shop::cuont"');
     const { exitCode, stdout } = await project.haft(["replay", project.path("travel.jsonl"), "-"], { input });
@@ -105,7 +105,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
     );
   });
 
-  test("with --nearest it is given the answer to that one, and what differs is said", async () => {
+  test("with --nearest such a call gets the result of the nearest, with the difference as a warning", async () => {
     const project = await recorded();
     const input = lines({ role: "assistant", calls: [{ name: "files::read", input: { path: "plans.md" } }] });
     const { exitCode, stdout } = await project.haft(["replay", project.path("travel.jsonl"), "-", "--nearest"], { input });
@@ -126,7 +126,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
     ]);
   });
 
-  test("a recorded failure to find something is an answer from the recording, whatever its tool", async () => {
+  test("a recorded not_found error is replayed, whether the tool existed or not", async () => {
     const project = new SessionProject();
     const gone = { code: "not_found", message: "There is no file a.md.", retryable: false, outcome: "failed" } as const;
     const recording = await recordingOf(
@@ -148,7 +148,7 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
 });
 
 describe.concurrent("haft replay without a conversation", { timeout: PATIENCE_MS }, () => {
-  test("makes the recorded calls again and finds the results the same, failures included", async () => {
+  test("repeats the recorded calls and finds equal results, failures included", async () => {
     const project = new SessionProject();
     const down = { code: "network_error", message: "The line is dead.", retryable: true, outcome: "unknown" } as const;
     const calls = Array.from({ length: 30 }, () => ({ name: "web::get", result: { status: "error", attempts: 4, error: down } as const }));
@@ -160,7 +160,7 @@ describe.concurrent("haft replay without a conversation", { timeout: PATIENCE_MS
     });
   });
 
-  test("shows each result that is another, and exits with 1", async () => {
+  test("shows each differing result, and exits with 1", async () => {
     const project = new SessionProject();
     const ambiguous = { code: "ambiguous", message: "Which of them?", retryable: false, outcome: "not_started" } as const;
     const recording = await recordingOf(
@@ -196,7 +196,7 @@ describe.concurrent("haft replay without a conversation", { timeout: PATIENCE_MS
   });
 });
 
-describe.concurrent("a wrong use of haft replay", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("invalid arguments of haft replay", { timeout: PATIENCE_MS }, () => {
   test.for([
     [["replay"], "haft replay needs <recording> [<file>]."],
     [["replay", "-", "-"], "The recording and the conversation cannot both come from standard input."],

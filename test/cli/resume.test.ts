@@ -42,7 +42,7 @@ async function crashed(): Promise<SessionProject> {
 const results = (stdout: string): string[] => stdout.split("\n").filter((line) => /^ {2}[✓✗!]/u.test(line));
 
 describe.concurrent("I03 a session whose process was killed", { timeout: PATIENCE_MS }, () => {
-  testInCI("is shown with its calls marked, and haft sessions resume gives each one result", async () => {
+  testInCI("is shown with its interrupted calls marked, and haft sessions resume gives each call one result", async () => {
     const project = await crashed();
     const before = await project.haft(["sessions", "show", "crash"]);
     const resumed = await project.haft(["sessions", "resume", "crash"]);
@@ -72,7 +72,7 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
     expect(again.stdout).toMatch(/^ {2}· session crash: continues after \d+ events\n {2}· nothing was interrupted\n$/u);
   });
 
-  testInCI("with --settle nothing is run again; with --json each interrupted call is one line", async () => {
+  testInCI("runs nothing again with --settle, and prints each interrupted call as one line with --json", async () => {
     const project = await crashed();
     const { exitCode, stdout, stderr } = await project.haft(["sessions", "resume", "crash", "--settle", "--json"]);
     const ends = jsonLines(stdout).map((line) => line as { readonly id: string; readonly error?: { readonly code: string } });
@@ -83,7 +83,7 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
     });
   });
 
-  testInCI("is gone on with by haft run, which ends the interrupted calls first", async () => {
+  testInCI("can be continued by haft run, which first ends the interrupted calls", async () => {
     const project = await crashed();
     const { exitCode, stdout } = await project.haft(["run", "-", "--session", "crash"], {
       input: lines({ role: "assistant", calls: [{ name: "count" }] }),
@@ -98,7 +98,7 @@ describe.concurrent("I03 a session whose process was killed", { timeout: PATIENC
 });
 
 describe.concurrent("I04 a session that another process has open", { timeout: PATIENCE_MS }, () => {
-  test("is listed and shown as such, and not gone on with until --take-over takes it", async () => {
+  test("is listed and shown as open, and not continued until --take-over takes its claim", async () => {
     const project = new SessionProject();
     const { control, finished } = await startHanging(project);
     const listed = await project.haft(["sessions", "list"]);

@@ -32,7 +32,7 @@ summary
     });
   });
 
-  test("the user lines of a file are said one after another, and approver lines answer", async () => {
+  test("the user lines of a file are sent one after another, and approver lines answer approvals", async () => {
     const project = await chatProject({ script: [calling("shop__wipe"), { text: "Wiped." }, { text: "Bye." }] });
     const input = lines(
       { role: "system", content: "Be brief." },
@@ -61,19 +61,19 @@ summary
     expect([exitCode, stdout.includes("And then?"), stdout.includes("\nsummary\n")]).toEqual([expected, false, true]);
   });
 
-  test("H05 a run that takes too long ends with 7", async () => {
+  test("H05 a run that exceeds maxDurationMs exits with 7", async () => {
     const project = await chatProject({ script: [calling("shop__hang")], toml: "\n[loop]\nmaxDurationMs = 50\n" });
     const { exitCode, stdout } = await project.haft(["run", "--prompt", "Wait."]);
     expect([exitCode, stdout]).toEqual([7, expect.stringContaining("The run took longer than # ms.")]);
   });
 
-  test("with --json what each message came to is one line", async () => {
+  test("--json prints one line per message with its outcome", async () => {
     const project = await chatProject({ script: [calling("shop__look"), { text: "There." }] });
     const { stdout } = await project.haft(["run", "--prompt", "Where?", "--json"]);
     expect(jsonLines(stdout)).toEqual([expect.objectContaining({ text: "There.", reason: "answered", rounds: 2 })]);
   });
 
-  test("--simulate changes nothing: no file is written, and what would be is shown", async () => {
+  test("--simulate writes no file and shows what would be written", async () => {
     const project = await chatProject({ script: [WRITE, { text: "Written." }] });
     const simulated = await project.haft(["run", "--prompt", "Write.", "--simulate"]);
     expect(simulated.exitCode).toBe(0);
@@ -83,7 +83,7 @@ summary
     expect([live.exitCode, simulated.stdout.includes("Written.")]).toEqual([0, true]);
   });
 
-  test("a session of a store goes on", async () => {
+  test("a stored session is continued", async () => {
     const project = await chatProject({ script: [{ text: "Ada." }, { text: "Yes." }] });
     const kept = ["--session", "s", "--store", project.path("haft.db")];
     await project.haft(["run", "--prompt", "Who?", ...kept]);
@@ -95,7 +95,7 @@ summary
     ]);
   });
 
-  test("a file and --prompt, neither, or lines that the model is to say are refused before anything runs", async () => {
+  test("a file together with --prompt, neither, or lines of the assistant or tool are refused before anything runs", async () => {
     const project = await chatProject({ script: [] });
     const errors = [
       await project.haft(["run", "talk.jsonl", "--prompt", "Go."]),

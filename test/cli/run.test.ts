@@ -31,7 +31,7 @@ const CONVERSATION = lines(
 );
 
 describe.concurrent("haft run", { timeout: PATIENCE_MS }, () => {
-  test("shows what is said, each call and each answer, and a summary; exits with 0 whatever the tools answered", async () => {
+  test("shows messages, calls, results and a summary; exits with 0 whatever the results are", async () => {
     const folder = folderWith({ ...PROJECT, "talk.jsonl": CONVERSATION });
     const { stdout, ...rest } = await haft(["run", "talk.jsonl"], { folder });
     expect(rest).toEqual({ exitCode: 0, stderr: "" });
@@ -77,7 +77,7 @@ summary
 `);
   });
 
-  test("reads the conversation from standard input for -, and with --json prints one result a line, in call order", async () => {
+  test("reads the conversation from standard input for -, and with --json prints one result per line, in call order", async () => {
     const { exitCode, stdout, stderr } = await haft(["run", "-", "--json"], { folder: folderWith(PROJECT), input: CONVERSATION });
     const results = stdout
       .trimEnd()
@@ -92,7 +92,7 @@ summary
     ]);
   });
 
-  test("refuses a bad file with file and line of each problem before it reads the configuration or runs anything", async () => {
+  test("refuses an invalid file with file and line of each problem before it reads the configuration or runs anything", async () => {
     const text = `${lines(
       { role: "assistant", calls: [{ name: "files::write", input: { path: "made.md", content: "x" } }] },
       { role: "assistant", tool_calls: [] },
@@ -119,7 +119,7 @@ summary
     expect(existsSync(join(folder, "notes/made.md"))).toBe(false);
   });
 
-  test("when the approver lines are used up and nobody is at the terminal, a call needs approval", async () => {
+  test("without remaining approver lines and without a terminal, a call that needs approval is not run", async () => {
     const input = lines({ role: "approver", answer: "allow-once" }, { role: "assistant", calls: [{ name: "forget" }, { name: "forget" }] });
     const { exitCode, stdout } = await haft(["run", "-", "--json"], { folder: folderWith(PROJECT), input });
     const messages = stdout
@@ -135,7 +135,7 @@ summary
     ]);
   });
 
-  testInCI("stops without a word when the reader of its output has seen enough", async () => {
+  testInCI("ends silently when the reader of its output closes the pipe", async () => {
     const input = lines(...Array.from({ length: 20_000 }, () => ({ role: "user", content: "And then I said the following to them:" })), {
       role: "assistant",
       calls: [{ name: "files::write", input: { path: "made.md", content: "x" } }],
@@ -145,7 +145,7 @@ summary
     expect({ exitCode, stderr, made: existsSync(join(folder, "notes/made.md")) }).toEqual({ exitCode: 0, stderr: "", made: false });
   });
 
-  test.skipIf(!existsSync("/dev/full"))("says that its output could not be written, and does not exit with 0", async () => {
+  test.skipIf(!existsSync("/dev/full"))("reports that its output could not be written, and exits with 1", async () => {
     const args = ["--conditions=haft-source", PROGRAM, "list", "--config", "haft.toml"];
     const output = openSync("/dev/full", "w");
     const { status, stderr } = spawnSync(process.execPath, args, {
@@ -160,7 +160,7 @@ summary
     });
   });
 
-  test.each(inCI ? [0, 3, 13] : [0])("a handler that ends the process with %i does not pass for an answer", async (code) => {
+  test.each(inCI ? [0, 3, 13] : [0])("a handler that ends the process with %i is reported as an error, not as an answer", async (code) => {
     const tool = `{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(${code}) }`;
     const folder = folderWith({ "haft.toml": '[toolsets.m]\ntype = "module"\npath = "m.mjs"\n', "m.mjs": `export default ${tool};` });
     expect(await haft(["call", "leave"], { folder, ownProcess: true })).toEqual({
@@ -170,7 +170,7 @@ summary
     });
   });
 
-  testInCI("a call that waits for an abandoned handler has its result, and so has the command", async () => {
+  testInCI("a call that waits for an abandoned handler gets its result, and the command ends", async () => {
     const tools = `const late = () => new Promise((resolve) => setTimeout(resolve, 400).unref());
       export const slow = { name: "slow", description: "Answers late.", inputSchema: {}, timeoutMs: 50, execute: late };
       export const stuck = { ...slow, name: "stuck", effects: { writes: ["k"], idempotent: true }, maxAttempts: 2 };
@@ -208,7 +208,7 @@ function inOrder(text: string): string {
   return sorted.join("\n");
 }
 
-test("F3.3 shows why the model makes a call, where it says so", { timeout: PATIENCE_MS }, async () => {
+test("F3.3 shows the model's reasoning for a call, if it gave one", { timeout: PATIENCE_MS }, async () => {
   const reasoned = lines({
     role: "assistant",
     calls: [

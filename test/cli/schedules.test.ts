@@ -41,7 +41,7 @@ async function closedProject(): Promise<ScheduleProject> {
 }
 
 describe("haft schedules", { timeout: PATIENCE_MS }, () => {
-  test("issue 20.2 pause and resume write to the store what a restart keeps; once more changes nothing", async () => {
+  test("issue 20.2 pause and resume are stored and survive a restart; repeating them changes nothing", async () => {
     const project = await closedProject();
     const length = () => project.withStore(async (store) => (await store.list({ sessionId: "travel" }))[0]?.length);
     const before = Number(await length());
@@ -67,7 +67,7 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     expect(await length()).toBe(before + 2);
   });
 
-  test("issue 20.2 list prints one line a schedule, safe for a terminal, and no other triggers", async () => {
+  test("issue 20.2 list prints one line per schedule, safe for a terminal, and no other triggers", async () => {
     const project = await closedProject();
     await project.schedules(["pause", "often"]);
     const { stdout, stderr, exitCode } = await project.schedules(["list"]);
@@ -82,7 +82,7 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     for (const line of narrow.stdout.split("\n")) expect(line.length).toBeLessThanOrEqual(60);
   });
 
-  test("a schedule that the configuration declares no more is listed as stopped, and due at no time", async () => {
+  test("a schedule that is no longer in the configuration is listed as stopped, without a next time", async () => {
     const configured = (name: string): string =>
       `\n[[triggers]]\nname = "${name}"\ntype = "schedule"\ndailyAt = "07:30"\nprompt = "Look."\n`;
     const project = new ScheduleProject();
@@ -110,7 +110,7 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     expect((await list(["--store", project.path("haft.db")])).map(({ nextAt }) => nextAt)).toEqual([due, due, due]);
   });
 
-  test("list says what the store does not know: which declared schedules an open session still has, and those that never ran", async () => {
+  test("list mentions declared schedules that an open session may still have, and those whose agent never ran", async () => {
     const project = new ScheduleProject();
     project.triggers.declare({ type: "schedule", name: "nightly", zone: "UTC", prompt: "Look.", dailyAt: "07:30" });
     const session = project.runtime.session("travel");
@@ -133,7 +133,7 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     expect((await project.schedules(["list"])).stderr).toBe("");
   });
 
-  test("issue 20.2 an id that several sessions have, a wrong id and a wrong session are named with what would work", async () => {
+  test("issue 20.2 an ambiguous id, an unknown id and an unknown session are errors with a hint", async () => {
     const project = await closedProject();
     const several = await project.schedules(["pause", "morning"]);
     expect(several.exitCode).not.toBe(0);
@@ -149,7 +149,7 @@ describe("haft schedules", { timeout: PATIENCE_MS }, () => {
     expect((await project.haft(["schedules", "puase", "x"])).stderr).toContain("pause");
   });
 
-  test("issue 20.2 a server that has the session open is asked with the key of HAFT_TOKEN; without one it is named", async () => {
+  test("issue 20.2 a server that has the session open is called with the key in HAFT_TOKEN; without a key the error names it", async () => {
     const project = new ScheduleProject();
     const { runtime, triggers } = project;
     await project.add("travel", "morning");

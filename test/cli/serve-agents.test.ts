@@ -11,7 +11,7 @@ const TOKEN = "a-token-for-the-tests";
 const ENVIRONMENT = { HAFT_TOKEN: TOKEN, HAFT_TRUST: "all", MODEL_KEY: CANARY };
 
 testInCI(
-  "issue 19.2 an agent of haft serve answers what it is sent, and goes on in its session after a restart",
+  "issue 19.2 an agent of haft serve answers messages, and continues its session after a restart",
   { timeout: PATIENCE_MS },
   async () => {
     const project = await chatProject({
@@ -55,7 +55,7 @@ async function leaveSwimming(path: string): Promise<void> {
 }
 
 testInCI(
-  "a server that starts stops at once on SIGTERM while the session of its agent waits for a call that it repeats",
+  "a starting server stops at once on SIGTERM, even while its agent's session waits for a repeated call",
   { timeout: PATIENCE_MS },
   async () => {
     const project = await chatProject({ script: [], toml: SWIMMING, files: { "pool.mjs": POOL } });
@@ -75,25 +75,29 @@ testInCI(
   },
 );
 
-testInCI("a message to an agent whose session is still resumed is answered 503, to be sent again", { timeout: PATIENCE_MS }, async () => {
-  const project = await chatProject({ script: [], toml: SWIMMING, files: { "pool.mjs": POOL } });
-  await leaveSwimming(project.path("haft.db"));
-  let answered: number | undefined;
-  const { exitCode } = await haft(["serve", "--port", "0", "--agent", "clerk"], {
-    folder: project.folder,
-    environment: ENVIRONMENT,
-    onOutput({ stderr }, control) {
-      const [, url] = /serving at (\S+)/u.exec(stderr) ?? [];
-      if (url === undefined || answered !== undefined) return;
-      answered = 0;
-      void createClient({ url, token: TOKEN, maxAttempts: 1 })
-        .call("sendToAgent", { params: { agentName: "clerk" }, body: { content: "Are you there?" } })
-        .catch(({ status }: ApiError) => (answered = status))
-        .finally(() => control.signal("SIGTERM"));
-    },
-  });
-  expect({ exitCode, answered }).toEqual({ exitCode: 0, answered: 503 });
-});
+testInCI(
+  "a message to an agent whose session is still being resumed is answered with 503, for a retry",
+  { timeout: PATIENCE_MS },
+  async () => {
+    const project = await chatProject({ script: [], toml: SWIMMING, files: { "pool.mjs": POOL } });
+    await leaveSwimming(project.path("haft.db"));
+    let answered: number | undefined;
+    const { exitCode } = await haft(["serve", "--port", "0", "--agent", "clerk"], {
+      folder: project.folder,
+      environment: ENVIRONMENT,
+      onOutput({ stderr }, control) {
+        const [, url] = /serving at (\S+)/u.exec(stderr) ?? [];
+        if (url === undefined || answered !== undefined) return;
+        answered = 0;
+        void createClient({ url, token: TOKEN, maxAttempts: 1 })
+          .call("sendToAgent", { params: { agentName: "clerk" }, body: { content: "Are you there?" } })
+          .catch(({ status }: ApiError) => (answered = status))
+          .finally(() => control.signal("SIGTERM"));
+      },
+    });
+    expect({ exitCode, answered }).toEqual({ exitCode: 0, answered: 503 });
+  },
+);
 
 /** Sends the agent a message, and resolves to what it answers. */
 async function talk(url: string, content: string): Promise<string> {

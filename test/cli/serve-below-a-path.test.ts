@@ -6,7 +6,7 @@ import { testInCI } from "../test-in-ci.ts";
 const TOKEN = "a-token-for-the-tests";
 const CONFIG = '[serve]\nbasePath = "/of-the-file"\nallowedOrigins = ["https://one.example"]\n';
 
-testInCI("haft serve --base-path counts before [serve] basePath, and origins of both are let in", { timeout: PATIENCE_MS }, async () => {
+testInCI("haft serve --base-path overrides [serve] basePath, and the origins of both are allowed", { timeout: PATIENCE_MS }, async () => {
   let seen: Promise<readonly unknown[]> | undefined;
   const seenAt = async (url: string): Promise<readonly unknown[]> => {
     const statusFor = async (origin: string): Promise<number> =>

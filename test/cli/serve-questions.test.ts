@@ -44,7 +44,7 @@ const SIGNALS = [["SIGTERM"], ["SIGTERM", "SIGTERM"], ["SIGINT", "SIGINT"]] as c
 const CASES = SIGNALS.flatMap((signals) => ["remove", "clean"].map((name) => [signals.join(", "), name, signals] as const));
 
 test.for(inCI ? CASES : CASES.slice(0, 1))(
-  "a client whose server is ended by %s, and started again, gets the result of its call of %s once a person has allowed that",
+  "a client whose server is stopped by %s and restarted gets the result of its call of %s once a person has allowed it",
   { timeout: PATIENCE_MS },
   async ([, name, signals]) => {
     const folder = folderWith(FILES);

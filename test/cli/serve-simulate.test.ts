@@ -33,7 +33,7 @@ async function seenAt(url: string): Promise<Seen> {
 }
 
 testInCI(
-  "issue 19.4 haft serve answers a simulated write with an example, and previews it by what it would write, without a made-up answer",
+  "issue 19.4 haft serve simulates a write with an example answer, and its approval preview shows the write without an invented answer",
   { timeout: PATIENCE_MS },
   async () => {
     const folder = folderWith({ "haft.toml": CONFIG, "tools.mjs": TOOLS });

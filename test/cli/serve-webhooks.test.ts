@@ -19,7 +19,7 @@ function config(url: string, store = '[store]\npath = "haft.db"\nsynchronous = "
 }
 
 testInCI(
-  "issue 19.4 haft serve tells the receivers of the configuration of a call that waits, signed",
+  "issue 19.4 haft serve notifies the configured webhooks of a waiting call, with a signature",
   { timeout: PATIENCE_MS },
   async () => {
     const received = Promise.withResolvers<{ readonly headers: NodeJS.Dict<string | string[]>; readonly body: string }>();

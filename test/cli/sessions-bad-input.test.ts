@@ -29,7 +29,7 @@ async function damagedProject(): Promise<{ readonly project: SessionProject; rea
 }
 
 describe.concurrent("I01 a damaged session", { timeout: PATIENCE_MS }, () => {
-  test("is shown up to the damage, found by check, and cannot be gone on with; the others can be used", async () => {
+  test("is shown up to the damage, reported by check, and cannot be continued; other sessions remain usable", async () => {
     const { project, sound } = await damagedProject();
     const reason = "its checksum is wrong";
     const [check, one, show, resume, run, simulate, other] = [
@@ -63,7 +63,7 @@ describe.concurrent("I01 a damaged session", { timeout: PATIENCE_MS }, () => {
     expect([other.exitCode, other.stdout.includes("✓ #2  files::edit")]).toEqual([0, true]);
   });
 
-  test("exports what comes before the damage as a whole recording, and says what was left out", async () => {
+  test("exports the events before the damage as a complete recording, and reports what was left out", async () => {
     const { project, sound } = await damagedProject();
     const file = project.path("rest.jsonl");
     const exported = await project.haft(["sessions", "export", "travel", file]);
@@ -77,7 +77,7 @@ describe.concurrent("I01 a damaged session", { timeout: PATIENCE_MS }, () => {
     expect(replayed.stdout).toBe("✓ 1 call made again: every result is the recorded one; no tool was run\n");
   });
 
-  test("with calls that have no result is exported with a warning to run none of them", async () => {
+  test("with calls without a result is exported with a warning that they may have run", async () => {
     const project = new SessionProject();
     await project.play("travel");
     const { stdout } = await project.haft(["sessions", "show", "travel", "--json"]);
@@ -90,7 +90,7 @@ describe.concurrent("I01 a damaged session", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("a file that is not a store", { timeout: PATIENCE_MS }, () => {
   const commands = [
     ["sessions", "list"],
     ["sessions", "check"],
@@ -98,7 +98,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     ["run", "-"],
   ] as const;
 
-  test.for(inCI ? commands : commands.slice(0, 1))("I13 of a newer version is refused by %j and left as it is", async (args) => {
+  test.for(inCI ? commands : commands.slice(0, 1))("I13 a store of a newer version is refused by %j and left unchanged", async (args) => {
     const project = new SessionProject();
     await project.play("travel");
     tamper(project, "insert into haft_migration values (1000, 'later'); pragma wal_checkpoint(truncate);");
@@ -112,7 +112,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     expect(readFileSync(project.path("haft.db")).equals(before)).toBe(true);
   });
 
-  test("but something else", async () => {
+  test("a foreign database, a text file or a folder is refused as a store", async () => {
     const project = new SessionProject({ "text.db": "This is a letter, and quite a long one.\n".repeat(50) });
     tamper(project, "create table letters (body)");
     const [foreign, text, folder] = [
@@ -128,7 +128,7 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
     expect(readFileSync(project.path("text.db"), "utf8")).toMatch(/^This is a letter/u);
   });
 
-  test("that is not there is only made by what writes", async () => {
+  test("a missing store file is created only by commands that write", async () => {
     const project = new SessionProject();
     const read = await Promise.all(["list", "check"].map((name) => project.haft(["sessions", name])));
     const one = await Promise.all(["show", "export", "resume", "remove"].map((name) => project.haft(["sessions", name, "travel"])));
@@ -143,8 +143,8 @@ describe.concurrent("a file that is no store", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe.concurrent("no store at all", { timeout: PATIENCE_MS }, () => {
-  test("in a configuration without one, and in a folder without a configuration", async () => {
+describe.concurrent("no store", { timeout: PATIENCE_MS }, () => {
+  test("a configuration without [store] and a folder without a configuration are errors that say how to name a store", async () => {
     const project = new SessionProject({ "haft.toml": "" });
     const config = project.path("haft.toml");
     const [bare, none] = [await project.haft(["sessions", "list"]), await haft(["sessions", "list"], { folder: folderWith({}) })];
@@ -161,7 +161,7 @@ describe.concurrent("no store at all", { timeout: PATIENCE_MS }, () => {
   });
 });
 
-describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("I15 an incomplete recording", { timeout: PATIENCE_MS }, () => {
   let whole: Promise<readonly string[]> | undefined;
   const recording = (): Promise<readonly string[]> => (whole ??= exported(new SessionProject()));
   const exported = async (project: SessionProject): Promise<readonly string[]> => {
@@ -193,7 +193,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
   ] as const;
   test.for(damages.filter((_, index) => inCI || index % 9 === 0))(
-    "%s is refused by import and replay, and leaves nothing",
+    "%s is refused by import and replay, and nothing is imported",
     async ([, change, message]) => {
       const project = new SessionProject();
       const input = change(await recording());
@@ -213,7 +213,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     },
   );
 
-  test("is stopped by Ctrl-C while it is read, and leaves nothing", async () => {
+  test("an import interrupted by Ctrl-C leaves nothing behind", async () => {
     const project = new SessionProject();
     const text = await recording();
     const stop = new AbortController();
@@ -228,7 +228,7 @@ describe.concurrent("I15 a recording that is not whole", { timeout: PATIENCE_MS 
     expect((await project.haft(["sessions", "list", ...place])).stdout).toBe("");
   });
 
-  test("is refused where it is no text at all, or no file", async () => {
+  test("a file that is not UTF-8, a missing file and a folder are refused", async () => {
     const project = new SessionProject();
     writeFileSync(project.path("latin.jsonl"), Buffer.from([0x7b, 0xe9, 0x7d]));
     const [latin, gone, folder] = [

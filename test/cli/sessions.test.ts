@@ -15,7 +15,7 @@ const story = (stdout: string): string =>
     .replaceAll(/^ {2}· .*\n/gmu, "");
 
 describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
-  test("F1.30 keeps what was said, called and answered, and haft sessions show tells it as haft run did", async () => {
+  test("F1.30 stores messages, calls and results, and haft sessions show prints them as haft run did", async () => {
     const project = new SessionProject();
     const run = await project.play("travel");
     const show = await project.haft(["sessions", "show", "travel"]);
@@ -26,7 +26,7 @@ describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
     expect(timeless(show.stdout.split("\n", 1)[0] ?? "")).toBe("  · session travel, begun <time>");
   });
 
-  test("a session that is there goes on: its state and what was read before still count", async () => {
+  test("an existing session is continued with its state and the files it had read", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("travel");
     const talk = lines({
@@ -43,7 +43,7 @@ describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
     expect(after).toBeGreaterThanOrEqual(events + 4);
   });
 
-  test("without --session each run is a session of its own; --store names another file", async () => {
+  test("without --session each run is a new session; --store names another file", async () => {
     const project = new SessionProject({ "haft.toml": "" });
     const place = ["--store", project.path("other.db")];
     await project.haft(["run", "-", ...place], { input: lines({ role: "user", content: "One." }) });
@@ -55,7 +55,7 @@ describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
     ]);
   });
 
-  test("--session without a store is refused before any tool is opened", async () => {
+  test("--session without a store is refused before any toolset is opened", async () => {
     const project = new SessionProject({ "haft.toml": "" });
     expect(await project.play("travel")).toEqual({
       exitCode: 3,
@@ -68,7 +68,7 @@ describe.concurrent("haft run with a store", { timeout: PATIENCE_MS }, () => {
 });
 
 describe.concurrent("haft sessions show", { timeout: PATIENCE_MS }, () => {
-  testInCI("tells of branches, of what was committed from one, of batches that were rolled back, and of documents", async () => {
+  testInCI("shows branches, what was committed from one, rolled-back batches, and documents", async () => {
     const project = new SessionProject();
     const fail = () => {
       throw new ToolError("execution_failed", "no luck");
@@ -113,7 +113,7 @@ user    From the branch.
 });
 
 describe.concurrent("haft sessions list", { timeout: PATIENCE_MS }, () => {
-  test("D04 shows the newest first without control characters: events, branches, and who has a session open", async () => {
+  test("D04 shows the newest session first without control characters, with events, branches and the process that has it open", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("first");
     await project.withStore(async (store) => {
@@ -145,7 +145,7 @@ describe.concurrent("haft sessions list", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  testInCI("at a terminal it says that there is more, or nothing", async () => {
+  testInCI("at a terminal says if there are more sessions, or none", async () => {
     const project = new SessionProject();
     await project.withStore(async () => {});
     expect((await project.haft(["sessions", "list"], { columns: 80 })).stdout).toBe("no sessions\n");
@@ -157,7 +157,7 @@ describe.concurrent("haft sessions list", { timeout: PATIENCE_MS }, () => {
 });
 
 describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS }, () => {
-  test("I15 a recording comes back as the same session in another store, and a second import changes nothing", async () => {
+  test("I15 an imported recording is the same session in another store, and a second import changes nothing", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("travel");
     const [file, copy] = [project.path("travel.jsonl"), ["--store", project.path("copy.db")]];
@@ -176,7 +176,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     expect(statSync(file).mode & 0o777).toBe(0o600);
   });
 
-  testInCI("I15 a session that is being written is exported as it is at one moment", async () => {
+  testInCI("I15 exporting a session during writes yields a snapshot of one moment", async () => {
     const project = new SessionProject();
     await project.withStore(async (store) => {
       const runtime = createRuntime({ store });
@@ -196,7 +196,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     });
   });
 
-  testInCI("import under the id of another session is refused, and --id gives a new one", async () => {
+  testInCI("import under the id of an existing session is refused, and --id sets a new one", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("travel");
     await project.play("other");
@@ -214,7 +214,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     ]);
   });
 
-  test("a file that is there is replaced only with --force, and nothing is left beside it", async () => {
+  test("an existing file is replaced only with --force, and no temporary file remains", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("travel");
     const file = project.path("out.jsonl");
@@ -234,7 +234,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     expect(readdirSync(project.folder).filter((name) => name.startsWith(".") || name.endsWith(".part"))).toEqual([]);
   });
 
-  testInCI("as the messages of a provider it is one JSON object", async () => {
+  testInCI("export in a provider's message format is one JSON object", async () => {
     const project = new SessionProject();
     await project.play("travel");
     const as = async (format: string): Promise<unknown> =>
@@ -264,7 +264,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
     });
   });
 
-  test("D04 a terminal is shown what a recording holds without control characters", async () => {
+  test("D04 a recording is printed to a terminal without control characters", async () => {
     const project = new SessionProject();
     await project.haft(["run", "-", "--session", "odd"], { input: lines({ role: "user", content: "\u202e\u001b[2J" }) });
     const [shown, piped] = [
@@ -276,7 +276,7 @@ describe.concurrent("haft sessions export and import", { timeout: PATIENCE_MS },
 });
 
 describe.concurrent("haft sessions remove", { timeout: PATIENCE_MS }, () => {
-  test("asks first, and removes only after a yes", async () => {
+  test("asks first, and removes the session only after a yes", async () => {
     const project = new SessionProject();
     const events = await project.playAndCount("travel");
     const nobody = await project.haft(["sessions", "remove", "travel"]);
@@ -304,7 +304,7 @@ describe.concurrent("haft sessions remove", { timeout: PATIENCE_MS }, () => {
     ]);
   });
 
-  test("leaves a session that is open elsewhere, and says how it could be taken over", async () => {
+  test("refuses to remove a session that is open elsewhere, and prints how to take it over", async () => {
     const project = new SessionProject();
     await project.play("it's mine");
     await project.withStore(async (store) => {
@@ -320,7 +320,7 @@ describe.concurrent("haft sessions remove", { timeout: PATIENCE_MS }, () => {
 });
 
 describe.concurrent("haft sessions", { timeout: PATIENCE_MS }, () => {
-  test.for(["show", "export", "check", "resume", "remove"])("%s of a session that is not there names the nearest", async (command) => {
+  test.for(["show", "export", "check", "resume", "remove"])("%s of an unknown session suggests the nearest name", async (command) => {
     const project = new SessionProject();
     await project.play("travel");
     expect(
@@ -332,7 +332,7 @@ describe.concurrent("haft sessions", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("a command that there is not is refused with the nearest, and the group alone shows its help", async () => {
+  test("an unknown command is refused with the nearest, and haft sessions alone prints its help", async () => {
     const project = new SessionProject();
     const [near, far, none, bare, help] = await Promise.all([
       project.haft(["sessions", "lst"]),
@@ -362,7 +362,7 @@ describe.concurrent("haft sessions artifact", { timeout: PATIENCE_MS }, () => {
   const config = (artifacts: string): string =>
     `[runtime]\nartifacts = "${artifacts}"\n[store]\npath = "haft.db"\n[toolsets.t]\ntype = "module"\npath = "./t.mjs"\n`;
 
-  test.each([["store"], ["./files"]])("F1.19 a file that an answer refers to is written, from %s", async (place) => {
+  test.each([["store"], ["./files"]])("F1.19 an artifact is written to a file, from %s", async (place) => {
     const project = new SessionProject({ "haft.toml": config(place), "t.mjs": SHOW });
     const call = lines({ role: "assistant", calls: [{ name: "t::show" }] });
     const run = await project.haft(["run", "-", "--session", "s", "--json"], { input: call });
@@ -380,7 +380,7 @@ describe.concurrent("haft sessions artifact", { timeout: PATIENCE_MS }, () => {
     expect(jsonLines(forced.stdout)).toEqual([{ artifact: picture.slice(9), file: to, mediaType: "image/png", bytes: expect.any(Number) }]);
   });
 
-  test("F1.19 what is no address, and one that nothing is kept under, are refused", async () => {
+  test("F1.19 a malformed artifact address, and an unknown artifact, are refused", async () => {
     const project = new SessionProject({ "haft.toml": config("store"), "t.mjs": SHOW });
     await project.haft(["run", "-", "--session", "s"], { input: lines({ role: "user", content: "Hi." }) });
     const wrong = await project.haft(["sessions", "artifact", "picture", "out.png"]);

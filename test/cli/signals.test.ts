@@ -46,7 +46,7 @@ function isZombie(pid: string): boolean {
 
 describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
   test.for(inCI ? (["SIGINT", "SIGTERM"] as const) : (["SIGINT"] as const))(
-    "%s cancels what hangs, closes the toolsets and exits with its code",
+    "%s cancels running calls, closes the toolsets and exits with the signal's exit code",
     async (signal) => {
       const folder = folderWith(WITH_SERVER);
       let ranBefore = false;
@@ -87,7 +87,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     await vi.waitFor(() => expect(serverIsRunning(folder)).toBe(false));
   });
 
-  testInCI("a second Ctrl-C does not wait for a server that is slow to end", async () => {
+  testInCI("a second Ctrl-C does not wait for a server that is slow to exit", async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     let signals = 0;
     const folder = folderWith({ ...WITH_SERVER, "server.mjs": slow });
@@ -105,7 +105,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     expect(readdirSync(folder).filter((name) => /part|out/u.test(name))).toEqual([]);
   });
 
-  testInCI("SIGHUP that is repeated, as shells do when their terminal is closed, changes nothing", async () => {
+  testInCI("repeated SIGHUP, which shells send when their terminal closes, changes nothing", async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     const folder = folderWith({ ...WITH_SERVER, "server.mjs": slow });
     let signals = 0;
@@ -123,7 +123,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     expect(serverIsRunning(folder)).toBe(false);
   });
 
-  testInCI("a second SIGTERM ends the process at once, and shells see that", async () => {
+  testInCI("a second SIGTERM ends the process at once, with the signal visible to shells", async () => {
     const slow = `${WITH_SERVER["server.mjs"]}\nprocess.on("SIGTERM", () => {}); setInterval(() => {}, 1000);`;
     let signals = 0;
     const { exitCode, stdout } = await haft(["run", "-"], {
@@ -164,7 +164,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
   });
 
   test.skipIf(!inCI || spawnSync("mkfifo", ["--version"]).status !== 0)(
-    `a pipe that is named as the store is refused, and not waited for ${IN_CI}`,
+    `a named pipe in place of the store is refused without waiting for its writer ${IN_CI}`,
     async () => {
       const folder = folderWith(PROJECT);
       spawnSync("mkfifo", [join(folder, "fifo.db")]);
@@ -202,7 +202,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("Ctrl-Break of Windows closes the toolsets as SIGTERM does", async () => {
+  test("Ctrl-Break on Windows stops the run as SIGTERM does", async () => {
     const finished = await haft(["run", "-", "--json"], {
       folder: folderWith({
         ...WITH_SERVER,
@@ -218,7 +218,7 @@ describe.concurrent("signals", { timeout: PATIENCE_MS }, () => {
     });
   });
 
-  test("a call that was answered exits at once, although its tool left a timer behind", async () => {
+  test("a finished call exits at once although its tool left a timer behind", async () => {
     const { exitCode, stdout } = await haft(["call", "math::leak"], {
       folder: folderWith({
         ...PROJECT,

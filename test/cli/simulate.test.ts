@@ -18,7 +18,7 @@ const CALLS = lines(
 );
 
 describe.concurrent("haft run --simulate", { timeout: PATIENCE_MS }, () => {
-  test("C06 runs what reads, pretends the rest, shows what would differ, and changes nothing", async () => {
+  test("C06 runs reads, simulates everything else, shows what would differ, and changes nothing", async () => {
     const project = new SessionProject();
     const { exitCode, stdout, stderr } = await project.haft(["run", "-", "--simulate"], { input: CALLS });
     const [story = "", end = ""] = masked(stdout).split("\nstate that would differ\n");
@@ -61,7 +61,7 @@ Nothing was changed. Reads were run; all else was simulated, or done on a branch
 `);
   });
 
-  test("C06 goes on from a session of the store, also one that is open elsewhere, and leaves it as it is", async () => {
+  test("C06 continues from a stored session, even one that is open elsewhere, and leaves it unchanged", async () => {
     const project = new SessionProject();
     await project.play("travel");
     const before = await project.haft(["sessions", "show", "travel", "--json"]);
@@ -77,7 +77,7 @@ Nothing was changed. Reads were run; all else was simulated, or done on a branch
     expect((await project.haft(["sessions", "show", "travel", "--json"])).stdout).toBe(before.stdout);
   });
 
-  test("from a session that is not there it begins at nothing", async () => {
+  test("starts with empty state for an unknown session, and does not create it", async () => {
     const project = new SessionProject();
     const run = () =>
       project.haft(["run", "-", "--simulate", "--session", "new"], { input: lines({ role: "assistant", calls: [{ name: "count" }] }) });
@@ -91,7 +91,7 @@ Nothing was changed. Reads were run; all else was simulated, or done on a branch
     expect((await project.haft(["sessions", "list", "--json"])).stdout).not.toContain('"new"');
   });
 
-  test("with --json the last line is what it came to", async () => {
+  test("prints the simulated changes as the last line with --json", async () => {
     const project = new SessionProject();
     const input = lines({ role: "assistant", calls: [{ name: "count" }, { name: "mail" }] });
     const { stdout } = await project.haft(["run", "-", "--simulate", "--json"], { input });
@@ -109,7 +109,7 @@ Nothing was changed. Reads were run; all else was simulated, or done on a branch
 });
 
 describe.concurrent("haft call --simulate", { timeout: PATIENCE_MS }, () => {
-  test("C06 pretends a write, and says on standard error what would change", async () => {
+  test("C06 simulates a write, and prints on standard error what would change", async () => {
     const project = new SessionProject();
     const input = '{"path": "new.md", "content": "A"}';
     const { stdout, ...end } = await project.haft(["call", "files::write", input, "--simulate"]);
@@ -127,7 +127,7 @@ Nothing was changed. Reads were run; all else was simulated, or done on a branch
     expect(existsSync(project.path("notes/new.md"))).toBe(false);
   });
 
-  test("runs a read, and prints result and outcome as two lines with --json", async () => {
+  test("runs a read, and prints the result and the simulated changes as two lines with --json", async () => {
     const project = new SessionProject();
     const { exitCode, stdout, stderr } = await project.haft(["call", "files::read", '{"path": "plan.md"}', "--simulate", "--json"]);
     expect([exitCode, stderr, jsonLines(stdout)]).toEqual([
@@ -140,14 +140,14 @@ Nothing was changed. Reads were run; all else was simulated, or done on a branch
     ]);
   });
 
-  test("exits with the code of an error all the same", async () => {
+  test("exits with the exit code of the error", async () => {
     const project = new SessionProject();
     const { exitCode, stderr } = await project.haft(["call", "files::read", '{"path": 5}', "--simulate"]);
     expect([exitCode, stderr.includes("haft: invalid_input: "), stderr.includes("Nothing was changed.")]).toEqual([5, true, true]);
   });
 });
 
-describe.concurrent("tools that are only described", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("tools without a handler", { timeout: PATIENCE_MS }, () => {
   const tool = (name: string, effects: string): string =>
     `{ name = "${name}", description = "D.", outputSchema = { type = "object", properties = { n = { type = "integer" } }, required = ["n"] }${effects} }`;
   const tools = [tool("undeclared", ""), tool("reads", ', effects = "readOnly"'), tool("pure", ', effects = "pure"')];
@@ -157,7 +157,7 @@ describe.concurrent("tools that are only described", { timeout: PATIENCE_MS }, (
   };
 
   test.each(["plan::undeclared", "plan::reads", "plan::pure", "io::look"])(
-    "%s is made up in a simulation, and not executable elsewhere",
+    "%s is simulated in a simulation, and not_executable otherwise",
     async (name) => {
       const folder = folderWith(files);
       const simulated = await haft(["call", name, "--simulate", "--json"], { folder });

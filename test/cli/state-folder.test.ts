@@ -11,7 +11,7 @@ test.each([
   [{ XDG_STATE_HOME: ".local/state", HOME: resolve("/home/ada") }, join(resolve("/home/ada"), ".local", "state", "haft")],
   [{ XDG_STATE_HOME: "", HOME: "" }, own],
   [{ HOME: "relative" }, own],
-])("what is remembered is never looked for in the folder of a project: %j", (environment, folder) => {
+])("the state folder is never inside a project's folder: %j", (environment, folder) => {
   expect(stateFolder(environment)).toBe(folder);
 });
 
@@ -24,6 +24,6 @@ test.each([
   ["C:ada", "win32", false],
   ["/home/ada", "linux", true],
   [String.raw`C:\Users\ada`, "linux", false],
-])("a folder of Windows that depends on the current drive is no folder of a user: %s on %s", (path, platform, whole) => {
+])("a Windows path that depends on the current drive is not an absolute path: %s on %s", (path, platform, whole) => {
   expect(isFullyQualifiedPath(path, platform)).toBe(whole);
 });

@@ -21,7 +21,7 @@ function earlierProject(): SessionProject {
   return project;
 }
 
-test("issue 21.1 migrate says what it will do, does it once, and a dry run changes nothing", async () => {
+test("issue 21.1 migrate lists its steps and runs them once; --dry-run changes nothing", async () => {
   const project = earlierProject();
   const place = project.path("haft.db");
   const planned = await project.haft(["store", "migrate", "--dry-run"]);
@@ -39,7 +39,7 @@ test("issue 21.1 migrate says what it will do, does it once, and a dry run chang
   expect(await project.haft(["store", "check"])).toEqual({ exitCode: 0, stdout: `${place}: all is well\n`, stderr: "" });
 });
 
-testInCI("issue 21.1 two migrations at once, in two processes, both end well", { timeout: PATIENCE_MS }, async () => {
+testInCI("issue 21.1 two simultaneous migrations in two processes both succeed", { timeout: PATIENCE_MS }, async () => {
   const project = earlierProject();
   const migration = () => haft(["store", "migrate"], { folder: project.folder, ownProcess: true });
   const ended = await Promise.all([migration(), migration()]);
@@ -51,7 +51,7 @@ testInCI("issue 21.1 two migrations at once, in two processes, both end well", {
   expect(steps.toSorted((one, other) => one - other)).toEqual(Array.from({ length: CURRENT_VERSION - 1 }, (_, index) => index + 2));
 });
 
-test("issue 21.1 check ends with 1 when it finds something, and says a way out for it", async () => {
+test("issue 21.1 check exits with 1 if it finds problems, and prints a remedy for each", async () => {
   const project = new SessionProject();
   await project.play("travel");
   const file = new DatabaseSync(project.path("haft.db"));
@@ -69,7 +69,7 @@ ${project.path("haft.db")}: 2 findings\n`,
   expect(jsonLines((await project.haft(["store", "check", "--json"])).stdout)).toMatchObject([{ kind: "schema" }, { kind: "session" }]);
 });
 
-test("issue 21.5 prune says what it would forget, and forgets it", async () => {
+test("issue 21.5 prune reports what it would remove, and removes it", async () => {
   const project = earlierProject();
   await project.haft(["store", "migrate"]);
   const place = project.path("haft.db");
@@ -81,7 +81,7 @@ test("issue 21.5 prune says what it would forget, and forgets it", async () => {
   expect(jsonLines((await project.haft([...prune, "--json"])).stdout)).toMatchObject([{ dryRun: false, sessions: 0, cache: 0 }]);
 });
 
-test("issue 21.1 copy writes a whole file, or none when it is stopped", async () => {
+test("issue 21.1 copy writes a complete file, or none if it is stopped", async () => {
   const project = new SessionProject();
   await project.play("travel");
   const copied = project.path("copy.db");
@@ -103,14 +103,14 @@ test.each([
   [["store", "copy", "x.db", "--schema", "s"], "--schema belongs to a postgres:// address, not to a file."],
   [["store", "check", "--schema", "s"], "--schema belongs to an address of --store."],
   [["store", "copy", "postgres://"], "url"],
-])("issue 21 wrong arguments: haft %j", async (args, said) => {
+])("issue 21 invalid arguments: haft %j", async (args, said) => {
   const project = new SessionProject();
   await project.play("travel");
   const ended = await project.haft(args);
   expect([ended.exitCode, ended.stderr]).toEqual([2, expect.stringContaining(said)]);
 });
 
-test("issue 21 a file that is not there is said, and not made", async () => {
+test("issue 21 a missing file is reported, and not created", async () => {
   const project = new SessionProject();
   for (const args of [["migrate"], ["check"], ["prune", "--older-than", "9d"], ["copy", project.path("x.db")]])
     expect(await project.haft(["store", ...args])).toMatchObject({ exitCode: 4, stderr: expect.stringContaining("There is no store") });
@@ -131,7 +131,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       return running ?? expect.fail("the server did not start");
     }
 
-    test("from a file to the server and back, through the command line", async () => {
+    test("copies a file into an empty schema of the server; an unmigrated source and a schema that is not empty are refused", async () => {
       const project = new SessionProject();
       await project.play("travel");
       const { url } = server();
@@ -145,7 +145,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       expect(again).toMatchObject({ exitCode: 7, stderr: expect.stringContaining("is not empty") });
     });
 
-    test("a role that may not change tables is told the command, at start and by the command itself; one that may runs it", async () => {
+    test("a role that may not create tables is pointed to haft store migrate, which works with a role that may", async () => {
       await server().execute(`create role worker login password '${PASSWORD}'`);
       const worker = server().url.replace("haft:", "worker:");
       const project = new SessionProject({ "haft.toml": `store = "env:PLACE"\n` });
@@ -194,20 +194,24 @@ function countSessions(path: string): unknown {
   return found;
 }
 
-testInCI("issue 21.5 kill -9 at any moment of a migration loses nothing, and the next ends it", { timeout: PATIENCE_MS }, async () => {
-  const project = earlierProject();
-  const path = project.path("haft.db");
-  const file = new DatabaseSync(path);
-  file.exec(`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100000)
+testInCI(
+  "issue 21.5 kill -9 at any moment of a migration loses nothing, and the next run completes it",
+  { timeout: PATIENCE_MS },
+  async () => {
+    const project = earlierProject();
+    const path = project.path("haft.db");
+    const file = new DatabaseSync(path);
+    file.exec(`with recursive numbers(n) as (select 1 union all select n + 1 from numbers where n < 100000)
     insert into haft_session select '"s' || n || '"', null, 0, 1, 'sync', 1, 0, '', '', null from numbers`);
-  file.close();
-  const look = (): void => expect(countSessions(path)).toEqual([{ integrity_check: "ok" }, { n: 100_003 }]);
-  expect(await killOften(project, () => ["migrate"], look)).toBeGreaterThan(0);
-  expect((await project.haft(["store", "migrate"])).exitCode).toBe(0);
-  look();
-});
+    file.close();
+    const look = (): void => expect(countSessions(path)).toEqual([{ integrity_check: "ok" }, { n: 100_003 }]);
+    expect(await killOften(project, () => ["migrate"], look)).toBeGreaterThan(0);
+    expect((await project.haft(["store", "migrate"])).exitCode).toBe(0);
+    look();
+  },
+);
 
-testInCI("issue 21.1 kill -9 at any moment of a copy leaves a whole copy or none", { timeout: PATIENCE_MS }, async () => {
+testInCI("issue 21.1 kill -9 at any moment of a copy leaves a complete copy or none", { timeout: PATIENCE_MS }, async () => {
   const project = new SessionProject();
   await project.withStore(async (store) => {
     for (let n = 0; n < 2_000; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messageEvents(`s${n}`, 1, 4));

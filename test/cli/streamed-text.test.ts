@@ -13,15 +13,15 @@ function shown(pieces: readonly string[], width = Infinity): string {
 
 const ESC = "\u001b";
 
-describe("text that comes in pieces", () => {
-  test("H10 escape sequences and control characters are neutralised, also where a sequence is split", () => {
+describe("streamed text", () => {
+  test("H10 escape sequences and control characters are neutralised, even if a sequence is split between pieces", () => {
     const whole = `a ${ESC}[31mred${ESC}[0m ${ESC}]0;title\u0007b \u202ec\u0000`;
     const expected = "model a red b \\u{202e}c\\u{0}\n";
     expect(shown([whole])).toBe(expected);
     expect(shown(Array.from(whole))).toBe(expected);
   });
 
-  test("no text, however it is split, brings a control character to the terminal", () => {
+  test("no text, however it is split, writes a control character to the terminal", () => {
     const hostile = fc.string({
       unit: fc.constantFrom(ESC, "[", "]", "2", "J", "m", ";", "\u0007", "\u009b", "\r", "\n", "\t", " ", "a", "\u200b", "\u{1f600}"),
     });
@@ -32,7 +32,7 @@ describe("text that comes in pieces", () => {
     );
   });
 
-  test("any split shows what the whole shows, in lines that fit", () => {
+  test("text in pieces is shown like the whole text, in lines that fit", () => {
     const words = fc.string({
       unit: fc.constantFrom("a", "b", " ", "  ", "\n", "\r\n", "世", "\u{1f600}", "e\u0301", "\t"),
       maxLength: 200,
@@ -49,7 +49,7 @@ describe("text that comes in pieces", () => {
     );
   });
 
-  test("lines are broken between words, keep their indentation, and have at most one empty line between them", () => {
+  test("lines break between words, keep their indentation, and are separated by at most one empty line", () => {
     const text = "\n\nWords of a line that is long.\n\n\n\n- one\n    code\nabcdefghijklmnopqrstuvwxyz\n\n";
     expect(shown([text], 12)).toBe(
       [
@@ -67,12 +67,12 @@ describe("text that comes in pieces", () => {
     );
   });
 
-  test("no spaces are left at the end of a line that a gap or a long word ends", () => {
+  test("a line broken at a gap or a long word has no trailing spaces", () => {
     expect(shown(["a  aaa"], 2)).toBe("model a\n      aa\n      a\n");
     expect(shown(["ab  cdefgh"], 5)).toBe("model ab  c\n      defgh\n");
   });
 
-  test("a line without end is shown as it comes, in linear time", () => {
+  test("a line of unlimited length is shown as it arrives, in linear time", () => {
     let written = 0;
     const text = new StreamedText({ write: ({ length }) => void (written += length), onStart() {}, margin: "", width: 72 });
     for (let piece = 0; piece < 1_000; piece++) text.add("x".repeat(1_000));
@@ -82,12 +82,12 @@ describe("text that comes in pieces", () => {
     spaces.end();
   });
 
-  test("half a character waits for its other half", () => {
+  test("half of a surrogate pair is held back until the other half arrives", () => {
     const [high = "", low = ""] = "\u{1f600}".split("");
     expect(shown(["x".repeat(300), high, low, "."])).toBe(`model ${"x".repeat(300)}\u{1f600}.\n`);
   });
 
-  test("text of nothing but spaces is nothing", () => {
+  test("text of only white space shows nothing", () => {
     expect(shown([" ", "\n\n", "\t"])).toBe("");
   });
 });

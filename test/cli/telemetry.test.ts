@@ -48,7 +48,7 @@ async function secureCollector(): Promise<{ readonly url: string; readonly recei
 const CALL = ["call", "shop::price", '{"item":"tea-4711"}'];
 
 describe("issue 19.8 telemetry of the command line", () => {
-  test("[telemetry] sends what it says to the collector that it names", async () => {
+  test("[telemetry] sends spans and metrics with its settings to its endpoint", async () => {
     const receiver = await otlpReceiver();
     const folder = folderWith({
       "shop.mjs": SHOP,
@@ -64,7 +64,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.points.map(({ metric }) => metric)).toContain("gen_ai.execute_tool.duration");
   });
 
-  test("the variables of OpenTelemetry are enough, and win over the file", async () => {
+  test("the OpenTelemetry variables suffice without an endpoint, and override the file", async () => {
     const receiver = await otlpReceiver();
     const folder = folderWith({ "shop.mjs": SHOP, "haft.toml": `[telemetry]\nserviceName = "kitchen"\n\n${TOOLSET}` });
     const environment = {
@@ -86,7 +86,7 @@ describe("issue 19.8 telemetry of the command line", () => {
       "grpc",
       ["/opentelemetry.proto.collector.metrics.v1.MetricsService/Export", "/opentelemetry.proto.collector.trace.v1.TraceService/Export"],
     ],
-  ])("the variables are enough for a collector over TLS that wants the certificate of its clients, by %s", async (protocol, paths) => {
+  ])("the OpenTelemetry variables suffice for a collector that requires TLS client certificates, by %s", async (protocol, paths) => {
     const { url, received } = await secureCollector();
     const folder = folderWith({ "shop.mjs": SHOP, "haft.toml": TOOLSET });
     const environment = {
@@ -103,7 +103,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(traces).toContain("execute_tool shop::price");
   });
 
-  test("an SDK without startNodeSdk, such as version 2, sends as well", async () => {
+  test("an SDK without startNodeSdk, such as version 2, works as well", async () => {
     vi.doMock("@opentelemetry/sdk-node", async (original) => {
       const { NodeSDK } = await original<typeof import("@opentelemetry/sdk-node")>();
       return { NodeSDK };
@@ -121,7 +121,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.spans.map(({ name }) => name)).toEqual(["execute_tool shop::price"]);
   });
 
-  testInCI("OTEL_SDK_DISABLED, enabled = false and no table at all send nothing", async () => {
+  testInCI("nothing is sent with OTEL_SDK_DISABLED, with enabled = false, or without the table", async () => {
     const receiver = await otlpReceiver();
     const on = { OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url, OTEL_EXPORTER_OTLP_PROTOCOL: "http/json" };
     const none = folderWith({ "shop.mjs": SHOP, "haft.toml": TOOLSET });
@@ -136,7 +136,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(receiver.text).toBe("");
   });
 
-  testInCI("a collector that is away fails no command", async () => {
+  testInCI("an unreachable collector fails no command", async () => {
     const folder = folderWith({ "shop.mjs": SHOP, "haft.toml": `[telemetry]\nendpoint = "http://127.0.0.1:9"\n\n${TOOLSET}` });
     expect(await haft(CALL, { folder })).toMatchObject({ exitCode: 0 });
   });

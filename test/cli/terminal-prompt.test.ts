@@ -21,7 +21,7 @@ const PASTE_END = "\u001b[201~";
 
 const { signal } = new AbortController();
 
-test("a prompt that comes while a question is open waits for its answer", async () => {
+test("a prompt that is requested while a question is open waits for the answer", async () => {
   const { prompt, until, type, shown } = terminal();
   const question = prompt.ask("May it run? ", signal);
   await until("May it run? ");
@@ -34,7 +34,7 @@ test("a prompt that comes while a question is open waits for its answer", async 
   expect(shown().match(/you/gu)).toHaveLength(1);
 });
 
-test("a question that comes while a prompt is open goes first, and the prompt has again what was typed", async () => {
+test("a question that arrives while a prompt is open goes first, and the prompt keeps the text typed so far", async () => {
   const { prompt, until, type } = terminal();
   const message = prompt.ask("\nyou ", signal, { isPrompt: true });
   await until("you ");
@@ -48,7 +48,7 @@ test("a question that comes while a prompt is open goes first, and the prompt ha
   expect(await message).toBe("Thanks.");
 });
 
-test("a paste that comes in pieces is one answer up to the mark of its end, however long they take", async () => {
+test("a paste that arrives in pieces is one answer up to its end mark, however long it takes", async () => {
   const { prompt, until, type } = terminal();
   const message = prompt.ask("you ", signal, { isPrompt: true });
   await until("\u001b[?2004h");
@@ -60,7 +60,7 @@ test("a paste that comes in pieces is one answer up to the mark of its end, howe
   await until("\u001b[?2004l");
 });
 
-test("a question that comes while a paste goes on takes nothing of it", async () => {
+test("a question that arrives during a paste is not answered by the pasted text", async () => {
   const { prompt, until, type } = terminal();
   const message = prompt.ask("you ", signal, { isPrompt: true });
   await until("you ");
@@ -74,7 +74,7 @@ test("a question that comes while a paste goes on takes nothing of it", async ()
   expect(await question).toBe("n");
 });
 
-test("Ctrl-D that was typed before a prompt ends it; Ctrl-Space at the prompt, which is the same character, does not", async () => {
+test("Ctrl-D typed before a prompt ends it; Ctrl-Space at the prompt, the same character, does not", async () => {
   const { prompt, until, type } = terminal();
   type("\u0000"); // as a terminal keeps Ctrl-D that no program has read
   expect(await prompt.ask("you ", signal, { isPrompt: true })).toBe(undefined);

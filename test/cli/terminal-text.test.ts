@@ -18,15 +18,15 @@ describe("safeText", () => {
   });
 });
 
-test("D04 safeJson escapes what safeText would show, and stays the same JSON", () => {
+test("D04 safeJson escapes control characters and still parses to the same value", () => {
   const value = { "\u202e": ["\u001b[2J", "\u{e0041}", "a\nb", "\u007f\u0085"] };
   const text = safeJson(value);
   expect(text).toBe(String.raw`{"\u202e":["\u001b[2J","\udb40\udc41","a\nb","\u007f\u0085"]}`);
   expect(JSON.parse(text)).toEqual(value);
 });
 
-describe("lines that fit", () => {
-  test("oneLine flattens white space and cuts with an ellipsis inside the width", () => {
+describe("lines that fit the width", () => {
+  test("oneLine collapses white space and cuts with an ellipsis within the width", () => {
     expect([toOneLine(" a\n\n b\tc ", 10), toOneLine("abcdef", 6), toOneLine("abcdefg", 6), toOneLine("a", Infinity)]).toEqual([
       "a b c",
       "abcdef",
@@ -35,11 +35,11 @@ describe("lines that fit", () => {
     ]);
   });
 
-  test("oneLine looks only at the beginning of a huge text", () => {
+  test("oneLine reads only the beginning of a huge text", () => {
     expect(toOneLine("ab ".repeat(10_000_000), 6)).toBe("ab ab…");
   });
 
-  test("cut never leaves half a surrogate pair", () => {
+  test("cut never splits a surrogate pair", () => {
     expect([
       truncateToWidth("ab😀cd", 4),
       truncateToWidth("ab😀cd", 5),
@@ -49,12 +49,12 @@ describe("lines that fit", () => {
     ]).toEqual(["ab…", "ab😀…", "ab😀cd", "…", "…"]);
   });
 
-  test("wrap breaks between words, keeps line breaks, and splits only what is longer than a line", () => {
+  test("wrap breaks between words, keeps line breaks, and splits only words longer than a line", () => {
     expect(wrap("one two three\n\nfour abcdefghijk", 9)).toEqual(["one two", "three", "", "four", "abcdefghi", "jk"]);
     expect(wrap("one two", Infinity)).toEqual(["one two"]);
   });
 
-  test("durations have a unit that suits them", () => {
+  test("durations are printed in a suitable unit", () => {
     expect([0, 0.44, 9.94, 9.96, 999.4, 999.6, 1_000, 5_000, 1_540, 119_999, 120_000].map(formatDuration)).toEqual([
       "0 ms",
       "0.4 ms",
@@ -74,12 +74,12 @@ describe("lines that fit", () => {
 describe("screenFor", () => {
   const write = (): void => {};
 
-  test("a file gets no colours and no width to fit", () => {
+  test("a file has no colours and unlimited width", () => {
     const { paint, isTerminal, width } = screenFor({ write, columns: 50 }, {});
     expect({ text: paint("red", "x"), isTerminal, width }).toEqual({ text: "x", isTerminal: false, width: Infinity });
   });
 
-  test("a terminal has the width it has now, or 80, and never less than 40", () => {
+  test("a terminal has its current width, 80 if unknown, and at least 40", () => {
     const terminal = { write, isTTY: true, columns: 100 };
     const screen = screenFor(terminal, {});
     const widths = [screen.width];
@@ -90,7 +90,7 @@ describe("screenFor", () => {
     expect(widths).toEqual([100, 120, 80, 40]);
   });
 
-  test("an empty NO_COLOR does not count", () => {
+  test("an empty NO_COLOR is ignored", () => {
     expect(screenFor({ write, isTTY: true }, { NO_COLOR: "" }).paint("red", "x")).toBe("\u001b[31mx\u001b[39m");
   });
 });

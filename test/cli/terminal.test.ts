@@ -54,7 +54,7 @@ function person(...answers: readonly string[]): { readonly ask: Ask; readonly as
 const conversation = (...calls: readonly unknown[]): string => JSON.stringify({ role: "assistant", calls });
 
 describe("colours and width", () => {
-  test("D04 a terminal gets colours, lines that fit and no control characters of strangers", async () => {
+  test("D04 a terminal gets colours, lines that fit, and no control characters from third-party text", async () => {
     expect(await atTerminal(["list", "math"], { columns: 44 })).toEqual({
       exitCode: 0,
       stdout: [
@@ -73,7 +73,7 @@ describe("colours and width", () => {
     expect(stdout + stderr).toBe('haft: not_found: No tool "ad". Did you mean "math::add"?\n');
   });
 
-  test("a long answer is cut to eight lines, a long one-line answer to the width", async () => {
+  test("a long result is cut to eight lines, and a long single line to the width", async () => {
     const input = conversation({ name: "files::read", input: { path: "long.md" } }, { name: "files::list", input: { path: "." } });
     const { stdout } = await atTerminal(["run", "-"], { columns: 60, input, environment: { NO_COLOR: "1" } });
     expect(masked(stdout)).toContain("✓ #1  files::read # ms\n        1  line 1\n        2  line 2\n");
@@ -81,7 +81,7 @@ describe("colours and width", () => {
     expect(stdout.split("\n").filter((line) => line.length > 60)).toEqual([]);
   });
 
-  test("every help fits 80 columns", async () => {
+  test("every help page fits 80 columns", async () => {
     for (const command of await everyCommand()) {
       const { exitCode, stdout } = await atTerminal(["help", ...command]);
       expect(exitCode).toBe(0);
@@ -91,8 +91,8 @@ describe("colours and width", () => {
   });
 });
 
-describe("approval by the person at the terminal", () => {
-  test("shows the whole input, takes y for yes and asks again after anything else", async () => {
+describe("approval at the terminal", () => {
+  test("shows the whole input, accepts y as yes and asks again after anything else", async () => {
     const { ask, asked } = person("what?", " Y ");
     const output = await atTerminal(["call", "forget", '{"from": "\\u001b[8mhidden\\u202e"}'], { ask, environment: { NO_COLOR: "1" } });
     expect([output, asked()]).toEqual([
@@ -111,7 +111,7 @@ describe("approval by the person at the terminal", () => {
     expect({ exitCode, stdout }).toEqual({ exitCode: 6, stdout: "" });
   });
 
-  test("always answers the other questions about the same tool, and the calls that come later", async () => {
+  test("always also allows the other calls of the same tool in the batch and later", async () => {
     const { ask, asked } = person("a");
     const calls = [{ name: "forget" }, { name: "forget" }];
     const { stdout } = await atTerminal(["run", "-"], {
@@ -124,7 +124,7 @@ describe("approval by the person at the terminal", () => {
     expect(stdout).toContain("  calls        4  4 ok\n  attempts     4\n  repairs      0\n  approvals    1  1 allowed\n");
   });
 
-  test("nobody is asked with --yes, and the run says so", async () => {
+  test("--yes allows calls without asking, and the run says so", async () => {
     const { ask, asked } = person("n");
     const { stdout } = await atTerminal(["run", "-", "--yes"], {
       ask,

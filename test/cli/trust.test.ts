@@ -20,7 +20,7 @@ function strangers() {
   return { folder, run: (args: readonly string[]) => haft(args, { folder, environment }) };
 }
 
-describe.concurrent("a configuration that came with the folder", { timeout: PATIENCE_MS }, () => {
+describe.concurrent("a configuration found in the current folder", { timeout: PATIENCE_MS }, () => {
   test("J08 starts nothing before it is trusted, and the error names what it would start", async () => {
     const { run } = strangers();
     const { exitCode, stdout, stderr } = await run(["list"]);
@@ -35,7 +35,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     });
   });
 
-  test("J08 holds for the file as it was, until it changes or the word is taken back", async () => {
+  test("J08 stays trusted until the file changes or the trust is revoked", async () => {
     const { folder, run } = strangers();
     expect((await run(["trust"])).stdout).toContain("haft.toml is trusted until it changes.");
     expect(await run(["list", "math"])).toMatchObject({ exitCode: 0 });
@@ -48,14 +48,14 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run(["list", "math"])).toMatchObject({ exitCode: 6 });
   });
 
-  test("J08 one that is named is meant, and one that starts nothing is not asked about", async () => {
+  test("J08 needs no trust if it is named with --config, or if it starts nothing", async () => {
     const { run } = strangers();
     expect(await run(["list", "math", "--config", "haft.toml"])).toMatchObject({ exitCode: 0 });
     const folder = folderWith({ "haft.toml": '[toolsets.notes]\ntype = "files"\nroot = "."\n' });
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "" } })).toMatchObject({ exitCode: 0 });
   });
 
-  testInCI("J08 one that a tool has changed so that it leaves its folder is refused, and runs once it is trusted", async () => {
+  testInCI("J08 that a tool changed to reach outside its folder is refused, and runs once it is trusted", async () => {
     const folder = folderWith({ "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n', "state/x": "" });
     const run = (args: readonly string[]) => haft(args, { folder, environment: { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state") } });
     const read = ["call", "files::read", '{"path": "/etc/hostname"}'];
@@ -77,7 +77,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run(read)).toMatchObject({ exitCode: 0 });
   });
 
-  testInCI("J08 a store outside its folder is not opened by haft sessions either, and one inside is not asked about", async () => {
+  testInCI("J08 with a store outside its folder is refused by haft sessions too, and with one inside needs no trust", async () => {
     const folder = folderWith({ "near/haft.toml": 'store = { path = "s.db" }\n', "far/haft.toml": 'store = { path = "../s.db" }\n' });
     const run = (inner: string, args: readonly string[]) =>
       haft(["sessions", ...args], {
@@ -93,7 +93,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run("far", ["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 4 });
   });
 
-  testInCI("J08 one that was trusted is asked about again when it changes, also when it only lost its limits", async () => {
+  testInCI("J08 needs trust again after a change, even one that only removes limits", async () => {
     const folder = folderWith({
       "haft.toml": '[toolsets.files]\ntype = "files"\nroot = "."\n[permission]\ndeny = ["files::write"]\n',
       "state/x": "",
@@ -112,7 +112,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run(["list", "--config", "haft.toml"])).toMatchObject({ exitCode: 0 });
   });
 
-  testInCI("J08 descriptors beside it may start nothing either, and a change of one takes the word back", async () => {
+  testInCI("J08 needs trust for programs that its descriptors start, and again when a descriptor changes", async () => {
     const files = {
       "haft.toml": '[toolsets.d]\ntype = "descriptors"\npath = "d"\n',
       "d/code.toml": '[ensemble]\nname = "e"\nmodule = "code.mjs"\n[[invokers]]\nname = "t"\ndescription = "T"\n',
@@ -136,7 +136,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run(["list", "e"])).toMatchObject({ exitCode: 6, stdout: "" });
   });
 
-  test("J08 E12 it sends no variable to a server before it is trusted", async () => {
+  test("J08 E12 sends no variable to a server before it is trusted", async () => {
     const toolset = 'type = "mcp"\nurl = "https://example.com/${SECRET}"\nheaders = { key = "env:SECRET" }\n';
     const folder = folderWith({ "haft.toml": `[toolsets.env]\n${toolset}[toolsets.off]\nenabled = false\n${toolset}` });
     expect(await haft(["list"], { folder, environment: { HAFT_TRUST: "", SECRET: "swordfish" } })).toEqual({
@@ -150,7 +150,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     });
   });
 
-  test("J08 E12 a command that looks at a store elsewhere tells which variables would be sent, also those that are not set", async () => {
+  test("J08 E12 with a store outside its folder is refused with the variables it would send, including unset ones", async () => {
     const folder = folderWith({
       "haft.toml": '[store]\npath = "../elsewhere.db"\n[toolsets.env]\ntype = "mcp"\nurl = "https://example.com/${UNSET_SECRET}"\n',
     });
@@ -158,7 +158,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect([exitCode, stderr]).toEqual([6, expect.stringContaining("  toolsets.env.url sends the variable UNSET_SECRET\n")]);
   });
 
-  testInCI("J08 a damaged list of trusted files trusts nobody, and is mended by the next word", async () => {
+  testInCI("J08 is not trusted by a damaged trust file, which the next haft trust repairs", async () => {
     const { folder, run } = strangers();
     await run(["trust"]);
     writeFileSync(join(folder, "state/haft/trusted.json"), '{"files": [1');
@@ -167,7 +167,7 @@ describe.concurrent("a configuration that came with the folder", { timeout: PATI
     expect(await run(["list", "math"])).toMatchObject({ exitCode: 0 });
   });
 
-  test("J08 a list of trusted files of a newer version trusts nothing, and is not written over", async () => {
+  test("J08 is not trusted by a trust file of a newer version, which is not overwritten", async () => {
     const { folder, run } = strangers();
     await run(["trust"]);
     const list = join(folder, "state/haft/trusted.json");

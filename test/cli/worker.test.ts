@@ -89,7 +89,7 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
     return running?.url ?? expect.fail("the server did not start");
   }
 
-  test("a job that is sent to a server without jobs of its own is run by a worker, and health is answered on a port of it", async () => {
+  test("a job sent to a server that runs no jobs is run by a worker, which answers health checks on its own port", async () => {
     const folder = folderWith(FILES);
     const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
     const worker = await start(
@@ -137,7 +137,7 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
     ["Ctrl-C", "SIGINT", []],
     ["SIGTERM", "SIGTERM", []],
     ["SIGTERM with a health port", "SIGTERM", HEALTH],
-  ] as const)("%s lets jobs under way end", async (what, signal, options) => {
+  ] as const)("%s lets running jobs finish", async (what, signal, options) => {
     const { server, worker, job } = await workerWithJob("long", `ends after ${what}`, options);
     worker.control.signal(signal);
     expect((await worker.ended).exitCode).toBe(0);
@@ -149,7 +149,7 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
   test.each([
     ["", []],
     [" with a health port", HEALTH],
-  ])("a second Ctrl-C%s hands jobs under way over", async (what, options) => {
+  ])("a second Ctrl-C%s hands over running jobs", async (what, options) => {
     const { server, worker, job } = await workerWithJob("wait", `handed over${what}`, options);
     worker.control.signal("SIGINT");
     await new Promise((resolve) => setTimeout(resolve, 500));
@@ -164,14 +164,14 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
   test.each([
     ["", []],
     [" with a health port", HEALTH],
-  ])("a worker%s in which something throws outside any call stops and says so", async (what, options) => {
+  ])("a worker%s stops with an error if something throws outside any call", async (what, options) => {
     const { server, worker } = await workerWithJob("breaks", `broken${what}`, options);
     expect(await worker.ended).toMatchObject({ exitCode: 1, stderr: expect.stringContaining("lost connection pool") });
     server.control.signal("SIGTERM");
     await server.ended;
   });
 
-  test("a health port that is taken names the option", async () => {
+  test("a health port in use is an error that names the option", async () => {
     const folder = folderWith(FILES);
     const server = await start(["serve", "--port", "0", "--store", url(), "--no-worker"], folder, /serving at (\S+)/u);
     const worker = ["worker", "--store", url(), "--health-port", new URL(server.said).port];
@@ -183,7 +183,7 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
     await server.ended;
   });
 
-  test("an agent runs in one of two processes that name it, and the other one continues it when that is killed", async () => {
+  test("an agent runs in one of two processes that name it, and continues in the other if the first is killed", async () => {
     const project = await chatProject({
       script: [{ text: "Good morning." }, { text: "Good evening." }],
       toml: `[store]\nurl = "${url()}"\n`,
@@ -203,48 +203,45 @@ describe.skipIf(SKIPPED)(`issue 21.6 haft worker, over a PostgreSQL server ${IN_
     ["worker", "SIGTERM", 300],
     ["worker --health-port 0", "a second Ctrl-C", 600_000],
     ["serve --port 0", "SIGTERM", 300],
-  ])(
-    "haft %s leaves a session that it takes over, and that waits for an approval, to the next process: %s",
-    async (command, how, graceMs) => {
-      const sessionId = `asks ${command} ${how}`;
-      const approval = '[approval]\ninbox = true\nalways = ["shop::build"]\n';
-      const toml = `${FILES["haft.toml"]}graceMs = ${graceMs}\n[serve.limits]\ngraceMs = ${graceMs}\n${approval}`;
-      const folder = folderWith({ ...FILES, "haft.toml": toml });
-      const server = await start(["serve", "--port", "0", "--store", url()], folder, /serving at (\S+)/u);
-      const client = createClient({ url: server.said, token: TOKEN });
-      await client.call("createSession", { body: { id: sessionId } });
-      const execute = (name: string, background: boolean) =>
-        client.call("executeInSession", { params: { sessionId }, body: { calls: [{ name, input: {} }], background } });
-      await execute("shop::wait", true);
-      void execute("shop::build", false).catch(() => {}); // its server is killed
-      const store = postgresStore({ url: url() });
-      onTestFinished(() => store.close());
-      const types = async () => (await store.read(sessionId, { limit: 1_000 })).events.map(({ type }) => type);
-      const asked = async (times: number): Promise<void> => {
-        while ((await types()).filter((type) => type === "approval-ask").length < times)
-          await new Promise((resolve) => setTimeout(resolve, 100));
-      };
-      await asked(1);
-      server.control.signal("SIGKILL");
-      const taker = await start([...command.split(" "), "--store", url()], folder, /(working|serving)/u);
-      await asked(2);
-      if (how === "SIGTERM") taker.control.signal("SIGTERM");
-      else {
-        taker.control.signal("SIGINT");
-        await new Promise((resolve) => setTimeout(resolve, 500));
-        taker.control.signal("SIGINT");
-      }
-      expect(await taker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
-      expect((await types()).filter((type) => /-end$|^approval-answer$/u.test(type))).toEqual([]);
-      const [stored] = await store.list({ sessionId });
-      expect(stored).not.toHaveProperty("openedBy");
-      expect(await store.approvals.list({ now: 0, sessionId, first: "oldest", limit: 9 })).toMatchObject([{ status: "open" }]);
-      expect(await store.jobs.list({ sessionId })).toMatchObject([{ state: "queued" }]);
-      const next = await start(["worker", "--store", url()], folder, /working/u);
-      await asked(3);
-      next.control.signal("SIGKILL");
-    },
-  );
+  ])("haft %s leaves a session it took over that waits for an approval to the next process: %s", async (command, how, graceMs) => {
+    const sessionId = `asks ${command} ${how}`;
+    const approval = '[approval]\ninbox = true\nalways = ["shop::build"]\n';
+    const toml = `${FILES["haft.toml"]}graceMs = ${graceMs}\n[serve.limits]\ngraceMs = ${graceMs}\n${approval}`;
+    const folder = folderWith({ ...FILES, "haft.toml": toml });
+    const server = await start(["serve", "--port", "0", "--store", url()], folder, /serving at (\S+)/u);
+    const client = createClient({ url: server.said, token: TOKEN });
+    await client.call("createSession", { body: { id: sessionId } });
+    const execute = (name: string, background: boolean) =>
+      client.call("executeInSession", { params: { sessionId }, body: { calls: [{ name, input: {} }], background } });
+    await execute("shop::wait", true);
+    void execute("shop::build", false).catch(() => {}); // its server is killed
+    const store = postgresStore({ url: url() });
+    onTestFinished(() => store.close());
+    const types = async () => (await store.read(sessionId, { limit: 1_000 })).events.map(({ type }) => type);
+    const asked = async (times: number): Promise<void> => {
+      while ((await types()).filter((type) => type === "approval-ask").length < times)
+        await new Promise((resolve) => setTimeout(resolve, 100));
+    };
+    await asked(1);
+    server.control.signal("SIGKILL");
+    const taker = await start([...command.split(" "), "--store", url()], folder, /(working|serving)/u);
+    await asked(2);
+    if (how === "SIGTERM") taker.control.signal("SIGTERM");
+    else {
+      taker.control.signal("SIGINT");
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      taker.control.signal("SIGINT");
+    }
+    expect(await taker.ended).toMatchObject({ exitCode: 0, stderr: expect.stringContaining("haft: stopping") });
+    expect((await types()).filter((type) => /-end$|^approval-answer$/u.test(type))).toEqual([]);
+    const [stored] = await store.list({ sessionId });
+    expect(stored).not.toHaveProperty("openedBy");
+    expect(await store.approvals.list({ now: 0, sessionId, first: "oldest", limit: 9 })).toMatchObject([{ status: "open" }]);
+    expect(await store.jobs.list({ sessionId })).toMatchObject([{ state: "queued" }]);
+    const next = await start(["worker", "--store", url()], folder, /working/u);
+    await asked(3);
+    next.control.signal("SIGKILL");
+  });
 });
 
 test.each([

@@ -14,14 +14,14 @@ async function* pieces(...texts: readonly (string | Error)[]): AsyncGenerator<st
   }
 }
 
-describe("a file is whole or not there", () => {
-  test("when the text ends, all of it is there, and nothing beside it", async () => {
+describe("writeFileWhole writes a complete file or none", () => {
+  test("complete text is written whole, and no temporary file remains", async () => {
     const folder = folderWith({});
     await writeFileAtomically(join(folder, "a.txt"), pieces("one ", "", "x".repeat(300_000), " two"), { force: false, signal });
     expect([readdirSync(folder), readFileSync(join(folder, "a.txt"), "utf8")]).toEqual([["a.txt"], `one ${"x".repeat(300_000)} two`]);
   });
 
-  test("when the text fails, nothing is there, and what was there stays", async () => {
+  test("text that fails leaves no new file, and an existing file unchanged", async () => {
     const folder = folderWith({ "old.txt": "old" });
     const failure = new ToolError("corrupt_record", "broken");
     const text = (): AsyncGenerator<string> => pieces("x".repeat(300_000), failure);
@@ -30,7 +30,7 @@ describe("a file is whole or not there", () => {
     expect([readdirSync(folder), readFileSync(join(folder, "old.txt"), "utf8")]).toEqual([["old.txt"], "old"]);
   });
 
-  test("when it is stopped, nothing is there", async () => {
+  test("cancellation leaves no file", async () => {
     const folder = folderWith({});
     const stop = new AbortController();
     async function* endless(): AsyncGenerator<string> {
@@ -43,7 +43,7 @@ describe("a file is whole or not there", () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  test("what somebody else writes there meanwhile is not replaced", async () => {
+  test("a file that another process creates meanwhile is not replaced", async () => {
     const folder = folderWith({});
     const target = join(folder, "a.txt");
     async function* slow(): AsyncGenerator<string> {
@@ -56,7 +56,7 @@ describe("a file is whole or not there", () => {
     expect([readdirSync(folder), readFileSync(target, "utf8")]).toEqual([["a.txt"], "theirs"]);
   });
 
-  test("what cannot be written says what would work with this command", async () => {
+  test("an error contains a hint that fits the command", async () => {
     const folder = folderWith({ "old.txt": "old" });
     symlinkSync(join(folder, "gone.txt"), join(folder, "link.txt"));
     const hintFor = (name: string, options: Partial<Parameters<typeof writeFileAtomically>[2]>): Promise<unknown> =>
@@ -73,7 +73,7 @@ describe("a file is whole or not there", () => {
     );
   });
 
-  test("a link is not replaced, but what it leads to", async () => {
+  test("a symbolic link is kept, and its target is replaced", async () => {
     const folder = folderWith({ "real.txt": "old" });
     symlinkSync("real.txt", join(folder, "link.txt"));
     await writeFileAtomically(join(folder, "link.txt"), pieces("new"), { force: true, signal });
@@ -86,7 +86,7 @@ describe("a file is whole or not there", () => {
     );
   });
 
-  test("a folder in the place of the file, and a folder that is not there, are refused by name", async () => {
+  test("a folder in place of the file, and a missing folder, are refused by name", async () => {
     const folder = folderWith({});
     mkdirSync(join(folder, "taken"));
     await expect(writeFileAtomically(join(folder, "taken"), pieces("x"), { force: true, signal })).rejects.toMatchObject({

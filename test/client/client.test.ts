@@ -25,7 +25,7 @@ function clientOf(answer: Answer, options: Partial<ClientOptions> = {}) {
 
 const asJson = { "content-type": "application/json" };
 
-test.each(["..", ".", "a\ud800"])("an id that no address can have (%j) is refused, and nothing is sent", async (sessionId) => {
+test.each(["..", ".", "a\ud800"])("an id that cannot be in a URL (%j) is rejected, and nothing is sent", async (sessionId) => {
   const { client, urls } = clientOf(() => Response.json({}));
   await expect(client.call("getSession", { params: { sessionId } })).rejects.toBeInstanceOf(ApiError);
   await expect(client.follow(sessionId).next()).rejects.toBeInstanceOf(ApiError);
@@ -43,7 +43,7 @@ test.each<[string, () => Response, number]>([
   await expect(failed).rejects.toMatchObject({ status });
 });
 
-test("a token that cannot be had ends a call and a stream at once, with the reason", async () => {
+test("a token function that fails ends a call and a stream at once, with the reason", async () => {
   const reason = new Error("The vault is locked.");
   let asked = 0;
   const token = (): never => {
@@ -93,7 +93,7 @@ test.each<[string, Answer]>([
     (request, signal) =>
       request.method === "GET" ? never(request, signal) : new Response(null, { status: 202, headers: { location: "/v1/submissions/a" } }),
   ],
-])("a call that waits for %s ends with its signal, also one that has other listeners, and says so", async (_, answer) => {
+])("a call that waits for %s rejects when its signal aborts, even if the signal has other listeners", async (_, answer) => {
   const { client, urls } = clientOf(answer);
   const controller = new AbortController();
   controller.signal.addEventListener("abort", () => {});
@@ -111,7 +111,7 @@ test.each<[string, (controller: ReadableStreamDefaultController<Uint8Array>) => 
   ["dies in silence", () => {}],
   ["breaks off with any error", (controller) => controller.error("reset")],
   ["ends", (controller) => controller.close()],
-])("a stream that %s is taken up again where it was", async (_, end) => {
+])("a stream that %s is resumed from its last event", async (_, end) => {
   vi.useFakeTimers();
   const asked: (string | null)[] = [];
   const { client } = clientOf(({ headers }) => {
@@ -135,13 +135,13 @@ test.each<[string, (controller: ReadableStreamDefaultController<Uint8Array>) => 
 const eventStream = { "content-type": "text/event-stream" };
 const gap = (data: object): Response => new Response(`event: gap\ndata: ${JSON.stringify(data)}\n\n`, { headers: eventStream });
 
-test("a stream ends where the log is damaged, with what the server says", async () => {
+test("a stream ends where the log is damaged, with the server's error", async () => {
   const { client, urls } = clientOf(() => gap({ code: "corrupt_record", message: "The log is damaged at event 3." }));
   await expect(client.follow("s").next()).rejects.toMatchObject({ name: "ApiError", message: "The log is damaged at event 3." });
   expect(urls).toHaveLength(1);
 });
 
-test("a stream that a store cannot continue now is asked for again after longer and longer waits", async () => {
+test("a stream that a store cannot continue now is retried with increasing delays", async () => {
   vi.useFakeTimers();
   const { client, urls } = clientOf(() => gap({ code: "store_failed", message: "The store cannot be used now." }));
   const stop = new AbortController();
@@ -155,7 +155,7 @@ test("a stream that a store cannot continue now is asked for again after longer 
 test.each([
   ["with a key is sent again, and its first results come back", "k", 200],
   ["without one is not sent again", undefined, 404],
-])("a call %s where its results are not known any more, as after a restart of the server", async (_, idempotencyKey, status) => {
+])("a call %s if its results are no longer known, as after a restart of the server", async (_, idempotencyKey, status) => {
   let sent = 0;
   const { client } = clientOf(({ method }) => {
     if (method === "GET") return new Response("{}", { status: 404, headers: asJson });
@@ -171,7 +171,7 @@ test.each([
   expect(sent).toBe(status === 200 ? 2 : 1);
 });
 
-test("a call whose results are lost each time is not sent for ever", async () => {
+test("a call whose results are lost each time is not resent forever", async () => {
   const { client, urls } = clientOf(({ method }) =>
     method === "GET"
       ? new Response(null, { status: 404 })
@@ -200,7 +200,7 @@ async function closedPort(): Promise<number> {
   return port;
 }
 
-test.each([301, 302, 303, 307, 308])("a request that changes something is sent once where it is redirected (%i)", async (status) => {
+test.each([301, 302, 303, 307, 308])("a request that changes something is sent once if it is redirected (%i)", async (status) => {
   const elsewhere = `http://127.0.0.1:${await closedPort()}/v1/execute`;
   let requests = 0;
   const port = await answering((socket) => {
@@ -217,7 +217,7 @@ test.each([301, 302, 303, 307, 308])("a request that changes something is sent o
   expect(requests).toBe(2);
 });
 
-test("a redirect that a browser hides is an error", async () => {
+test("a redirect hidden by the browser is an error", async () => {
   const hidden = Object.defineProperty(Response.error(), "type", { value: "opaqueredirect" });
   const { client, urls } = clientOf(() => hidden);
   const failed = client.call("execute", { body: { calls: [] } });
@@ -225,7 +225,7 @@ test("a redirect that a browser hides is an error", async () => {
   expect(urls).toHaveLength(1);
 });
 
-test("a request without a key is sent again where nothing accepted the connection", async () => {
+test("a request without a key is sent again if the connection was refused", async () => {
   const port = await closedPort();
   let sent = 0;
   const ok = 'HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\nContent-Length: 14\r\n\r\n{"results":[]}';
@@ -243,7 +243,7 @@ test("a request without a key is sent again where nothing accepted the connectio
 test.each([
   [undefined, 1],
   ["k", 5],
-])("a request with the key %s whose connection was closed before an answer is sent %i times", async (idempotencyKey, times) => {
+])("a request with the key %s whose connection closes before an answer is sent %i times", async (idempotencyKey, times) => {
   let received = 0;
   const port = await answering((socket) => {
     received++;

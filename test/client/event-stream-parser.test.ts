@@ -4,7 +4,7 @@ import { inProcessorTime } from "../processor-time.ts";
 
 const STREAM = 'id: 1\r\nevent: a\r\ndata: {"x":\r\ndata: "ü"}\r\n\r\n: comment\n\ndata: b\r\rdata: c\n\n';
 
-test("a stream has the same messages however it is cut", () => {
+test("a stream yields the same messages however it is split", () => {
   const bytes = new TextEncoder().encode(STREAM);
   const read = (size: number) => {
     const parser = new EventStreamParser();
@@ -19,7 +19,7 @@ test("a stream has the same messages however it is cut", () => {
   for (let size = 1; size < bytes.length; size++) expect(read(size)).toEqual(whole);
 });
 
-test("a long event in many pieces is read in time that grows with its length alone", () => {
+test("a long event in many chunks is parsed in linear time", () => {
   const parser = new EventStreamParser();
   const piece = new TextEncoder().encode("x".repeat(16_384));
   parser.push(new TextEncoder().encode("data: "));

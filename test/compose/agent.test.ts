@@ -34,7 +34,7 @@ function echo(): { readonly model: Model; readonly requests: ModelRequest[] } {
   return { model, requests };
 }
 
-test("a message wakes the agent, and messages that come meanwhile are heard in order", async () => {
+test("a message wakes the agent, and messages sent meanwhile are handled in order", async () => {
   await using runtime = createRuntime({ tools: [] });
   const session = runtime.session();
   const { model, requests } = echo();
@@ -57,7 +57,7 @@ test("a message wakes the agent, and messages that come meanwhile are heard in o
   expect([requests.length, agent.state, session.inbox.length]).toEqual([before, "stopped", 1]);
 });
 
-test("F1.28 the end of a job wakes the agent, unless its tool says that it does not notify", async () => {
+test("F1.28 the end of a job wakes the agent, unless its tool has notify: false", async () => {
   const loud = Promise.withResolvers<string>();
   const quiet = Promise.withResolvers<string>();
   const tools: Tool[] = [
@@ -82,7 +82,7 @@ test("F1.28 the end of a job wakes the agent, unless its tool says that it does 
   expect(session.messages().at(-1)).toMatchObject({ role: "assistant", content: expect.stringContaining("boom") });
 });
 
-test("what a stateful job asks wakes the agent", async () => {
+test("a question of a stateful job wakes the agent", async () => {
   const talk: Tool = {
     ...named("talk"),
     mode: "stateful",
@@ -105,7 +105,7 @@ test("what a stateful job asks wakes the agent", async () => {
   await agent.stop();
 });
 
-test("an acknowledged message survives a crash and is heard once", async () => {
+test("an acknowledged message survives a crash and is handled once", async () => {
   const store = new FailingStore();
   const before = testRuntime({ store }).runtime.session("s");
   await before.addMessage({ role: "user", content: "begin" });
@@ -134,7 +134,7 @@ test("an acknowledged message survives a crash and is heard once", async () => {
   expect(after.requests).toHaveLength(0); // it was answered
 });
 
-test("two agents of one session say a message of its inbox once", async () => {
+test("two agents of one session add each message of its inbox to the conversation once", async () => {
   await using runtime = createRuntime({ tools: [] });
   const session = runtime.session();
   const [one, other] = [createAgent({ session, model: echo().model }), createAgent({ session, model: echo().model })];
@@ -147,7 +147,7 @@ test("two agents of one session say a message of its inbox once", async () => {
   expect(session.messages().flatMap((message) => (message.role === "user" ? [message.content] : []))).toEqual(["one", "two", "three"]);
 });
 
-test("a run that a crash cut off goes on when the agent starts", async () => {
+test("a run that was interrupted by a crash continues when the agent starts", async () => {
   await using runtime = createRuntime({ tools: [] });
   const session = runtime.session();
   await session.addMessage({ role: "user", content: "still open" });
@@ -158,7 +158,7 @@ test("a run that a crash cut off goes on when the agent starts", async () => {
   expect(requests).toHaveLength(1);
 });
 
-test("a model that fails does not make the agent ask it for ever", async () => {
+test("an agent does not retry a failing model endlessly", async () => {
   await using runtime = createRuntime({ tools: [] });
   const session = runtime.session();
   let asked = 0;
@@ -178,7 +178,7 @@ test("a model that fails does not make the agent ask it for ever", async () => {
 });
 
 test.each(["refusal", "content-filter", "length"] as const)(
-  "a message that comes in a run that ends with %s is heard in the next",
+  "a message sent during a run that ends with %s is handled by the next run",
   async (finish) => {
     await using runtime = createRuntime({ tools: [] });
     const session = runtime.session();
@@ -196,7 +196,7 @@ test.each(["refusal", "content-filter", "length"] as const)(
   },
 );
 
-test("what the program throws in onResult and onError is logged, and the agent hears on", async () => {
+test("an error thrown by onResult is logged and not passed to onError, and the agent continues", async () => {
   const log = new MemoryLog();
   await using runtime = createRuntime({ tools: [], ports: { log } });
   const session = runtime.session();
@@ -221,7 +221,7 @@ test("what the program throws in onResult and onError is logged, and the agent h
   expect(JSON.stringify(log.lines)).not.toContain("never called");
 });
 
-test("F1.28 the end of a job that notifies nobody wakes no agent that starts after it, either", async () => {
+test("F1.28 the end of a job with notify: false does not wake an agent that starts later either", async () => {
   const quiet: Tool = { ...named("quiet"), mode: "background", notify: false, execute: () => "psst" };
   await using runtime = createRuntime({ tools: [quiet] });
   const session = runtime.session();
@@ -234,7 +234,7 @@ test("F1.28 the end of a job that notifies nobody wakes no agent that starts aft
   expect([requests.length, session.messages().at(-1)]).toMatchObject([0, { role: "job", notify: false }]);
 });
 
-test("a run that a job wakes is no part of that job, nor of the call that a message was sent from", async () => {
+test("a run woken by a job, or by a message sent from a call, is not nested in that job or call", async () => {
   const talk: Tool = {
     ...named("talk"),
     mode: "stateful",
@@ -264,7 +264,7 @@ test("a run that a job wakes is no part of that job, nor of the call that a mess
   await agent.stop();
 });
 
-test("listeners of agents and loops that reject are logged, as those that throw are", async () => {
+test("listeners of agents and loops that reject are logged like those that throw", async () => {
   const log = new MemoryLog();
   await using runtime = createRuntime({ tools: [], ports: { log } });
   const { model } = echo();
@@ -279,7 +279,7 @@ test("listeners of agents and loops that reject are logged, as those that throw 
   expect(said).toContain("A listener of a loop threw on round-start: late");
 });
 
-test("a decision that is none is refused by decide, as Loop.resume refuses it", async () => {
+test("decide rejects an invalid decision, as Loop.resume does", async () => {
   await using runtime = createRuntime({ tools: [] });
   const { model } = echo();
   const agent = createAgent({ session: runtime.session(), model, onError: () => {} });
@@ -288,7 +288,7 @@ test("a decision that is none is refused by decide, as Loop.resume refuses it", 
   await agent.stop();
 });
 
-test.each([{}, { bogus: "deny" }] as const)("a message that comes while nothing is decided by %j is answered", async (decisions) => {
+test.each([{}, { bogus: "deny" }] as const)("a message sent during a decide call with the decisions %j is answered", async (decisions) => {
   await using runtime = createRuntime({ tools: [] });
   const session = runtime.session();
   const { model, requests } = echo();
@@ -317,7 +317,7 @@ async function requestsOfNext(first: Model, tools: readonly Tool[]): Promise<num
   return requests.length;
 }
 
-test("a turn that was over is not gone on with when the agent starts: a tool had ended it, or the model had said nothing", async () => {
+test("a starting agent does not continue a turn that a tool or an empty answer ended, but continues one whose model failed", async () => {
   const rest: Tool = { ...named("rest"), endsTurn: true, execute: () => "resting" };
   const look: Tool = { ...named("look"), execute: () => "seen" };
   const calls = (...names: string[]) => ({ calls: names.map((name) => ({ name: `default::${name}`, input: {} })) });
@@ -330,7 +330,7 @@ test("a turn that was over is not gone on with when the agent starts: a tool had
   expect(await requestsOfNext(failing, [look])).toBe(1);
 });
 
-test("a message that was not answered before a crash is answered although a job that notifies nobody ended after it", async () => {
+test("a message left unanswered by a crash is answered even if a job with notify: false ended after it", async () => {
   const done = Promise.withResolvers<string>();
   const quiet: Tool = { ...named("quiet"), mode: "background", notify: false, execute: () => done.promise };
   await using runtime = createRuntime({ tools: [quiet] });
@@ -356,7 +356,7 @@ const slow: Tool = {
 };
 
 test.each(["cancel", "stop and start"] as const)(
-  "a message that comes while a run still ends after %s is answered by the next",
+  "a message sent while a run is still ending after %s is answered by the next run",
   async (how) => {
     await using runtime = createRuntime({ tools: [slow] });
     const session = runtime.session();
@@ -381,7 +381,7 @@ test.each(["cancel", "stop and start"] as const)(
   },
 );
 
-test("an agent whose call waits for approval in the inbox is waiting, not running, and runs on with the answer", async () => {
+test("an agent whose call waits for approval in the inbox is waiting, not running, and runs again after the answer", async () => {
   const asked = Promise.withResolvers<void>();
   const tool: Tool = { ...named("remove"), effects: { destructive: true }, execute: () => "removed" };
   await using runtime = createRuntime({
@@ -412,7 +412,7 @@ test("an agent whose call waits for approval in the inbox is waiting, not runnin
   await agent.stop();
 });
 
-test("an agent whose session the store has already says so when it is started, and is stopped", async () => {
+test("an agent whose session id already exists in the store reports an error when it is started, and is stopped", async () => {
   const path = temporaryFile();
   await using first = createRuntime({ tools: [], store: sqliteStore({ path }) });
   const earlier = createAgent({ session: first.session("ann"), model: echo().model });

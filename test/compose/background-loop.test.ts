@@ -14,7 +14,7 @@ const named = (name: string, properties: object = {}): Pick<Tool, "name" | "desc
   inputSchema: { type: "object", properties, additionalProperties: false },
 });
 
-test("F1.13 the model's flag moves a call to the background, and neither handler nor schema sees it", async () => {
+test("F1.13 run_in_background moves a call to the background, and neither the handler nor the tool's schema sees it", async () => {
   const seen: unknown[] = [];
   const built = Promise.withResolvers<string>();
   const build: Tool = {
@@ -70,7 +70,7 @@ test.each<[string, object]>([
   ["on a condition", { type: "object", if: { required: ["x"] }, else: OWN_FLAG }],
   ["beside another", { type: "object", dependentSchemas: { run_in_background: OWN_FLAG } }],
   ["in one of its forms", { anyOf: [{ type: "object", properties: { x: {} } }, { $ref: "#/$defs/input" }], $defs: { input: OWN_FLAG } }],
-])("a tool that has the flag as a parameter of its own %s is given it, and is not sent to the background by it", async (_, schema) => {
+])("a tool with its own run_in_background parameter %s receives it, and its call stays in the foreground", async (_, schema) => {
   const seen: unknown[] = [];
   const own: Tool = {
     ...named("own"),
@@ -84,7 +84,7 @@ test.each<[string, object]>([
   expect([results.map(({ status }) => status), seen]).toEqual([["ok"], [{ run_in_background: true }]]);
 });
 
-test("the flag is looked for in each part of a schema once, however its forms refer to one another", async () => {
+test("each part of a schema is searched for the flag once, however its parts refer to each other", async () => {
   let looks = 0;
   const form = (of: number): object => ({
     get anyOf() {
@@ -98,7 +98,7 @@ test("the flag is looked for in each part of a schema once, however its forms re
   expect(looks).toBeLessThan(1_000);
 });
 
-test("F1.25 what runs is listed at the beginning of a turn, and nothing is said when nothing runs", async () => {
+test("F1.25 running jobs are listed at the beginning of a turn, and nothing is added if none runs", async () => {
   const slow: Tool = { ...named("slow"), mode: "background", execute: () => new Promise(() => {}) };
   await using runtime = createRuntime({ tools: [slow] });
   const session = runtime.session();
@@ -119,7 +119,7 @@ test("F1.25 what runs is listed at the beginning of a turn, and nothing is said 
   ]);
 });
 
-test("F1.46 F1.47 wait, read_job, jobs, send_to_job and stop_job reach the session's own jobs only", async () => {
+test("F1.46 F1.47 wait, read_job, jobs, send_to_job and stop_job work on the session's own jobs only", async () => {
   const talk: Tool = {
     ...named("talk"),
     mode: "stateful",
@@ -153,7 +153,7 @@ test("F1.46 F1.47 wait, read_job, jobs, send_to_job and stop_job reach the sessi
   expect(await say("stop_job", { id: "nothing" })).toBe("not_found");
 });
 
-test("F1.46 a wait whose time is up says so, and the job goes on", async () => {
+test("F1.46 a wait that times out says so, and the job continues", async () => {
   const done = Promise.withResolvers<string>();
   const slow: Tool = { ...named("slow"), mode: "background", execute: () => done.promise };
   await using runtime = createRuntime({ tools: [slow], toolsets: [jobsToolset()] });
@@ -166,7 +166,7 @@ test("F1.46 a wait whose time is up says so, and the job goes on", async () => {
   expect((await session.execute({ name: "jobs::wait", input: { id } })).output).toBe("DONE\nx");
 });
 
-test("F1.46 a wait for a job whose call waits for approval says that, with the status of the job", async () => {
+test("F1.46 wait reports that a job's call waits for approval, and the job has the state waiting", async () => {
   const erase: Tool = { ...named("erase"), effects: { destructive: true }, execute: () => "erased" };
   const outer: Tool = {
     ...named("outer"),
@@ -188,7 +188,7 @@ test("F1.46 a wait for a job whose call waits for approval says that, with the s
   expect(session.awaitingApproval).toBe(0);
 });
 
-test("F1.46 a wait is waited for where slow calls are promoted: it is no job itself", async () => {
+test("F1.46 a wait longer than promoteAfterMs is not promoted to a job", async () => {
   const slow: Tool = { ...named("slow"), mode: "background", execute: () => new Promise(() => {}) };
   const { runtime, ports } = testRuntime({ tools: [slow], toolsets: [jobsToolset()], promoteAfterMs: 100 });
   const session = runtime.session();

@@ -51,7 +51,7 @@ async function abortAfter(steps: number) {
   return { result, loop, session, world, aborted: left < 0 };
 }
 
-test("an abort at any moment leaves a conversation in which every call has its result, and the next run is answered", async () => {
+test("an abort at any moment leaves every call with its result, and the loop can run again", async () => {
   let aborts = 0;
   for (let steps = 0; ; steps++) {
     const { result, loop, session, world, aborted } = await abortAfter(steps);
@@ -69,7 +69,7 @@ test("an abort at any moment leaves a conversation in which every call has its r
   expect(aborts).toBeGreaterThan(40);
 });
 
-test("an abort while another turn holds the session ends the run before it says anything", async () => {
+test("an abort while another turn holds the session ends the run before it adds a message", async () => {
   const { loop, session } = testLoop({ script: [], tools: [tool("deaf", () => new Promise(() => {}))] });
   const other = new AbortController();
   const busy = session.execute({ name: "deaf" }, { signal: other.signal });
@@ -83,7 +83,7 @@ test("an abort while another turn holds the session ends the run before it says 
   expect(lines(session.messages())).toEqual(["call deaf", "result cancelled"]);
 });
 
-test("a session that is closed while the model speaks makes the run reject, and every call has its result", async () => {
+test("closing the session while the model streams rejects the run, and every call has its result", async () => {
   const { loop, session } = testLoop({
     tools: [tool("read", () => 1)],
     script: () => {
@@ -95,7 +95,7 @@ test("a session that is closed while the model speaks makes the run reject, and 
   expect([loop.running, session.history.filter(({ result }) => result === undefined)]).toEqual([false, []]);
 });
 
-test("a model that says nothing more is told that its session is closed", async () => {
+test("closing the session aborts the signal of a model that no longer responds", async () => {
   const signals: (AbortSignal | undefined)[] = [];
   const model: Model = {
     name: "silent",

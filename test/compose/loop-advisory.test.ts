@@ -6,7 +6,7 @@ import { notes, testLoop } from "./bench-loop.ts";
 const call = (name: string, input: Readonly<Record<string, unknown>> = {}) => ({ name, input });
 const count = tool("count", ({ n }) => n);
 
-test("F3.34 each result says how full the context is, and the model is told once when a level is reached", async () => {
+test("F3.34 each result has the context utilization, and the model gets one note when a level is reached", async () => {
   const tokens = [600, 700, 750, 900, 960, 100, 850];
   const { loop, model } = testLoop({
     tools: [count],
@@ -35,7 +35,7 @@ test("F3.34 each result says how full the context is, and the model is told once
   ]);
 });
 
-test("F3.34 a read that starts early carries what the reply before had used, and nothing is said without contextTokens", async () => {
+test("F3.34 an early read has the utilization of the reply before it, and without contextTokens there is none", async () => {
   const script = (_request: unknown, index: number) =>
     index === 2 ? { text: "Done." } : { calls: [call("count", { n: index })], usage: { inputTokens: 800, outputTokens: 0 } };
   const told = await testLoop({ tools: [count], limits: { contextTokens: 1_000 }, script }).loop.run("go");
@@ -55,7 +55,7 @@ const failing = tool("failing", ({ n }) => {
   throw new Error(`broken: ${"x".repeat(Number(n))}`);
 });
 
-test("F3.35 five failed calls in a row end the run, and nothing runs until the stop is cleared", async () => {
+test("F3.35 five failed calls in a row end the run, and no further run starts until the stop is cleared", async () => {
   const { loop, model } = testLoop({ tools: [failing], script: (_request, index) => ({ calls: [call("failing", { n: index })] }) });
   const result = await loop.run("go");
   expect([result.reason, result.rounds, result.detail]).toEqual([
@@ -69,7 +69,7 @@ test("F3.35 five failed calls in a row end the run, and nothing runs until the s
   expect(await loop.run("again")).toMatchObject({ reason: "emergency-stop", rounds: 5 });
 });
 
-test("F3.35 a call that succeeds begins the count anew", async () => {
+test("F3.35 a successful call restarts the count", async () => {
   const { loop } = testLoop({
     tools: [flaky],
     runtime: { circuit: false },
@@ -79,7 +79,7 @@ test("F3.35 a call that succeeds begins the count anew", async () => {
   expect(await loop.run("go")).toMatchObject({ reason: "max-rounds", rounds: 20 });
 });
 
-test("F3.35 a stop can be shared between loops, can be left out, and counts no refusal of the loop's own", async () => {
+test("F3.35 an emergency stop can be shared between loops or left out, and does not count the loop's own refusals", async () => {
   const emergencyStop = new EmergencyStop({ errors: 2 });
   const script = (_request: unknown, index: number) => ({ calls: [call("failing", { n: index })] });
   expect((await testLoop({ tools: [failing], emergencyStop, script }).loop.run("go")).rounds).toBe(2);

@@ -36,7 +36,7 @@ const definition = definitionFingerprint(remove);
 const digest = (path: string): string => approvalDigest({ toolName: "default::remove", input: { path }, definition });
 const REASON = "default::remove needs approval, and no approver is configured. default::remove may destroy something.";
 
-test("F1.50 a call that needs approval, with nobody to ask, pauses the run and names what is to be decided", async () => {
+test("F1.50 a call that needs approval, without an approver, pauses the run with the pending call", async () => {
   removed.length = 0;
   const { loop, model } = testLoop({
     tools: [remove, read],
@@ -79,7 +79,7 @@ test("F1.50 a call that needs approval, with nobody to ask, pauses the run and n
   ]);
 });
 
-test("F1.50 a no is told to the model, and the tool does not run", async () => {
+test("F1.50 a denied call does not run, and the model gets the denial", async () => {
   removed.length = 0;
   const { loop } = testLoop({ tools: [remove], script: [{ calls: [call("remove", { path: "/a" })] }, { text: "Then not." }] });
   await loop.run("go");
@@ -87,7 +87,7 @@ test("F1.50 a no is told to the model, and the tool does not run", async () => {
   expect([result.text, brief(result.results), removed]).toEqual(["Then not.", ["remove: approval_denied"], []]);
 });
 
-test("F1.50 the model is asked when the last call is decided", async () => {
+test("F1.50 the model is called only when the last pending call is decided", async () => {
   removed.length = 0;
   const { loop, model } = testLoop({
     tools: [remove],
@@ -105,7 +105,7 @@ test("F1.50 the model is asked when the last call is decided", async () => {
   expect((await loop.resume({ decisions: { [digest("/b")]: "deny" } })).text).toBe("Done.");
 });
 
-test("F1.50 a yes holds for exactly what was shown, and once", async () => {
+test("F1.50 an approval covers exactly the input that was shown, and only once", async () => {
   removed.length = 0;
   let moved = false;
   const { loop } = testLoop({
@@ -122,7 +122,7 @@ test("F1.50 a yes holds for exactly what was shown, and once", async () => {
   expect([again.reason, again.pending?.map(({ input }) => input), removed]).toEqual(["approval", [{ path: "/a" }], []]);
 });
 
-test("F1.50 always holds for the tool in this session", async () => {
+test("F1.50 allow-always applies to the tool in this session until its rule is revoked", async () => {
   removed.length = 0;
   const { loop, session } = testLoop({
     tools: [remove],
@@ -153,7 +153,7 @@ test("F1.50 always holds for the tool in this session", async () => {
   expect(removed).toEqual(["/a", "/b"]);
 });
 
-test("F1.50 always, decided for several waiting calls of a tool, is one rule: once that is revoked, the tool is asked about again", async () => {
+test("F1.50 allow-always for several pending calls of a tool makes one rule; once it is revoked, the tool needs approval again", async () => {
   removed.length = 0;
   const script = [
     { calls: [call("remove", { path: "/a" }), call("remove", { path: "/b" })] },
@@ -169,7 +169,7 @@ test("F1.50 always, decided for several waiting calls of a tool, is one rule: on
   expect((await loop.run("again")).reason).toBe("approval");
 });
 
-test("F1.50 a decision about nothing that waits, and an answer that is none, are refused before anything runs", async () => {
+test("F1.50 a decision for a call that is not pending, and an unknown decision, throw before anything runs", async () => {
   removed.length = 0;
   const { loop } = testLoop({ tools: [remove], script: [{ calls: [call("remove", { path: "/a" })] }, { text: "Well." }] });
   await loop.run("go");
@@ -181,7 +181,7 @@ test("F1.50 a decision about nothing that waits, and an answer that is none, are
   await expect(loop.resume({ decisions: { [digest("/a")]: "allow-once" } })).rejects.toThrow("No call with the digest");
 });
 
-test("F1.50 a resume with nothing to decide does not ask the model, before a run, after an answer and when it is sent again", async () => {
+test("F1.50 a resume with nothing to decide does not call the model: before a run, after an answer, or when repeated", async () => {
   removed.length = 0;
   const { loop, model } = testLoop({
     tools: [remove],
@@ -196,7 +196,7 @@ test("F1.50 a resume with nothing to decide does not ask the model, before a run
   expect(model.requests).toHaveLength(2);
 });
 
-test("F1.50 a terminal call that was allowed ends the turn", async () => {
+test("F1.50 an approved terminal call ends the turn", async () => {
   const post = tool("post", () => "posted", { category: "TERMINAL", effects: { writes: ["feed"], destructive: true } });
   const { loop, model } = testLoop({ tools: [post], script: [{ calls: [call("post")] }] });
   expect((await loop.run("go")).reason).toBe("approval");
@@ -208,7 +208,7 @@ test("F1.50 a terminal call that was allowed ends the turn", async () => {
   expect(model.requests).toHaveLength(1);
 });
 
-test("F1.50 what waits is found again after a restart", async () => {
+test("F1.50 pending calls are restored after a restart", async () => {
   removed.length = 0;
   const path = join(folder, "sessions.db");
   const first = createRuntime({ tools: [remove], store: sqliteStore({ path }) });
@@ -228,7 +228,7 @@ test("F1.50 what waits is found again after a restart", async () => {
   await second.close();
 });
 
-test("with an approver nothing pauses", async () => {
+test("with an approver the run does not pause", async () => {
   removed.length = 0;
   const asked: string[] = [];
   const approve: Approver = ({ reason }) => (asked.push(reason), "allow-once");
@@ -248,7 +248,7 @@ const send = tool("send", (input) => (sent.push(input), "sent"), { effects: { wr
 const EPHEMERAL: ReadonlySet<string> = new Set(["call-wait", "call-attempt", "call-retry", "call-progress", "job-output"]);
 const taint = { sources: ["*::fetch"], sensitive: ["*::send"] };
 
-test("H01 a model that obeys what a stranger's page says is stopped before the sensitive call", async () => {
+test("H01 a model that follows instructions of a third-party page is stopped before the sensitive call", async () => {
   sent.length = 0;
   const { loop, model } = testLoop({
     tools: [fetched, send],
@@ -265,7 +265,7 @@ test("H01 a model that obeys what a stranger's page says is stopped before the s
   expect(model.requests[1]?.messages.at(-1)).toMatchObject({ role: "result" });
 });
 
-test("issue 18 H01 what a delegate has read, or a delegate of its own, counts for its caller", async () => {
+test("issue 18 H01 third-party content read by a delegate, or by its own delegate, taints its caller", async () => {
   for (const depth of [1, 2]) {
     sent.length = 0;
     const reader = delegateTool({
@@ -287,7 +287,7 @@ test("issue 18 H01 what a delegate has read, or a delegate of its own, counts fo
   }
 });
 
-test("H01 what a delegate has read by a program or a chain, or before it timed out, counts for its caller", async () => {
+test("H01 third-party content that a delegate reads in a program, in a chain, or before its timeout taints its caller", async () => {
   const page = createChain([{ tool: "default::fetch", inputMapping: { a: { value: 1 } }, outputKey: "page" }]);
   const chain = page.toTool({ name: "page", description: "Reads." });
   const stuck = tool("stuck", () => new Promise(() => {}));
@@ -311,7 +311,7 @@ test("H01 what a delegate has read by a program or a chain, or before it timed o
   }
 });
 
-test("H01 another loop with other sensitive tools does not end what a session is asked about", async () => {
+test("H01 a second loop with other sensitive tools does not replace the session's taint rules", async () => {
   sent.length = 0;
   const { loop, session } = testLoop({ tools: [fetched, send, read], taint, script: [{ calls: [call("fetch")] }, { text: "Read." }] });
   await loop.run("go");
@@ -320,7 +320,7 @@ test("H01 another loop with other sensitive tools does not end what a session is
   expect([(await session.execute(call("send"))).error?.code, sent]).toEqual(["approval_required", []]);
 });
 
-test("H01 what a delegate has read counts, whatever a hook makes of its answer", async () => {
+test("H01 content read by a delegate taints its caller even if a hook replaces the delegate's answer", async () => {
   sent.length = 0;
   const reader = delegateTool({
     name: "reader",
@@ -335,7 +335,7 @@ test("H01 what a delegate has read counts, whatever a hook makes of its answer",
   await runtime.close();
 });
 
-test("H01 what comes between two runs of a loop counts, also by a job that ends there", async () => {
+test("H01 content read between two runs of a loop taints the next run", async () => {
   sent.length = 0;
   const { loop, session } = testLoop({ tools: [fetched, send], taint, script: [{ text: "Hello." }, { calls: [call("send")] }] });
   await loop.run("hello");
@@ -343,14 +343,14 @@ test("H01 what comes between two runs of a loop counts, also by a job that ends 
   expect([(await loop.run("And?")).reason, sent]).toEqual(["approval", []]);
 });
 
-test("H01 what the last round of a run has read counts at once, for others that call in the session too", async () => {
+test("H01 content read in the last round of a run taints the session at once, also for calls outside of the loop", async () => {
   sent.length = 0;
   const { loop, session } = testLoop({ tools: [fetched, send], taint, limits: { maxRounds: 1 }, script: [{ calls: [call("fetch")] }] });
   expect((await loop.run("go")).reason).toBe("max-rounds");
   expect([(await session.execute(call("send"))).error?.code, sent]).toEqual(["approval_required", []]);
 });
 
-test("H01 a log that could not be read is looked at by the next run", async () => {
+test("H01 a log that could not be read is read by the next run", async () => {
   sent.length = 0;
   const { loop: first, session } = testLoop({ tools: [fetched, send], script: [{ calls: [call("fetch")] }, { text: "Read." }] });
   await first.run("go");
@@ -362,7 +362,7 @@ test("H01 a log that could not be read is looked at by the next run", async () =
   expect([(await loop.run("And?")).reason, sent]).toEqual(["approval", []]);
 });
 
-test("H01 a crash before or while a person is asked, or after a no, does not let the call run unasked", async () => {
+test("H01 after a crash before or during the question, or after a denial, the call does not run without approval", async () => {
   const events: SessionEvent[] = [];
   const script = [{ calls: [call("fetch")] }, { calls: [call("send")] }, { text: "Done." }];
   const first = createRuntime({ tools: [fetched, send], store: memoryStore(), approval: { approve: () => "deny" } });
@@ -385,7 +385,7 @@ test("H01 a crash before or while a person is asked, or after a no, does not let
   }
 });
 
-test("H01 before such a result, and for tools that are not sensitive, nobody is asked", async () => {
+test("H01 before the taint, and for tools that are not sensitive, no approval is needed", async () => {
   sent.length = 0;
   const { loop } = testLoop({
     tools: [fetched, send, read],
@@ -395,7 +395,7 @@ test("H01 before such a result, and for tools that are not sensitive, nobody is 
   expect([(await loop.run("go")).reason, sent]).toEqual(["answered", [{ n: 1 }]]);
 });
 
-test("H01 what the session read in an earlier run, or before this loop, counts", async () => {
+test("H01 content that the session read in an earlier run, before this loop was created, taints it", async () => {
   sent.length = 0;
   const { loop, session } = testLoop({ tools: [fetched, send], script: [{ calls: [call("fetch")] }, { text: "Read." }] });
   await loop.run("go");
@@ -403,7 +403,7 @@ test("H01 what the session read in an earlier run, or before this loop, counts",
   expect([(await later.run("And?")).reason, sent]).toEqual(["approval", []]);
 });
 
-test("H01 with an approver it is asked, and its yes lets the call run", async () => {
+test("H01 the approver is asked, and its approval lets the call run", async () => {
   sent.length = 0;
   const asked: string[] = [];
   const approve: Approver = ({ toolName }) => (asked.push(toolName), "allow-once");
@@ -416,7 +416,7 @@ test("H01 with an approver it is asked, and its yes lets the call run", async ()
   expect([(await loop.run("go")).text, asked, sent]).toEqual(["Sent.", ["default::send"], [{ n: 1 }]]);
 });
 
-test("always holds for the tool as it was defined: one that is defined otherwise later is asked about again", async () => {
+test("allow-always applies to the definition of the tool; a changed definition needs approval again", async () => {
   removed.length = 0;
   const { loop, session } = testLoop({
     tools: [remove],
@@ -433,39 +433,36 @@ test("always holds for the tool as it was defined: one that is defined otherwise
 test.each([
   [taint, undefined],
   [undefined, { always: ["*::send"] }],
-] as const)(
-  "H01 a job that a person allowed, and that is handed over, continues without another question (%j, %j)",
-  async (watched, approval) => {
-    const begun = Promise.withResolvers<void>();
-    let isFirst = true;
-    const slow = tool(
-      "send",
-      (_input, { signal }) => {
-        if (!isFirst) return "sent";
-        begun.resolve();
-        return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
-      },
-      { mode: "background", effects: { writes: ["mail"], idempotent: true } },
-    );
-    const store = memoryStore();
-    const first = createRuntime({ tools: [fetched, slow], store, ...(approval === undefined ? {} : { approval }) });
-    const model = scriptedModel([{ calls: [call("fetch")] }, { calls: [call("send")] }, { text: "Done." }]);
-    const loop = createLoop({ session: first.session("s"), model, ...(watched === undefined ? {} : { taint: watched }) });
-    await loop.run("go");
-    await loop.resume({ decisions: { [loop.pending()[0]?.digest ?? ""]: "allow-once" } });
-    await begun.promise;
-    const [job] = first.sessions.get("s")?.jobs ?? [];
-    await first.sessions.handOver("s");
-    isFirst = false;
-    const second = createRuntime({ tools: [fetched, slow], store, ...(approval === undefined ? {} : { approval }) });
-    await second.resume("s");
-    expect(await second.jobs.wait(job?.id ?? "")).toMatchObject({ result: { status: "ok", output: "sent" } });
-    await first.close();
-    await second.close();
-  },
-);
+] as const)("H01 an approved job that is handed over continues without another approval (%j, %j)", async (watched, approval) => {
+  const begun = Promise.withResolvers<void>();
+  let isFirst = true;
+  const slow = tool(
+    "send",
+    (_input, { signal }) => {
+      if (!isFirst) return "sent";
+      begun.resolve();
+      return new Promise((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
+    },
+    { mode: "background", effects: { writes: ["mail"], idempotent: true } },
+  );
+  const store = memoryStore();
+  const first = createRuntime({ tools: [fetched, slow], store, ...(approval === undefined ? {} : { approval }) });
+  const model = scriptedModel([{ calls: [call("fetch")] }, { calls: [call("send")] }, { text: "Done." }]);
+  const loop = createLoop({ session: first.session("s"), model, ...(watched === undefined ? {} : { taint: watched }) });
+  await loop.run("go");
+  await loop.resume({ decisions: { [loop.pending()[0]?.digest ?? ""]: "allow-once" } });
+  await begun.promise;
+  const [job] = first.sessions.get("s")?.jobs ?? [];
+  await first.sessions.handOver("s");
+  isFirst = false;
+  const second = createRuntime({ tools: [fetched, slow], store, ...(approval === undefined ? {} : { approval }) });
+  await second.resume("s");
+  expect(await second.jobs.wait(job?.id ?? "")).toMatchObject({ result: { status: "ok", output: "sent" } });
+  await first.close();
+  await second.close();
+});
 
-test("H01 a call of a toolset that is being opened is asked about after a crash, too", async () => {
+test("H01 a call that waits for its toolset to open needs approval after a crash too", async () => {
   sent.length = 0;
   const store = memoryStore();
   const first = createRuntime({ tools: [fetched], store });

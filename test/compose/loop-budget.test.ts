@@ -5,7 +5,7 @@ import { FakeClock } from "../../src/testing/fake-ports.ts";
 const budget = (limits: LoopBudgetLimits, clock = new FakeClock()): LoopBudget => new LoopBudget(limits, clock);
 
 test.each(["rounds", "calls", "tokens", "cost"] as const)(
-  "F1.51 %s go from ok over soft and hard to a crash at half as much again",
+  "F1.51 %s go from ok to soft and hard, and to crash at 1.5 times the hard limit",
   (axis) => {
     const account = budget({ [axis]: { soft: 2, hard: 4 } });
     const levels: unknown[] = [];
@@ -25,7 +25,7 @@ test.each(["rounds", "calls", "tokens", "cost"] as const)(
   },
 );
 
-test("F1.51 time counts by the clock", async () => {
+test("F1.51 time is measured by the clock", async () => {
   const clock = new FakeClock();
   const account = budget({ wallMs: { soft: 100, hard: 200 } }, clock);
   const levels = [account.level];
@@ -41,7 +41,7 @@ test("F1.51 time counts by the clock", async () => {
   ]);
 });
 
-test("F1.51 the worst axis counts, and every axis beyond a limit is named", () => {
+test("F1.51 the axis with the worst level counts, and every axis beyond a limit is named", () => {
   const account = budget({ calls: { soft: 1 }, tokens: { hard: 100 } });
   account.spend("calls", 5);
   expect(account.newLevelNote()).toBe(
@@ -53,13 +53,13 @@ test("F1.51 the worst axis counts, and every axis beyond a limit is named", () =
   );
 });
 
-test("without limits nothing is ever refused", () => {
+test("without limits no call is refused", () => {
   const account = budget({});
   for (const axis of ["rounds", "calls", "tokens", "cost"] as const) account.spend(axis, 1e12);
   expect([account.level, account.newLevelNote(), account.refusal()]).toEqual(["ok", undefined, undefined]);
 });
 
-test("limits that cannot be are refused", () => {
+test("invalid limits throw", () => {
   for (const limit of [{ soft: 3, hard: 2 }, { hard: 0 }, { soft: -1 }, { hard: Number.NaN }])
     expect(() => budget({ calls: limit })).toThrow("The budget calls takes soft ≥ 0 and hard > 0");
   const unknown: string = "turns";

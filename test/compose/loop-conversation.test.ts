@@ -24,7 +24,7 @@ const plan = fc.record({
   maxTurns: fc.constantFrom(0, 1, 2, 3, 50),
 } as const);
 
-test("F3.40 the list that loops grow is what the session shows, whoever says what, whatever comes to nothing, however few turns are kept", async () => {
+test("F3.40 the messages of each request equal those of the session, for any mix of runs, voided messages and maxTurns", async () => {
   await fc.assert(
     fc.asyncProperty(plan, async ({ messages, runs, maxTurns }) => {
       const seen: (readonly [unknown, unknown])[] = [];

@@ -64,7 +64,7 @@ async function played(): Promise<{ readonly events: readonly SessionEvent[]; rea
   return { events: session.log, done };
 }
 
-test("I03 wherever a crash ends a loop, each call has one result, nothing is paid twice, and what was never whole is not run", async () => {
+test("I03 after a crash at any event of a loop, each call has one result, no payment runs twice, and voided calls do not run", async () => {
   const { events, done } = await played();
   expect(done.map(({ id }) => id)).toEqual(["r1", "p1", "u1", "lost2", "p2", "nested"]);
   for (let length = 1; length <= events.length; length++) {

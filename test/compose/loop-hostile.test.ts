@@ -20,7 +20,7 @@ function said(...messages: readonly (readonly unknown[])[]) {
   return { ...testLoop({ script: [], model, tools }), ran };
 }
 
-test("a call that is sealed twice is made once", async () => {
+test("a call that is sealed twice runs once", async () => {
   const one = call("read", { n: 1 });
   const { loop, ran } = said([seal(0, one), seal(0, one), seal(0, call("read", { n: 2 })), replyEnd({ finish: "calls", calls: [one] })]);
   const { results, reason } = await loop.run("go");
@@ -34,7 +34,7 @@ test.each([
   ["other calls", [one, call("write", { n: 3 })]],
   ["another order", [two, one]],
   ["no calls", []],
-] as const)("a message whose end has %s, unlike what it had sealed, runs nothing that waited", async (_what, calls) => {
+] as const)("a message that ends with %s, unlike what it sealed, runs none of its waiting calls", async (_what, calls) => {
   const { loop, ran, session } = said([seal(0, one), seal(1, two), replyEnd({ finish: "calls", calls })]);
   const { reason, results, error } = await loop.run("go");
   expect([reason, error?.code, ran, results.map(({ status }) => status)]).toEqual([
@@ -46,7 +46,7 @@ test.each([
   expect(lines(session.messages())).toEqual(["user go"]);
 });
 
-test("a message that ends with equal calls, and more of them, has them all made", async () => {
+test("a message that ends with the sealed calls and more runs all of them", async () => {
   const { loop, ran } = said([seal(0, one), replyEnd({ finish: "calls", calls: [{ ...one, input: { n: 1 } }, two] })]);
   expect([brief((await loop.run("go")).results).length, ran]).toEqual([2, ["read1", "write2"]]);
 });
@@ -66,7 +66,7 @@ test.each([
   ["a seal without its call", [{ type: "call-seal", index: 1 }]],
   ["a seal without its index", [{ type: "call-seal", call: one }]],
   ["a void without its reason", [{ type: "reply-void" }]],
-])("a model that says %s in place of an event is a model-error", async (_what, events) => {
+])("a model that yields %s instead of an event ends the run as a model-error", async (_what, events) => {
   const { loop, session } = said([seal(0, two), ...events]);
   const { reason, results } = await loop.run("go");
   expect([reason, results.map(({ status }) => status)]).toEqual(["model-error", ["cancelled"]]);
@@ -77,7 +77,7 @@ test.each([
   ["null", null],
   ["no array", {}],
   ["an array of what are no calls", [null, {}, { name: 7 }]],
-])("a message whose end has %s in place of the provider's calls runs its own calls all the same", async (_what, providerCalls) => {
+])("a message that ends with %s instead of provider calls still runs its own calls", async (_what, providerCalls) => {
   for (const taint of [undefined, { sources: ["*::fetch"], sensitive: ["*::send"] }]) {
     const end = replyEnd({ finish: "calls", calls: [one], providerCalls: providerCalls as never });
     const model = saidBy((_request, index) => [index === 0 ? end : replyEnd({ text: "Done." })]);
@@ -87,7 +87,7 @@ test.each([
   }
 });
 
-test("events of an unknown type, and whatever comes behind the end, are nothing", async () => {
+test("events of an unknown type, and events after the end of the message, are ignored", async () => {
   const { loop, ran } = said([
     { type: "hum" },
     replyEnd({ finish: "calls", calls: [one] }),
@@ -97,7 +97,7 @@ test("events of an unknown type, and whatever comes behind the end, are nothing"
   expect([(await loop.run("go")).reason, ran]).toEqual(["answered", ["read1"]]);
 });
 
-test("a message that cannot be recorded is a model-error that ends each of its calls", async () => {
+test("a message that cannot be recorded is a model-error, and each of its calls gets a result", async () => {
   const blocks = [Number.NaN] as const;
   const { loop, ran, session } = said([
     seal(0, one),
@@ -115,7 +115,7 @@ test("a message that cannot be recorded is a model-error that ends each of its c
   expect(session.history.filter(({ result }) => result === undefined)).toEqual([]);
 });
 
-test("F3.24 a terminal call that was taken back does not keep the one that follows from ending the turn", async () => {
+test("F3.24 a voided terminal call does not keep the call that replaces it from ending the turn", async () => {
   const say = call("say", { n: 1 });
   const { loop, ran } = said([
     seal(0, say),
@@ -126,7 +126,7 @@ test("F3.24 a terminal call that was taken back does not keep the one that follo
   expect([(await loop.run("go")).reason, ran]).toEqual(["tool-ended-turn", ["say1"]]);
 });
 
-test.each(["session", "runtime"] as const)("the %s can be closed while a model says nothing any more", async (what) => {
+test.each(["session", "runtime"] as const)("the %s can be closed while a model no longer responds", async (what) => {
   const heard = gate();
   const model: Model = {
     name: "deaf",
@@ -148,7 +148,7 @@ test.each(["session", "runtime"] as const)("the %s can be closed while a model s
   expect([runtime.running, session.history.map(({ result }) => result?.status), loop.running]).toEqual([[], ["cancelled"], false]);
 });
 
-test("the model is shown what tools did and said in the session themselves, in its place, as the session shows it", async () => {
+test("each request has the calls and messages that tools add to the session, in the session's order", async () => {
   const seen: (readonly [readonly ModelMessage[], readonly ModelMessage[]])[] = [];
   const work = testLoop({
     tools: [
@@ -175,7 +175,7 @@ test("the model is shown what tools did and said in the session themselves, in i
   expect(lines(seen[1]?.[0] ?? []).filter((line) => line.includes("leaf"))).toHaveLength(2);
 });
 
-test("H01 what a tool read from a stranger by calls of its own counts as read", async () => {
+test("H01 third-party content that a tool reads by calls of its own taints the session", async () => {
   const ran: string[] = [];
   const work = testLoop({
     tools: [
@@ -189,7 +189,7 @@ test("H01 what a tool read from a stranger by calls of its own counts as read", 
   expect([(await work.loop.run("go")).reason, ran]).toEqual(["approval", []]);
 });
 
-test("F3.35 a person's no is no error of a tool", async () => {
+test("F3.35 a denied approval does not count as an error of a tool", async () => {
   const { loop } = testLoop({
     tools: [tool("wipe", () => 1, { effects: { reads: [], writes: ["d"], destructive: true } })],
     script: [{ calls: Array.from({ length: 6 }, (_, n) => call("wipe", { n })) }, { text: "Well then." }],

@@ -11,7 +11,7 @@ const count = tool("count", ({ n }) => n);
 /** A model that always asks for one more call, never the same. */
 const more = (_request: unknown, index: number) => ({ text: `Round ${index + 1}.`, calls: [call("count", { n: index })] });
 
-test("H05 F4.23 a model that always asks for more is stopped, and what it did is kept with the reason", async () => {
+test("H05 F4.23 a model that always makes another call is stopped at maxRounds, and its results are returned with the reason", async () => {
   const { loop, model } = testLoop({ tools: [count], script: more });
   const result = await loop.run("go");
   expect([result.reason, result.detail, result.rounds, result.text, result.results.length]).toEqual([
@@ -24,7 +24,7 @@ test("H05 F4.23 a model that always asks for more is stopped, and what it did is
   expect(model.requests).toHaveLength(50);
 });
 
-test("H05 of 1,000 calls in one message the first 128 run, and every other has its result", async () => {
+test("H05 the first 128 of 1,000 calls in one message run, and every other call gets a result", async () => {
   let ran = 0;
   const { loop } = testLoop({
     tools: [tool("count", () => ran++)],
@@ -39,7 +39,7 @@ test("H05 of 1,000 calls in one message the first 128 run, and every other has i
   ]);
 });
 
-test("F3.23 ten safe calls in a row are made", async () => {
+test("F3.23 ten safe calls in a row are run", async () => {
   const script = (request: unknown, index: number) => (index < 10 ? more(request, index) : { text: "Done." });
   expect(await testLoop({ tools: [count], script }).loop.run("go")).toMatchObject({ reason: "answered", rounds: 11 });
 });
@@ -58,7 +58,7 @@ test("F3.24 a terminal tool ends the run; calls after it are skipped, and the ne
   expect(model.requests).toHaveLength(2);
 });
 
-test("F3.25 a dangerous tool runs once a turn, over all its rounds, and again in the next", async () => {
+test("F3.25 a dangerous tool runs once a turn, across all its rounds, and again in the next turn", async () => {
   let ran = 0;
   const attack = tool("attack", () => ++ran, { category: "DANGEROUS" });
   const { loop } = testLoop({
@@ -69,14 +69,14 @@ test("F3.25 a dangerous tool runs once a turn, over all its rounds, and again in
   expect(brief((await loop.run("again")).results)).toEqual(["attack: 2", "attack: limit_exceeded"]);
 });
 
-test("F3.26 the loop goes on after an async tool", async () => {
+test("F3.26 the loop continues after an async tool", async () => {
   const search = tool("search", async () => "found", { category: "ASYNC_REQUIRED" });
   expect((await testLoop({ tools: [search], script: [{ calls: [call("search")] }, { text: "There." }] }).loop.run("go")).text).toBe(
     "There.",
   );
 });
 
-test("F3.31 the limit is 5 rounds, and 1 to 10 may be set", async () => {
+test("F3.31 reactLimits sets 5 rounds and accepts 1 to 10", async () => {
   const limits = reactLimits();
   expect([limits, reactLimits({ maxIterations: 10 }).maxRounds, reactLimits({ maxIterations: 1 }).maxRounds]).toEqual([
     { maxRounds: 5, multiAction: true },
@@ -88,7 +88,7 @@ test("F3.31 the limit is 5 rounds, and 1 to 10 may be set", async () => {
   expect(await testLoop({ tools: [count], script: more, limits }).loop.run("go")).toMatchObject({ reason: "max-rounds", rounds: 5 });
 });
 
-test("F3.31 with multi-action off, one action is taken and the run ends", async () => {
+test("F3.31 with multiAction: false, one call is made and the run ends", async () => {
   const { loop } = testLoop({
     tools: [count],
     limits: reactLimits({ multiAction: false }),
@@ -98,7 +98,7 @@ test("F3.31 with multi-action off, one action is taken and the run ends", async 
   expect([result.reason, result.rounds, brief(result.results)]).toEqual(["one-action", 1, ["count: 1", "count: limit_exceeded"]]);
 });
 
-test("F1.51 the soft limit is told once, and the hard one refuses every call and asks for an answer in text", async () => {
+test("F1.51 the soft limit adds one note, and the hard limit refuses every call and requests an answer in text", async () => {
   const { loop, model } = testLoop({ tools: [count], limits: { budget: { calls: { soft: 2, hard: 4 } } }, script: more });
   const result = await loop.run("go");
   expect([result.reason, result.detail, brief(result.results)]).toEqual([
@@ -114,7 +114,7 @@ test("F1.51 the soft limit is told once, and the hard one refuses every call and
   expect(model.requests.map(({ toolChoice }) => toolChoice)).toEqual([undefined, undefined, undefined, undefined, "none"]);
 });
 
-test("F1.51 a model that answers in text when it is asked to has answered", async () => {
+test("F1.51 a model that answers in text after the hard limit ends the run as answered", async () => {
   const { loop } = testLoop({
     tools: [count],
     limits: { budget: { rounds: { hard: 2 } } },
@@ -132,7 +132,7 @@ test("F1.51 calls beyond the hard limit in one message are refused", async () =>
   expect(brief((await loop.run("go")).results)).toEqual(["count: 1", "count: 2", "count: limit_exceeded", "count: limit_exceeded"]);
 });
 
-test("F1.51 tokens and cost count, and half as much again ends the run at once", async () => {
+test("F1.51 tokens and cost count, and 1.5 times the hard limit ends the run at once", async () => {
   const usage = { inputTokens: 50, outputTokens: 30 };
   const script = (request: unknown, index: number) => ({ ...more(request, index), usage });
   const tokens = await testLoop({ tools: [count], limits: { budget: { tokens: { hard: 50 } } }, script }).loop.run("go");
@@ -146,7 +146,7 @@ test("F1.51 tokens and cost count, and half as much again ends the run at once",
   expect([cost.reason, cost.detail, cost.rounds]).toEqual(["budget", "1.5 of 1 of the cost", 5]);
 });
 
-test("F1.51 time that is half as much again cancels what runs", async () => {
+test("F1.51 at 1.5 times the time limit, running calls are cancelled", async () => {
   const { loop, ports } = testLoop({
     tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 0 })],
     limits: { budget: { wallMs: { hard: 1_000 } } },
@@ -165,7 +165,7 @@ const broken = tool("broken", () => {
   throw new Error("no such table");
 });
 
-test("B09 the same failing call is hinted at, then refused with what it said, then ends the run, whatever stands between", async () => {
+test("B09 a repeated failing call gets a hint, then is refused with its error, then ends the run, even with other calls in between", async () => {
   let ran = 0;
   const failing = tool("failing", () => {
     throw new Error(`no such table (attempt ${++ran})`);
@@ -191,7 +191,7 @@ test("B09 the same failing call is hinted at, then refused with what it said, th
   });
 });
 
-test("B09 after a change another tool made, the same call may be tried again", async () => {
+test("B09 after another tool made a change, the same call may be tried again", async () => {
   const edit = tool("edit", () => "changed", { effects: { writes: ["file"] } });
   const { loop } = testLoop({
     tools: [broken, edit],
@@ -202,7 +202,7 @@ test("B09 after a change another tool made, the same call may be tried again", a
   expect([reason, results.filter(({ error }) => error?.code === "limit_exceeded")]).toEqual(["answered", []]);
 });
 
-test("B09 the guard can be switched off", async () => {
+test("B09 the repeat guard can be switched off", async () => {
   const { loop } = testLoop({
     tools: [broken],
     limits: { repeat: false, maxRounds: 9 },
@@ -226,7 +226,7 @@ test.each([
       rounds === 3 ? `${results.length} result` : undefined,
     "1 result",
   ],
-])("F1.52 %s ends the run with its reason", async (_what, condition, detail) => {
+])("F1.52 a stop condition ends the run with its reason: %s", async (_what, condition, detail) => {
   expect(await testLoop({ tools: [count], script: more, stopWhen: [condition] }).loop.run("go")).toMatchObject({
     reason: "stop-condition",
     detail,
@@ -234,7 +234,7 @@ test.each([
   });
 });
 
-test("F1.52 time ends the run after the round, and as a limit at once", async () => {
+test("F1.52 stopAfterMs ends the run after the round, and maxDurationMs ends it at once", async () => {
   const clocked = testLoop({
     tools: [tool("count", ({ n }) => n, { timeoutMs: 0 })],
     script: (request, index) => ({ ...more(request, index), delayMs: 100 }),
@@ -250,7 +250,7 @@ test("F1.52 time ends the run after the round, and as a limit at once", async ()
   expect(limited.ports.clock.pending).toBe(0);
 });
 
-test("F1.52 a run without a sign of life ends, and each sign puts that off", async () => {
+test("F1.52 a run without activity for idleMs ends, and each activity restarts the wait", async () => {
   const { loop, ports } = testLoop({
     tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 0 })],
     limits: { idleMs: 1_000 },
@@ -265,7 +265,7 @@ test("F1.52 a run without a sign of life ends, and each sign puts that off", asy
   expect(await running).toMatchObject({ reason: "timeout", detail: "Neither the model nor a tool was active for 1000 ms." });
 });
 
-test("F1.52 progress of a tool is a sign of life, and is passed on", async () => {
+test("F1.52 progress of a tool counts as activity and is passed to onProgress", async () => {
   const told: unknown[] = [];
   const slow = tool("slow", async (_input, { progress }) => {
     for (let part = 1; part <= 3; part++) {
@@ -283,13 +283,13 @@ test("F1.52 progress of a tool is a sign of life, and is passed on", async () =>
   expect([(await loop.run("go")).text, told]).toEqual(["Good.", ["part 1", "part 2", "part 3"]]);
 });
 
-test("limits that cannot be are refused when the loop is made", () => {
+test("invalid limits throw", () => {
   for (const limits of [{ maxRounds: 0 }, { maxCallsPerRound: 1.5 }, { maxPauses: -1 }, { idleMs: Number.NaN }, { contextTokens: 0 }])
     expect(() => checkLoopLimits(limits)).toThrow("of a loop must be");
   expect(() => checkLoopLimits({ budget: { calls: { soft: 5, hard: 2 } } })).toThrow("soft ≤ hard");
 });
 
-test("a repeat guard that cannot be is refused when the loop is made", () => {
+test("invalid counts of the repeat guard throw when the loop is created", () => {
   for (const repeat of [{ window: 0 }, { failures: { nudgeAt: 9 } }, { answers: { stopAt: 1 } }])
     expect(() => testLoop({ script: [], limits: { repeat } })).toThrow("The counts of the repeat guard");
 });
@@ -301,7 +301,7 @@ test.each<readonly [string, ScriptedReply, string | undefined]>([
   ["length", { text: "Ye", finish: "length", finishDetail: "max_tokens" }, 'The provider\'s finish reason is "max_tokens".'],
   ["content-filter", { finish: "content-filter", finishDetail: "SAFETY" }, 'The provider\'s finish reason is "SAFETY".'],
   ["refusal", { finish: "refusal" }, undefined],
-])("F1.52 the detail of %s is for people: never a provider's word for a message that ended well", async (reason, reply, detail) => {
+])("F1.52 the detail of %s has the provider's finish reason only if the message did not end normally", async (reason, reply, detail) => {
   const tools = [
     tool("wipe", () => "wiped", { effects: { writes: ["disk"], destructive: true } }),
     tool("wait", () => "waits", { endsTurn: true }),
@@ -311,6 +311,6 @@ test.each<readonly [string, ScriptedReply, string | undefined]>([
   expect([result.reason, result.detail]).toEqual([reason, detail]);
 });
 
-test("a budget of cost that nothing counts is refused", () => {
+test("a cost budget without a cost function throws", () => {
   expect(() => testLoop({ script: [], limits: { budget: { cost: { hard: 1 } } } })).toThrow("nothing that gives the cost of a reply");
 });

@@ -62,7 +62,7 @@ function named(body: JsonObject): { readonly offered: readonly string[]; readonl
   return { offered: namesIn(body["tools"] ?? body["toolConfig"]), called: namesIn(messagesOf(body)) };
 }
 
-describe.each(NAMES)("what %s is sent", (name) => {
+describe.each(NAMES)("requests to %s with overloads", (name) => {
   async function serving(): Promise<{ readonly model: Model; readonly bodies: () => readonly JsonObject[] }> {
     const server = await serve({ format: FORMATS[name], script: [{ calls: CALLS }, ANSWER], key: KEY });
     const { ports } = hasty();
@@ -76,7 +76,7 @@ describe.each(NAMES)("what %s is sent", (name) => {
     };
   }
 
-  test("names its calls as it offers their tools, in a loop, after a resume and in a fork", async () => {
+  test("name calls like the offered tools, in a loop, after a resume and in a fork", async () => {
     const { model, bodies } = await serving();
     const first = shop([BY_ID, BY_SIZE]).session("s");
     await createLoop({ model, session: first, offerBackground: true }).run("Get.");
@@ -91,7 +91,7 @@ describe.each(NAMES)("what %s is sent", (name) => {
     }
   });
 
-  test("begins as before, whatever tools come and go", async () => {
+  test("keep their beginning when tools are added and removed", async () => {
     const { model, bodies } = await serving();
     const runtime = shop([BY_ID, BY_SIZE]);
     const session = runtime.session("s");
@@ -109,7 +109,7 @@ describe.each(NAMES)("what %s is sent", (name) => {
     expect(new Set(bodies().map(named).at(-1)?.called)).toEqual(new Set([...namesOfAll(CALLS), "shop__get"]));
   });
 
-  test("answers by hand to calls by the names they were made by", async () => {
+  test("name the results of a program's own loop like the calls", async () => {
     const { model, bodies } = await serving();
     const { registry } = shop([BY_ID, BY_SIZE]);
     const { reply } = await listen(model, { ...QUESTION, tools: modelTools(registry) });
@@ -125,22 +125,19 @@ describe.each(NAMES)("what %s is sent", (name) => {
   });
 });
 
-test.each([...TEXT_FORMATS.keys()])(
-  "a model that writes calls in the text format %s reads its calls as its tools are offered",
-  async (name) => {
-    const format = textFormat(name);
-    const names = [BY_ID, BY_SIZE].map((tool) => format.nameOf({ name: "shop::get", fingerprint: fingerprint(tool) }));
-    const calls = CALLS.map(({ input }, index) => ({ id: `c${index}`, name: names[index] ?? "", input }));
-    const scripted = scriptedModel((_request, index) => ({ text: index === 0 ? format.writeCalls(calls) : "Here." }));
-    const session = shop([BY_ID, BY_SIZE]).session("s");
-    await createLoop({ model: textToolsModel(scripted, { format }), session, offerBackground: true }).run("Get.");
-    const [, request] = scripted.requests;
-    const history = JSON.stringify(request?.messages);
-    for (const offered of names) expect([request?.system?.includes(offered), history.includes(offered)]).toEqual([true, true]);
-  },
-);
+test.each([...TEXT_FORMATS.keys()])("a model with the text format %s sees its calls under the names of the offered tools", async (name) => {
+  const format = textFormat(name);
+  const names = [BY_ID, BY_SIZE].map((tool) => format.nameOf({ name: "shop::get", fingerprint: fingerprint(tool) }));
+  const calls = CALLS.map(({ input }, index) => ({ id: `c${index}`, name: names[index] ?? "", input }));
+  const scripted = scriptedModel((_request, index) => ({ text: index === 0 ? format.writeCalls(calls) : "Here." }));
+  const session = shop([BY_ID, BY_SIZE]).session("s");
+  await createLoop({ model: textToolsModel(scripted, { format }), session, offerBackground: true }).run("Get.");
+  const [, request] = scripted.requests;
+  const history = JSON.stringify(request?.messages);
+  for (const offered of names) expect([request?.system?.includes(offered), history.includes(offered)]).toEqual([true, true]);
+});
 
-test("messages say which tool of its name a call is of, while others of the name are on offer", async () => {
+test("a call message has the fingerprint of its tool while other tools of its name are offered", async () => {
   const blocked = get("colour", { enabled: false });
   const runtime = shop([BY_ID, blocked]);
   const session = runtime.session("s");

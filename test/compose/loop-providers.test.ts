@@ -66,7 +66,7 @@ function messagesOf(all: JsonValue): readonly string[] {
 }
 
 describe.each(NAMES)("F4.18 a loop with %s", (name) => {
-  test("asks again for an answer that is not what was asked for", async () => {
+  test("requests an answer again if it does not match the output schema", async () => {
     const { loop, server } = await play(name, [ANSWER, { text: '{"n":7}' }]);
     const { reason, output } = await loop.run("How many?", { output: OUTPUT });
     expect([refusals(server), reason, output]).toEqual([[undefined, undefined], "answered", { n: 7 }]);
@@ -75,20 +75,20 @@ describe.each(NAMES)("F4.18 a loop with %s", (name) => {
   test.each([
     ["an answer", ANSWER],
     ["a thought", THOUGHT],
-  ])("goes on without input behind %s, and with it", async (_, first) => {
+  ])("continues without input after %s, and with input", async (_, first) => {
     const { loop, server } = await play(name, [first, ANSWER]);
     const reasons = [await loop.run("Hi"), await loop.run(), await loop.run("And now?"), await loop.run()].map(({ reason }) => reason);
     expect([refusals(server), reasons]).toEqual([Array(4).fill(undefined), Array(4).fill("answered")]);
   });
 
-  test("begins with a note of the program", async () => {
+  test("can begin with a system message of the program", async () => {
     const { loop, server, session } = await play(name, [ANSWER]);
     await session.addMessage({ role: "system", content: "A timer has fired." });
     const reasons = [await loop.run(), await loop.run()].map(({ reason }) => reason);
     expect([refusals(server), reasons]).toEqual([Array(2).fill(undefined), Array(2).fill("answered")]);
   });
 
-  test("tells the model that it repeats itself and that its context is full, and begins each request like the one before", async () => {
+  test("adds notes on repeated calls and a full context, and each request extends the one before", async () => {
     const full = { inputTokens: 900 };
     const script = [READ, READ, { ...READ, ...full }, { ...READ, inputTokens: 980 }, ANSWER];
     const { loop, server, session } = await play(name, script, { limits: { contextTokens: 1_000 } });
@@ -100,7 +100,7 @@ describe.each(NAMES)("F4.18 a loop with %s", (name) => {
     for (const [index, messages] of sent.entries()) expect(sent[index + 1]?.slice(0, messages.length) ?? messages).toEqual(messages);
   });
 
-  test("that calls without a word behind its answer, and after calls of the program, has a message for each", async () => {
+  test("sends valid requests for calls without text, after an answer and after calls of the program", async () => {
     const { loop, server, session } = await play(name, [ANSWER, { calls: READ.calls }, { text: "Read." }, { calls: READ.calls }, ANSWER]);
     await loop.run("Go.");
     await loop.run();
@@ -111,7 +111,7 @@ describe.each(NAMES)("F4.18 a loop with %s", (name) => {
     for (const [index, messages] of sent.entries()) expect(sent[index + 1]?.slice(0, messages.length) ?? messages).toEqual(messages);
   });
 
-  test("leaves old calls out of its history", async () => {
+  test("sends valid requests when old calls are trimmed from its history", async () => {
     const trim = { budgetBytes: 300, threshold: 0.5 };
     const { loop, server } = await play(name, [READ, READ, READ, ANSWER], { history: { trim } });
     const { reason } = await loop.run("Go.");
@@ -142,11 +142,11 @@ const PAUSES = {
   ],
 } as const satisfies Partial<Record<Name, readonly JsonObject[]>>;
 
-describe.each(["anthropic", "bedrock", "gemini"] as const)("F4.20 a message of %s that paused", (name) => {
+describe.each(["anthropic", "bedrock", "gemini"] as const)("F4.20 a paused message of %s", (name) => {
   const raw = (body: JsonObject): ServedAnswer => ({ raw: JSON.stringify(body), headers: { "content-type": "application/json" } });
   const [paused, found] = PAUSES[name];
 
-  test("goes back as it came and is continued", async () => {
+  test("is sent back unchanged and continued", async () => {
     const { loop, server } = await play(name, [raw(paused), raw(paused), raw(found), ANSWER]);
     const { reason, text } = await loop.run("Search.");
     expect([refusals(server), reason, text]).toEqual([Array(3).fill(undefined), "answered", "Found."]);
@@ -155,7 +155,7 @@ describe.each(["anthropic", "bedrock", "gemini"] as const)("F4.20 a message of %
     expect(spoken(server.requests[3] ?? { body: {} }).slice(0, 4)).toEqual(spoken(server.requests[2] ?? { body: {} }).slice(0, 4));
   });
 
-  test.each(["Never mind.", undefined])("is not continued where the user speaks, or another provider does: %j", async (input) => {
+  test.each(["Never mind.", undefined])("is not continued if the user speaks or another provider answers: %j", async (input) => {
     const { loop, server, session } = await play(name, [raw(paused), ANSWER], { limits: { maxRounds: 1 } });
     expect((await loop.run("Search.")).reason).toBe("max-rounds");
     if (input === undefined) {

@@ -87,8 +87,8 @@ function world(options: Partial<FilesOptions> & { readonly store?: Store; readon
 
 const text = (messages: readonly ModelMessage[]): string => JSON.stringify(messages);
 
-describe("a read of a message that came to nothing", () => {
-  test.each(["length", "lost", "taken-back"] as const)("F1.33 does not let the model overwrite the file (%s)", async (ends) => {
+describe("a read in a discarded message", () => {
+  test.each(["length", "lost", "taken-back"] as const)("F1.33 does not allow the model to overwrite the file (%s)", async (ends) => {
     const { runtime, model, path } = world();
     const loop = createLoop({ session: runtime.session(), model: model([{ call: call(READ), ends }, write("mine"), {}, {}]) });
     const results = [...(await loop.run("read it")).results, ...(await loop.run("go on")).results];
@@ -96,7 +96,7 @@ describe("a read of a message that came to nothing", () => {
     expect(readFileSync(path, "utf8")).toBe("precious");
   });
 
-  test.each(["length", "lost"] as const)("F1.36 is not what a repeated read refers to (%s)", async (ends) => {
+  test.each(["length", "lost"] as const)("F1.36 is not referred to by a repeated read (%s)", async (ends) => {
     const { runtime, model, requests } = world({ unchangedReads: true });
     const loop = createLoop({ session: runtime.session(), model: model([{ call: call(READ), ends }, { call: call(READ) }, {}]) });
     await loop.run("read it");
@@ -104,7 +104,7 @@ describe("a read of a message that came to nothing", () => {
     expect(text(requests.at(-1) ?? [])).toContain("precious");
   });
 
-  test("F1.33 I03 does not count after a crash either, wherever in the message that was", async () => {
+  test("F1.33 I03 does not count after a crash at any later event either", async () => {
     const store = memoryStore();
     const first = world({ store });
     const session = first.runtime.session("s");
@@ -121,7 +121,7 @@ describe("a read of a message that came to nothing", () => {
     }
   });
 
-  test("keeps nothing that its calls changed in the state, and what other calls changed meanwhile", async () => {
+  test("its state changes are rolled back, but not the changes of other calls", async () => {
     const seen = tool("seen", (_input, { state }) => {
       state.update("own", () => 1);
       state.update("both", () => 1);
@@ -144,13 +144,13 @@ describe("a read of a message that came to nothing", () => {
   });
 });
 
-describe("a result that is left out of the history", () => {
+describe("a result left out of the history", () => {
   const OLD = "was read, but the result is no longer part of the conversation.";
 
   test.each<readonly [string, MessagesOptions, readonly Said[]]>([
     ["maxTurns", { maxTurns: 1 }, []],
     ["maxBytes", { maxBytes: 600 }, []],
-  ])("F1.33 does not let the model overwrite the file (%s)", async (_what, history) => {
+  ])("F1.33 does not allow the model to overwrite the file (%s)", async (_what, history) => {
     const { runtime, model, path } = world();
     const session = runtime.session();
     const loop = createLoop({
@@ -164,7 +164,7 @@ describe("a result that is left out of the history", () => {
     expect(brief((await loop.run("read it again")).results).at(-1)).toBe("write: Updated a.md (4 bytes).");
   });
 
-  test("F1.36 is said again where a later result refers to it", async () => {
+  test("F1.36 is shown again where a later result refers to it", async () => {
     const { runtime } = world({ unchangedReads: true });
     const session = runtime.session();
     for (let turn = 0; turn < 3; turn++) await session.execute({ name: READ, input: { path: "a.md" } });
@@ -173,7 +173,7 @@ describe("a result that is left out of the history", () => {
     expect(text(session.messages({ maxTurns: 1 })).match(/precious|is unchanged/gu)).toEqual(["precious"]);
   });
 
-  test("F1.7 is no documentation that was read", async () => {
+  test("F1.7 does not count as documentation that was read", async () => {
     const guarded = tool("guarded", () => "ran", { requiresReading: true, documentation: "Mind the gap." });
     const { runtime, model } = world({ toolsets: [{ name: "t", tools: [guarded] }] });
     runtime.registry.addToolset(infoToolset());
@@ -185,7 +185,7 @@ describe("a result that is left out of the history", () => {
     expect(brief((await loop.run("two")).results)).toEqual(["guarded: permission_denied", "info: Mind the gap.", "guarded: ran"]);
   });
 
-  test("F1.34 is no warning that was given", async () => {
+  test("F1.34 does not count as a warning that was given", async () => {
     const { runtime, path } = world({ guard: "warn" });
     const outside = join(path, "..", "..", `${path.split("/").at(-2)}-outside.md`);
     writeFileSync(outside, "outside");
@@ -199,7 +199,7 @@ describe("a result that is left out of the history", () => {
     expect((await session.execute(read, { shown: session.messages() })).status).toBe("ok");
   });
 
-  test("a tool of any toolset can ask whether a result is still shown, in a branch as well", async () => {
+  test("isShown tells a tool of any toolset whether a result is still shown, in a branch as well", async () => {
     const show = tool("show", (_input, { state, callId }) => {
       state.update("by", () => callId);
       return "shown";
@@ -228,7 +228,7 @@ describe("a result that is left out of the history", () => {
     expect(beside?.output).toBe(true);
   });
 
-  test("a program may add to its history and give the same array again", async () => {
+  test("a program may extend its array of shown messages and pass it again", async () => {
     const show = tool("show", (_input, { state, callId }) => state.update("by", () => callId));
     const ask = tool("ask", (_input, { state, isShown }) => isShown(String(state.get("by"))));
     const { runtime } = testRuntime({ toolsets: [{ name: "t", tools: [show, ask] }] });
@@ -241,7 +241,7 @@ describe("a result that is left out of the history", () => {
     expect(await asked()).toBe(true);
   });
 
-  test("a result that refers to one which is kept nowhere says so", async () => {
+  test("a result that refers to a result no longer stored says so", async () => {
     const refer = tool("refer", () => new ToolOutput({ output: "as before", sameAs: "call_of_long_ago" }));
     const { runtime } = testRuntime({ tools: [refer] });
     const session = runtime.session();
@@ -267,7 +267,7 @@ const HISTORY = fc.constantFrom<MessagesOptions>(
   { maxTurns: 3, maxBytes: 1500, trim: {} },
 );
 
-test("F1.33 F1.36 whatever comes to nothing and whatever is left out, a model overwrites only what it was shown and is referred only to what it is shown", async () => {
+test("F1.33 F1.36 a model can overwrite, and is referred to, only what it is shown, for any discarded messages and history limits", async () => {
   await fc.assert(
     fc.asyncProperty(STEPS, HISTORY, fc.boolean(), async (steps, history, unchangedReads) => {
       const { runtime, model, requests, asked } = world({ unchangedReads });

@@ -33,7 +33,7 @@ async function read(
 }
 
 describe("loop.stream", () => {
-  test("gives what is said, called and answered in order, and last the result", async () => {
+  test("yields the events of text, calls and rounds in order, and returns the result", async () => {
     const { loop, events: told } = testLoop({ tools: [add], script: [{ text: "Let me see.", calls: [CALL] }, { text: "Three." }] });
     const { events, result } = await read(loop.stream("1 + 2?"));
     expect(events.map(({ type }) => type)).toEqual([
@@ -56,7 +56,7 @@ describe("loop.stream", () => {
     expect(told).toEqual(events);
   });
 
-  test("issue 20.2 listeners of the runtime are told of the text while it is written, and the log keeps the whole message", async () => {
+  test("issue 20.2 runtime listeners receive the text while it is written, and the log stores only the whole message", async () => {
     const { runtime } = testRuntime({ tools: [add] });
     const session = runtime.session("told");
     const { loop } = testLoop({ session, script: [{ text: "Let me see.", calls: [CALL] }, { text: "Three." }] });
@@ -75,7 +75,7 @@ describe("loop.stream", () => {
     expect(session.log.map(({ type }) => type)).not.toContain("round-text");
   });
 
-  test("an event is there while the model still speaks, and leaving early cancels the run", async () => {
+  test("yields an event while the run continues, and leaving the iteration early cancels the run", async () => {
     const waiting = gate();
     const slow = tool("slow", async (_input, { signal }) => {
       signal.addEventListener("abort", () => waiting.open());
@@ -88,7 +88,7 @@ describe("loop.stream", () => {
     expect((await loop.run("again")).reason).toBe("answered");
   });
 
-  test("leaving it while the next event is waited for cancels the run", async () => {
+  test("cancels the run if the iteration is left while the next event is awaited", async () => {
     const { loop } = testLoop({ model: silent, script: [] });
     const events = loop.stream("go");
     expect((await events.next()).value).toMatchObject({ type: "round-start" });
@@ -99,7 +99,7 @@ describe("loop.stream", () => {
     expect(loop.running).toBe(false);
   });
 
-  test("a run that fails while nobody asks for the next event fails for whoever asks later, and for nobody else", async () => {
+  test("a run that fails between two reads rejects the next read, and causes no unhandled rejection", async () => {
     let requests = 0;
     const { loop } = testLoop({
       tools: [add],
@@ -121,7 +121,7 @@ describe("loop.stream", () => {
     expect(unhandled).toEqual([]);
   });
 
-  test("what the run rejects with, the iteration throws", async () => {
+  test("the iteration throws the error that the run rejects with", async () => {
     const { loop, session } = testLoop({ script: [{ text: "x" }] });
     await session.close();
     await expect(read(loop.stream("go"))).rejects.toMatchObject({ code: "invalid_argument" });
@@ -148,7 +148,7 @@ describe("a run with an output schema", () => {
     expect(model.requests[0]?.system).toMatch(/^Be brief\.\n\nGive your final answer as one JSON object/u);
   });
 
-  test("an answer that does not fit is asked for again, with what is wrong, without calls", async () => {
+  test("requests an answer that does not match again, with its errors and without calls", async () => {
     const { loop, model } = testLoop({
       tools: [add],
       script: [{ text: "It is 4 degrees." }, { text: '{"city": "Oslo"}' }, { text: GOOD }],
@@ -165,7 +165,7 @@ describe("a run with an output schema", () => {
     ]);
   });
 
-  test("an answer that never fits ends the run with what is wrong, and what it said", async () => {
+  test("ends with the errors and the last text if the answer never matches", async () => {
     const { loop } = testLoop({ script: (_request, index) => ({ text: `{"city": ${index}}` }) });
     const result = await loop.run("How warm?", {
       output: { type: "object", properties: { city: { type: "string" }, n: { type: "integer" } }, required: ["n"] },
@@ -176,12 +176,12 @@ describe("a run with an output schema", () => {
     expect("output" in result).toBe(false);
   });
 
-  test("the number of rounds holds for corrections too", async () => {
+  test("counts corrections towards maxRounds", async () => {
     const { loop } = testLoop({ script: () => ({ text: "no" }), limits: { maxRounds: 1 } });
     expect(await loop.run("?", { output: answer })).toMatchObject({ reason: "invalid-output", rounds: 1 });
   });
 
-  test("without tools the provider is told from the first request", async () => {
+  test("without tools sends the response format from the first request", async () => {
     const model = scriptedModel([{ text: GOOD }]);
     const runtime = createRuntime();
     await runtime.loop({ model, tools: () => [] }).run("?", { output: answer });
@@ -189,13 +189,13 @@ describe("a run with an output schema", () => {
     expect(model.requests[0]?.responseFormat).toMatchObject({ name: "answer", schema: { type: "object" } });
   });
 
-  test.each([{ type: "array" }, true, z.string()])("a schema of anything but an object is refused: %j", async (output) => {
+  test.each([{ type: "array" }, true, z.string()])("rejects a schema that is not of an object: %j", async (output) => {
     const { loop, model } = testLoop({ script: [{ text: "x" }] });
     await expect(loop.run("?", { output })).rejects.toMatchObject({ code: "invalid_schema" });
     expect(model.requests).toEqual([]);
   });
 
-  test("the last event of a stream has the output, typed by the schema", async () => {
+  test("has the output, typed by the schema, in the last event of its stream", async () => {
     const { loop } = testLoop({ script: [{ text: GOOD }] });
     const outputs: unknown[] = [];
     for await (const event of loop.stream("How warm?", { output: answer })) {
@@ -206,7 +206,7 @@ describe("a run with an output schema", () => {
     expect(outputs).toEqual([{ city: "Oslo", degrees: 4, at: new Date("2026-01-01T00:00:00Z") }]);
   });
 
-  test("a run without one has no output", async () => {
+  test("a run without an output schema has no output", async () => {
     const { loop } = testLoop({ script: [{ text: "x" }] });
     const result = await loop.run("?");
     expectTypeOf(result.output).toEqualTypeOf<undefined>();
@@ -215,7 +215,7 @@ describe("a run with an output schema", () => {
 });
 
 describe("runtime.loop", () => {
-  test("needs nothing but a model", async () => {
+  test("needs only a model", async () => {
     const runtime = createRuntime({ tools: [add] });
     const loop = runtime.loop({ model: scriptedModel([{ calls: [CALL] }, { text: "Three." }]) });
     const { text, results } = await loop.run("1 + 2?");
@@ -223,7 +223,7 @@ describe("runtime.loop", () => {
     await runtime.close();
   });
 
-  test("takes the name of a model: its provider must be known at once, its key when the loop runs", async () => {
+  test("accepts a model name: an unknown provider throws at once, a missing key when the loop runs", async () => {
     const runtime = createRuntime();
     for (const [model, message] of [
       ["opnai/gpt-5", 'No provider "opnai". Did you mean "openai"'],

@@ -9,7 +9,7 @@ import { tool } from "../runtime/bench-runtime.ts";
 import { notes, testLoop } from "./bench-loop.ts";
 
 test.each([...TEXT_FORMATS.keys()])(
-  "F3.37 a model that writes calls in the text format %s reads one name of a tool everywhere",
+  "F3.37 with the text format %s, the prompt and all notes use the same name for a tool",
   async (name) => {
     const format = textFormat(name);
     const offered = format.nameOf({ name: "files::list_all" });

@@ -26,7 +26,7 @@ const reply = (more: Partial<ModelReply> = {}): ModelEvent => ({
   },
 });
 
-test("F1.10 F4.23 what a call came to is in the next request, and an answer without calls ends the run", async () => {
+test("F1.10 F4.23 the next request has the results of the calls, and an answer without calls ends the run", async () => {
   const { loop, model, session } = testLoop({
     tools: [add],
     system: ({ number }) => `Round ${number}.`,
@@ -45,7 +45,7 @@ test("F1.10 F4.23 what a call came to is in the next request, and an answer with
   expect(lines(session.messages())).toEqual([...lines(model.requests[1]?.messages ?? []), "assistant Three."]);
 });
 
-test("the list that a run grows is what the session itself would show, round after round and run after run", async () => {
+test("the messages of each request equal those of the session, across rounds and runs", async () => {
   const seen: unknown[] = [];
   const { loop, session } = testLoop({
     tools: [add],
@@ -65,7 +65,7 @@ test("the list that a run grows is what the session itself would show, round aft
   }
 });
 
-test("the list is that of the session after pauses, what was taken back, alarms and what was said meanwhile", async () => {
+test("the messages of each request equal those of the session after pauses, voided messages, budget notes and steering", async () => {
   const seen: (readonly [unknown, unknown])[] = [];
   const replies: readonly (readonly ModelEvent[])[] = [
     [
@@ -105,7 +105,7 @@ test("the list is that of the session after pauses, what was taken back, alarms 
   ]);
 });
 
-test("F1.15 a read runs while the model still speaks, a write after its message, and results come in call order", async () => {
+test("F1.15 a read starts while the model still writes, a write after its message, and results are in call order", async () => {
   const order: string[] = [];
   const read = tool("read", () => order.push("read"));
   const write = tool("write", () => order.push("write"), { effects: { writes: ["w"] } });
@@ -119,7 +119,7 @@ test("F1.15 a read runs while the model still speaks, a write after its message,
   expect(results.map(({ name }) => name)).toEqual(["default::write", "default::read"]);
 });
 
-test("F1.15 without early dispatch nothing starts before the message has ended", async () => {
+test("F1.15 without early dispatch no call starts before the message has ended", async () => {
   const order: string[] = [];
   const { loop } = testLoop({
     tools: [tool("read", () => order.push("read"))],
@@ -167,7 +167,7 @@ function said(...lists: readonly (readonly ModelEvent[])[]): Model {
   };
 }
 
-test("F1.15 what the model takes back is cancelled and not shown to it, and what follows is a message of its own", async () => {
+test("F1.15 a voided call is cancelled and not shown to the model, and what follows is a new message", async () => {
   const ran: unknown[] = [];
   const write = tool("write", (input) => ran.push(input), { effects: { writes: ["w"] } });
   const model = said(
@@ -191,13 +191,13 @@ test("F1.15 what the model takes back is cancelled and not shown to it, and what
   expect(session.log.filter(({ type }) => type === "call-end")).toHaveLength(2);
 });
 
-test("a call that a model names only at the end of its message is made as well", async () => {
+test("a call that appears only at the end of a message is run too", async () => {
   const model = said([reply({ calls: [call("add", { a: 1, b: 1 })], finish: "calls" })], [reply()]);
   const result = await testLoop({ tools: [add], model, script: [] }).loop.run("go");
   expect(brief(result.results)).toEqual(["add: 2"]);
 });
 
-test("a provider's pause is recorded and the conversation sent again as it is, a bounded number of times", async () => {
+test("a provider's pause is recorded and the same conversation is sent again, a limited number of times", async () => {
   const native = { format: "anthropic-messages", blocks: [{ type: "server_tool_use", id: "x" }] };
   const { loop, model } = testLoop({ script: [{ finish: "pause", native }, { text: "Found." }] });
   expect((await loop.run("search")).text).toBe("Found.");
@@ -206,7 +206,7 @@ test("a provider's pause is recorded and the conversation sent again as it is, a
   expect(await endless.loop.run("search")).toMatchObject({ reason: "max-rounds", detail: "4 pauses", rounds: 4 });
 });
 
-test("a failure of the model ends the run with its error; what was done stays", async () => {
+test("a model failure ends the run with its error, and earlier results are kept", async () => {
   const failure = new ToolError("rate_limited", "Slow down.");
   const { loop, session } = testLoop({
     tools: [add],
@@ -235,11 +235,11 @@ test.each([
     },
     "threw null",
   ],
-])("a model that %s is a model-error", async (_what, model, detail) => {
+])("a model that %s ends the run as a model-error", async (_what, model, detail) => {
   expect(await testLoop({ model, script: [] }).loop.run("go")).toMatchObject({ reason: "model-error", detail });
 });
 
-test("an abort while a deaf model speaks ends the run at once and leaves a conversation in which every call has its result", async () => {
+test("an abort while an unresponsive model streams ends the run at once, and every call in the conversation has its result", async () => {
   const deaf: Model = {
     name: "deaf",
     async *stream() {
@@ -257,7 +257,7 @@ test("an abort while a deaf model speaks ends the run at once and leaves a conve
   expect(session.history.every(({ result }) => result !== undefined)).toBe(true);
 });
 
-test("an abort while a deaf tool runs ends the run with a cancelled result, and the session takes the next run", async () => {
+test("an abort while an unresponsive tool runs ends the run with a cancelled result, and the session accepts the next run", async () => {
   const controller = new AbortController();
   const { loop, session } = testLoop({
     tools: [tool("deaf", () => new Promise(() => {}))],
@@ -271,13 +271,13 @@ test("an abort while a deaf tool runs ends the run with a cancelled result, and 
   expect((await loop.run("and now?")).text).toBe("Well.");
 });
 
-test("a run that was cancelled before it began says nothing and asks nobody", async () => {
+test("a run that was cancelled before it began adds no message and sends no request", async () => {
   const { loop, session, model } = testLoop({ script: [] });
   expect(await loop.run("go", { signal: AbortSignal.abort() })).toMatchObject({ reason: "cancelled", rounds: 0 });
   expect([session.log.filter(({ type }) => type === "message-add"), model.requests]).toEqual([[], []]);
 });
 
-test("what is said while tools run stands behind their results in the next request", async () => {
+test("a message steered while tools run follows their results in the next request", async () => {
   const slow = gate<string>();
   const { loop, model } = testLoop({ tools: [tool("slow", () => slow.promise)], script: [{ calls: [call("slow")] }, { text: "Right." }] });
   const running = loop.run("go");
@@ -288,7 +288,7 @@ test("what is said while tools run stands behind their results in the next reque
   expect(lines(model.requests[1]?.messages ?? [])).toEqual(["user go", "call slow", "result done", "user Be brief."]);
 });
 
-test("what is said while the model answers is answered too", async () => {
+test("a message steered while the model answers is answered too", async () => {
   const { loop, model } = testLoop({
     script: (_request, index) => {
       if (index === 0) loop.steer("And in French?");
@@ -299,7 +299,7 @@ test("what is said while the model answers is answered too", async () => {
   expect(lines(model.requests[1]?.messages ?? [])).toEqual(["user Greet me.", "assistant Hello.", "user And in French?"]);
 });
 
-test("F3.33 a stopped, a busy and a switched-off loop return at once, in this order", async () => {
+test("F3.33 run returns at once if the loop has an emergency stop, is running or is disabled, checked in this order", async () => {
   let enabled = true;
   const slow = gate<string>();
   const { loop, model } = testLoop({
@@ -331,7 +331,7 @@ const failedResult = {
   warnings: [],
 } as const;
 
-test("a listener that throws is logged and changes nothing, and a run without input goes on from where the conversation is", async () => {
+test("a listener that throws is logged and changes nothing, and a run without input continues the conversation", async () => {
   const { loop, session, ports } = testLoop({
     script: [{ text: "Yes?" }],
     onEvent: () => {
@@ -343,7 +343,7 @@ test("a listener that throws is logged and changes nothing, and a run without in
   expect(ports.log.lines[0]?.message).toBe("A listener of a loop threw on round-start: bug");
 });
 
-test("the events of a run tell each round, call, result and why it stopped", async () => {
+test("the events of a run report each round, each call and the stop with its result", async () => {
   const { loop, events } = testLoop({ tools: [add], script: [{ text: "Hm.", calls: [call("add", { a: 1, b: 1 })] }, { text: "Two." }] });
   const result = await loop.run("go");
   expect(events.map(({ type }) => type)).toEqual([
@@ -364,7 +364,7 @@ test("the events of a run tell each round, call, result and why it stopped", asy
   expect(events.at(-1)).toEqual({ type: "stop", result });
 });
 
-test("what a request says beside the conversation is what the options say", async () => {
+test("a request has the model options of the loop", async () => {
   const { loop, model } = testLoop({
     tools: [add],
     script: [{}],
@@ -388,7 +388,7 @@ test("what a request says beside the conversation is what the options say", asyn
   });
 });
 
-test("F3.37 what a mode does not allow is not shown, and a call of it is refused", async () => {
+test("F3.37 a tool that the allow rules of a round exclude is not offered, and a call of it is rejected", async () => {
   let ran = 0;
   const sleep = tool("sleep", () => "slept");
   const work = tool("work", () => ran++);
@@ -407,7 +407,7 @@ test("F3.37 what a mode does not allow is not shown, and a call of it is refused
   expect(() => testLoop({ script: [], allow: { allow: [""] } })).toThrow("not a string");
 });
 
-test("F3.40 old turns leave the request as soon as there are too many, and a limit of bytes holds in each round", async () => {
+test("F3.40 turns beyond maxTurns are left out of the next request, and maxBytes applies in each round", async () => {
   const { loop, session, model } = testLoop({ script: () => ({ text: "Yes." }), history: { maxTurns: 2 } });
   for (const question of ["one", "two", "three", "four"]) await loop.run(question);
   await session.addMessage({ role: "user", content: "five" });

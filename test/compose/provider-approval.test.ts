@@ -102,7 +102,7 @@ function runtimeWith(options: RuntimeOptions = {}) {
 }
 
 describe.each([true, false])("streamed: %s", (stream) => {
-  test("the approver is asked which tool of which server with which arguments, and its yes goes to the provider", async () => {
+  test("the approver is asked with the server, the tool and the arguments, and its approval is sent to the provider", async () => {
     const asked: ApprovalRequest[] = [];
     const { model, responses } = await provider([[asks("mcpr_1")], [called, says("Closed.")]], stream);
     const runtime = runtimeWith({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
@@ -120,7 +120,7 @@ describe.each([true, false])("streamed: %s", (stream) => {
     expect(responses()).toEqual([response("mcpr_1", true)]);
   });
 
-  test("its no goes there with the reason", async () => {
+  test("a denial is sent to the provider with its reason", async () => {
     const { model, responses } = await provider([[asks("mcpr_1")], [says("Then not.")]], stream);
     const runtime = runtimeWith({ approval: { approve: () => "deny" } });
 
@@ -130,7 +130,7 @@ describe.each([true, false])("streamed: %s", (stream) => {
     expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("default::hosted_tickets was not approved"))]);
   });
 
-  test("without an approver the run ends with what waits, and the decision answers the request that was made", async () => {
+  test("without an approver the run pauses with the pending requests, and each decision answers its request", async () => {
     const { model, inputs, responses } = await provider(
       [
         [asks("mcpr_1"), asks("mcpr_2", "mail")],
@@ -161,7 +161,7 @@ describe.each([true, false])("streamed: %s", (stream) => {
   });
 });
 
-test("decisions that come one after the other answer each request once", async () => {
+test("decisions made in separate resumes answer each request once", async () => {
   const { model, inputs, responses } = await provider([[asks("mcpr_1"), asks("mcpr_2", "mail")], [says("Done.")]]);
   const loop = createLoop({ model, session: runtimeWith().session() });
   await loop.run("Close 7.");
@@ -173,7 +173,7 @@ test("decisions that come one after the other answer each request once", async (
   expect(responses()).toEqual([response("mcpr_1", true), response("mcpr_2", true)]);
 });
 
-test("a request that nobody decided is answered with no when the user goes on", async () => {
+test("a request without a decision is answered with a denial when the user continues", async () => {
   const { model, responses } = await provider([[asks("mcpr_1")], [says("As you like.")]]);
   const loop = createLoop({ model, session: runtimeWith().session() });
   await loop.run("Close 7.");
@@ -182,7 +182,7 @@ test("a request that nobody decided is answered with no when the user goes on", 
   expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("needs approval"))]);
 });
 
-test("another process goes on with what waits, after a crash", async () => {
+test("another process continues with the pending request after a crash", async () => {
   const store = memoryStore();
   const { model, responses } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
   const before = runtimeWith({ store });
@@ -210,7 +210,7 @@ async function leftWhileAsked(): Promise<Store> {
   return store;
 }
 
-test("a process that ends while a person is asked leaves the question, which is asked again", async () => {
+test("a process that ends while the approver is asked leaves the request stored, and it is asked again", async () => {
   const store = await leftWhileAsked();
 
   const asked: unknown[] = [];
@@ -222,7 +222,7 @@ test("a process that ends while a person is asked leaves the question, which is 
   expect(results).toMatchObject([{ status: "ok", output: { approved: true } }]);
 });
 
-test("rules and permissions decide as for any tool: never asks, denied is denied", async () => {
+test("rules and permissions apply as for any tool: approval.never approves without asking, permission.deny denies", async () => {
   for (const [options, approve] of [
     [{ approval: { never: ["hosted_tickets"] } }, true],
     [{ permission: { deny: ["default::hosted_tickets"] } }, false],
@@ -234,20 +234,23 @@ test("rules and permissions decide as for any tool: never asks, denied is denied
   }
 });
 
-test.each(["m".repeat(90), "mcpr of é"])("the id %j, which no call may have, is answered as it came", async (id) => {
-  const { model, responses } = await provider([[asks(id)], [says("Closed.")]]);
-  const loop = createLoop({ model, session: runtimeWith().session() });
-  await loop.run("Close 7.");
-  await loop.resume({ decisions: { [loop.pending()[0]?.digest ?? ""]: "allow-once" } });
-  expect(responses()).toEqual([response(id, true)]);
-});
+test.each(["m".repeat(90), "mcpr of é"])(
+  "a request with the id %j, which is not valid for a call, is answered with that id",
+  async (id) => {
+    const { model, responses } = await provider([[asks(id)], [says("Closed.")]]);
+    const loop = createLoop({ model, session: runtimeWith().session() });
+    await loop.run("Close 7.");
+    await loop.resume({ decisions: { [loop.pending()[0]?.digest ?? ""]: "allow-once" } });
+    expect(responses()).toEqual([response(id, true)]);
+  },
+);
 
 test.each<readonly [string, Partial<Tool>]>([
   ["is of no fields", { inputSchema: { type: "object", properties: {}, additionalProperties: false } }],
   ["drops what it does not know", { inputSchema: { type: "object", properties: {}, additionalProperties: false }, unknownKeys: "drop" }],
   ["has a default", { inputSchema: { type: "object", properties: { days: { default: 1 } } } }],
   ["has rules of its own", { validate: () => ["never"], parseInput: () => ({ value: {} }) }],
-])("a person sees all that the provider asks, where the schema of the tool %s", async (_what, fields) => {
+])("the approver sees the whole request of the provider if the schema of the tool %s", async (_what, fields) => {
   const asked: unknown[] = [];
   const { model, responses } = await provider([[asks("mcpr_1")], [says("Closed.")]]);
   const approval = { approve: ({ input }: ApprovalRequest) => (asked.push(input), "allow-once" as const) };
@@ -257,7 +260,7 @@ test.each<readonly [string, Partial<Tool>]>([
   expect(responses()).toEqual([response("mcpr_1", true)]);
 });
 
-test("a provider may ask for the same call as often as it is allowed: what came of it is not seen here", async () => {
+test("a provider may repeat the same allowed request without a limit, because its result is not visible here", async () => {
   const ids = Array.from({ length: 14 }, (_, index) => `mcpr_${index}`);
   const { model, responses } = await provider([...ids.map((id) => [asks(id)]), [says("It is closed.")]]);
   const runtime = runtimeWith({ approval: { never: ["hosted_tickets"] } });
@@ -265,14 +268,14 @@ test("a provider may ask for the same call as often as it is allowed: what came 
   expect(responses()).toEqual(ids.map((id) => response(id, true)));
 });
 
-test("a server that is no tool of the runtime is answered with no", async () => {
+test("a request for a server that is not a tool of the runtime is denied", async () => {
   const { model, responses } = await provider([[asks("mcpr_1", "unknown")], [says("Then not.")]]);
   expect((await createLoop({ model, session: runtimeWith().session() }).run("Close 7.")).text).toBe("Then not.");
   expect(responses()).toMatchObject([{ approval_request_id: "mcpr_1", approve: false }]);
 });
 
 test.each(["{not", '{"id":7,"id":8}', '{"id":7,"more":{"__proto__":{"all":true}}}'])(
-  "arguments that a call cannot have whole are shown as text: %s",
+  "arguments that cannot be the input of a call are shown as text: %s",
   async (given) => {
     const asked: unknown[] = [];
     const { model } = await provider([[asks("mcpr_1", "tickets", given)], [says("Done.")]]);
@@ -282,7 +285,7 @@ test.each(["{not", '{"id":7,"id":8}', '{"id":7,"more":{"__proto__":{"all":true}}
   },
 );
 
-test("a loop of the program's own answers by the kind of the call", async () => {
+test("a program with its own loop answers approval requests by the kind of the call", async () => {
   const format = openAiResponses();
   const runtime = runtimeWith({ approval: { approve: () => "allow-once" } });
   const { toolNames } = format.encodeTools(modelTools(runtime.registry, { format: format.name }));
@@ -297,14 +300,14 @@ test("a loop of the program's own answers by the kind of the call", async () => 
 
 const question = (input: JsonObject): ModelCall => ({ name: "hosted_tickets", input, kind: "approval" });
 
-test("in a simulation nothing is allowed: the provider would call for real", async () => {
+test("a simulation denies the request, because the provider would run the call for real", async () => {
   const runtime = runtimeWith({ approval: { approve: () => "allow-once" } });
   const input = { server: "tickets", tool: "close", arguments: {} };
   const { results } = await runtime.session().simulate([question(input)]);
   expect(results).toMatchObject([{ error: { code: "not_simulatable" } }]);
 });
 
-test("a call that is no such question is still refused: only the provider runs the tool", async () => {
+test("a call of the kind approval without a valid request is rejected, because only the provider runs the tool", async () => {
   const asked: unknown[] = [];
   const runtime = runtimeWith({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
   for (const input of [{}, { id: 7 }, { server: "tickets", tool: "close", arguments: {}, more: 1 }])
@@ -312,7 +315,7 @@ test("a call that is no such question is still refused: only the provider runs t
   expect(asked).toEqual([]);
 });
 
-describe("a call of the model's own that looks like such a question", () => {
+describe("a call by the model itself that looks like an approval request", () => {
   const input = { server: "tickets", tool: "close", arguments: { id: 7 } };
   const written = (name: string): JsonObject => ({
     type: "function_call",
@@ -323,21 +326,24 @@ describe("a call of the model's own that looks like such a question", () => {
   });
   const ask = (asked: ApprovalRequest[]): RuntimeOptions => ({ approval: { approve: (request) => (asked.push(request), "allow-once") } });
 
-  test.each(["hosted_tickets", "mcp_approval_request tickets"])("%s: nobody is asked, for nobody would do it", async (name) => {
-    const asked: ApprovalRequest[] = [];
-    const { model, inputs } = await provider([[written(name)], [says("Then not.")]]);
-    const result = await createLoop({ model, session: runtimeWith(ask(asked)).session() }).run("Close 7.");
+  test.each(["hosted_tickets", "mcp_approval_request tickets"])(
+    "%s: the approver is not asked, and the call is not executable",
+    async (name) => {
+      const asked: ApprovalRequest[] = [];
+      const { model, inputs } = await provider([[written(name)], [says("Then not.")]]);
+      const result = await createLoop({ model, session: runtimeWith(ask(asked)).session() }).run("Close 7.");
 
-    expect(asked).toEqual([]);
-    expect(result.results).toMatchObject([{ error: { code: "not_executable" } }]);
-    expect(inputs.at(-1)).toContainEqual({
-      type: "function_call_output",
-      call_id: "call_1",
-      output: expect.stringContaining("not_executable"),
-    });
-  });
+      expect(asked).toEqual([]);
+      expect(result.results).toMatchObject([{ error: { code: "not_executable" } }]);
+      expect(inputs.at(-1)).toContainEqual({
+        type: "function_call_output",
+        call_id: "call_1",
+        output: expect.stringContaining("not_executable"),
+      });
+    },
+  );
 
-  test("it does not wait for a decision either, and a caller that names no kind is refused in the same way", async () => {
+  test("is not left pending, and a caller that sets no kind gets the same error", async () => {
     const { model } = await provider([[written("hosted_tickets")], [says("Then not.")]]);
     const loop = createLoop({ model, session: runtimeWith().session() });
     expect((await loop.run("Close 7.")).reason).toBe("answered");
@@ -350,7 +356,7 @@ describe("a call of the model's own that looks like such a question", () => {
   });
 });
 
-describe("a program that changes the question", () => {
+describe("an approval request that is changed", () => {
   const changes: readonly (readonly [string, (call: ToolCall) => ToolCall])[] = [
     ["its arguments", (call) => ({ ...call, input: { server: "tickets", tool: "close", arguments: { id: 8 } } })],
     ["its tool", (call) => ({ ...call, name: "default::own", input: {} })],
@@ -363,21 +369,24 @@ describe("a program that changes the question", () => {
     execute: () => "done",
   };
 
-  test.each(changes)("by a hook, %s: the provider would do what was not shown, and is answered with no", async (_what, beforeCall) => {
-    const asked: ApprovalRequest[] = [];
-    const { model, responses } = await provider([[asks("mcpr_1")], [says("Then not.")]]);
-    const runtime = runtimeWith({
-      tools: [...TOOLS, own],
-      hooks: [{ name: "change", beforeCall }],
-      approval: { approve: (request) => (asked.push(request), "allow-once") },
-    });
-    await createLoop({ model, session: runtime.session() }).run("Close 7.");
+  test.each(changes)(
+    "by a hook (%s) is denied, because the provider would run what the approver did not see",
+    async (_what, beforeCall) => {
+      const asked: ApprovalRequest[] = [];
+      const { model, responses } = await provider([[asks("mcpr_1")], [says("Then not.")]]);
+      const runtime = runtimeWith({
+        tools: [...TOOLS, own],
+        hooks: [{ name: "change", beforeCall }],
+        approval: { approve: (request) => (asked.push(request), "allow-once") },
+      });
+      await createLoop({ model, session: runtime.session() }).run("Close 7.");
 
-    expect(asked).toEqual([]);
-    expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("hook or rewriteInput changed it"))]);
-  });
+      expect(asked).toEqual([]);
+      expect(responses()).toEqual([response("mcpr_1", false, expect.stringContaining("hook or rewriteInput changed it"))]);
+    },
+  );
 
-  test("a hook that gives it back in its own words, or rewriteInput that copies it, changes nothing", async () => {
+  test("only in key order by a hook, or copied by rewriteInput, is still approved; other changes are vetoed", async () => {
     const input = { server: "tickets", tool: "close", arguments: { id: 7 } };
     const approval = { approve: () => "allow-once" as const };
     const copy = {
@@ -392,7 +401,7 @@ describe("a program that changes the question", () => {
     expect([kept, changed]).toMatchObject([{ output: { approved: true } }, { error: { code: "vetoed" } }]);
   });
 
-  test("a hook of the process that takes a waiting question up does not change it either", async () => {
+  test("by a hook of the process that resumes it is vetoed", async () => {
     const store = await leftWhileAsked();
 
     const [[, beforeCall] = []] = changes;
@@ -408,7 +417,7 @@ describe("a program that changes the question", () => {
   });
 });
 
-describe("a message in which there is nothing to read", () => {
+describe("a message without text", () => {
   const cases: readonly (readonly [string, readonly JsonObject[], string])[] = [
     ["nothing", [], "The model's last message has no text. The provider's finish reason is \"completed\"."],
     [
@@ -422,14 +431,14 @@ describe("a message in which there is nothing to read", () => {
       'The model\'s last message has no text. The provider\'s finish reason is "completed". The message has an item of the type "consent_request"; it is not known and is ignored.',
     ],
   ];
-  test.each(cases)("%s: the end of the run says so", async (_what, output, detail) => {
+  test.each(cases)("%s: the result detail says so", async (_what, output, detail) => {
     const { model } = await provider([output]);
     const result = await createLoop({ model, session: runtimeWith().session() }).run("Go.");
     expect([result.reason, result.text, result.detail]).toEqual(["answered", "", detail]);
   });
 
   test.each(["computer_call", "local_shell_call", "shell_call", "apply_patch_call", "tool_search_call"])(
-    "%s without a tool for it is answered as a call of a tool that is not there",
+    "%s without a tool for it is answered as a call of an unknown tool",
     async (type) => {
       const { model, inputs } = await provider([[{ type, id: "i", call_id: "c", status: "completed", action: {}, execution: "client" }]]);
       const result = await createLoop({ model, session: runtimeWith().session() }).run("Go.");

@@ -54,11 +54,11 @@ const rows: readonly (readonly [string, Partial<RoundFacts>, StopReason | undefi
   ["an abort ends before everything", { aborted: true, emergency: true, conditionMet: true }, "cancelled"],
 ];
 
-test.each(rows)("F3.32 by the table: %s", (_what, facts, decision) => {
+test.each(rows)("F3.32 stop decision: %s", (_what, facts, decision) => {
   expect(reasonToStop({ ...FACTS, ...facts }, LIMITS)).toBe(decision);
 });
 
-test("F3.31 one action a turn ends after a round with calls, and not after a pause", () => {
+test("F3.31 multiAction: false ends the run after a round with calls, but not after a pause", () => {
   const limits = { ...LIMITS, multiAction: false };
   expect([
     reasonToStop({ ...FACTS, calls: [safe] }, limits),

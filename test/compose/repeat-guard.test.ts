@@ -9,7 +9,7 @@ const ok = (output: JsonValue): ToolResult => ({ ...BASE, status: "ok", output }
 const failed = (message: string): ToolResult => ({ ...BASE, status: "error", error: new ToolError("execution_failed", message).toJSON() });
 const call = (input: unknown = { a: 1, b: 2 }, name = "x") => ({ name, input });
 
-test("B09 the same tool, input and error is told of at 2, refused from 3 and stopped at 5", () => {
+test("B09 the same tool, input and error gets a hint at 2, is refused from 3 and stops at 5", () => {
   const guard = new RepeatGuard();
   const kinds: unknown[] = [];
   for (let index = 0; index < 3; index++) {
@@ -33,7 +33,7 @@ test("B09 the same tool, input and error is told of at 2, refused from 3 and sto
   ]);
 });
 
-test("B09 calls between do not hide a repetition, and only the repeated call is refused", () => {
+test("B09 other calls in between do not hide a repetition, and only the repeated call is refused", () => {
   const guard = new RepeatGuard();
   for (let index = 0; index < 3; index++) {
     guard.recordResult(call(), failed("no"), false);
@@ -46,21 +46,21 @@ test("B09 calls between do not hide a repetition, and only the repeated call is 
   ]);
 });
 
-test("B09 a repetition leaves the window", () => {
+test("B09 a repetition no longer counts once it leaves the window", () => {
   const guard = new RepeatGuard({ window: 4 });
   for (let index = 0; index < 3; index++) guard.recordResult(call(), failed("no"), false);
   for (let index = 0; index < 3; index++) guard.recordResult(call({ index }, "read"), ok(index), false);
   expect(guard.refusal(call())).toBe(undefined);
 });
 
-test("B09 another error or answer begins the count anew", () => {
+test("B09 another error or answer restarts the count", () => {
   const guard = new RepeatGuard();
   for (const message of ["a", "a", "b", "b"]) guard.recordResult(call(), failed(message), false);
   expect(guard.refusal(call())).toBe(undefined);
   for (let index = 0; index < 30; index++) expect(guard.recordResult(call(), ok(index), false).kind).toBe("none");
 });
 
-test("B09 the same answer is told of at 4, refused from 8", () => {
+test("B09 the same answer gets a hint at 4 and is refused from 8", () => {
   const guard = new RepeatGuard();
   const kinds = Array.from({ length: 8 }, () => guard.recordResult(call(), ok("pending"), false).kind);
   expect([kinds, guard.refusal(call())?.code]).toEqual([
@@ -69,7 +69,7 @@ test("B09 the same answer is told of at 4, refused from 8", () => {
   ]);
 });
 
-test("B09 a change that was made for the first time lets others be tried again; the same change again does not", () => {
+test("B09 a new change lets other calls be tried again; the same change once more does not", () => {
   const guard = new RepeatGuard();
   for (let index = 0; index < 3; index++) guard.recordResult(call(), failed("no"), false);
   guard.recordResult(call({ n: 1 }, "edit"), failed("no"), true);
@@ -83,7 +83,7 @@ test("B09 a change that was made for the first time lets others be tried again; 
   expect(guard.refusal(call())?.code).toBe("limit_exceeded");
 });
 
-test("an input that is not JSON is not followed, and a large one is", () => {
+test("an input that is not JSON is not tracked, but a large one is", () => {
   const guard = new RepeatGuard();
   const cycle: Record<string, unknown> = {};
   cycle["self"] = cycle;
@@ -96,7 +96,7 @@ test("an input that is not JSON is not followed, and a large one is", () => {
   ]).toEqual([undefined, "none", "limit_exceeded"]);
 });
 
-test("a guard whose steps are out of order is refused", () => {
+test("a guard with counts out of order throws", () => {
   for (const options of [{ window: 0 }, { failures: { nudgeAt: 4 } }, { answers: { stopAt: 1.5 } }])
     expect(() => new RepeatGuard(options)).toThrow("The counts of the repeat guard must be integers");
 });

@@ -23,7 +23,7 @@ async function killed(ticks: number): Promise<{ readonly path: string; readonly 
 }
 
 test.each(inCI ? [1, 3, 20] : [3])(
-  "I03 no call that happened is recorded as not started, %s turns of the event loop after the first effect",
+  "I03 after a kill %s event loop turns after the first effect, no call that took effect is recorded as not started",
   async (ticks) => {
     const { path, folder } = await killed(ticks);
     const runtime = createRuntime({ tools: gapTools(folder, () => {}), store: sqliteStore({ path }) });
@@ -44,7 +44,7 @@ test.each(inCI ? [1, 3, 20] : [3])(
   },
 );
 
-test("I03 a write that may be repeated and was killed before its message was stored may be made again, says its result", async () => {
+test("I03 an idempotent write killed before its message was stored ends with outcome_unknown", async () => {
   const { path, folder } = await killed(0);
   const runtime = createRuntime({ tools: gapTools(folder, () => {}), store: sqliteStore({ path }) });
   const session = await runtime.resume("s");

@@ -193,7 +193,7 @@ async function setUp(
 const lastOf = ({ bodies }: Setup): JsonObject => bodies.at(-1) ?? {};
 
 describe.each(PROVIDERS)("$name, streamed: $stream", ({ provider, stream }) => {
-  test("a person is asked with the checks, the tool runs without them, and what was allowed is acknowledged", async () => {
+  test("the approver sees the checks, the tool runs without them, and an approval acknowledges them", async () => {
     const asked: ApprovalRequest[] = [];
     const setup = await setUp(provider, { stream, approval: { approve: (request) => (asked.push(request), "allow-once") } });
     const result = await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
@@ -205,7 +205,7 @@ describe.each(PROVIDERS)("$name, streamed: $stream", ({ provider, stream }) => {
     expect(provider.answers(lastOf(setup))).toHaveLength(1);
   });
 
-  test("denied, nothing is run and nothing acknowledged", async () => {
+  test("a denial runs nothing and acknowledges nothing", async () => {
     const setup = await setUp(provider, { stream, approval: { approve: () => "deny" } });
     const result = await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
 
@@ -213,7 +213,7 @@ describe.each(PROVIDERS)("$name, streamed: $stream", ({ provider, stream }) => {
     expect([setup.given, provider.acknowledged(lastOf(setup))]).toEqual([[], []]);
   });
 
-  test.each(["allow-once", "deny"] as const)("a decision that comes later answers the call where it was made: %s", async (decision) => {
+  test.each(["allow-once", "deny"] as const)("a later decision answers the call where it was made: %s", async (decision) => {
     const setup = await setUp(provider, { stream });
     const loop = createLoop({ model: setup.model, session: setup.runtime.session() });
     expect((await loop.run("Click.")).reason).toBe("approval");
@@ -229,7 +229,7 @@ describe.each(PROVIDERS)("$name, streamed: $stream", ({ provider, stream }) => {
     expect(provider.answers(lastOf(setup))).toHaveLength(1);
   });
 
-  test("a program's own loop answers with what the call brought", async () => {
+  test("a program with its own loop encodes the acknowledgement with the results", async () => {
     const format = provider.make();
     const setup = await setUp(provider, { approval: { approve: () => "allow-once" } });
     const { toolNames } = format.encodeTools(modelTools(setup.runtime.registry, { format: format.name }));
@@ -249,7 +249,7 @@ describe.each(PROVIDERS)("$name, streamed: $stream", ({ provider, stream }) => {
     expect([asked, setup.given]).toEqual([["The model's provider asks for a confirmation: confirm it"], []]);
   });
 
-  test("without checks nobody is asked", async () => {
+  test("a call without checks needs no approval", async () => {
     const asked: unknown[] = [];
     const setup = await setUp(provider, { stream, approval: { approve: (request) => (asked.push(request), "deny") } }, {}, [
       provider.asks(false),
@@ -270,7 +270,7 @@ const STRICT: readonly (readonly [string, Partial<Tool>])[] = [
   ["parses its input", { parseInput: async (input) => ({ value: structuredClone(input) }) }],
   ["is not validated", { inputSchema: true }],
 ];
-test.each(STRICT)("a person is asked whatever the tool says: it %s", async (_what, fields) => {
+test.each(STRICT)("the approver is asked whatever the tool declares: it %s", async (_what, fields) => {
   const asked: unknown[] = [];
   const setup = await setUp(OPENAI, { approval: { approve: ({ input }) => (asked.push(input), "allow-once") } }, fields);
   await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
@@ -278,7 +278,7 @@ test.each(STRICT)("a person is asked whatever the tool says: it %s", async (_wha
   expect(setup.given).toEqual([OPENAI.given]);
 });
 
-test("what was asked before a crash is asked again, and runs once", async () => {
+test("a question that was open at a crash is asked again, and the call runs once", async () => {
   const store = memoryStore();
   const { promise: isAsked, resolve } = Promise.withResolvers<void>();
   const before = await setUp(OPENAI, { store, approval: { approve: () => (resolve(), new Promise(() => undefined)) } });
@@ -295,13 +295,13 @@ test("what was asked before a crash is asked again, and runs once", async () => 
   expect([before.given, after.given]).toEqual([[], [OPENAI.given]]);
 });
 
-test("rules decide as for any tool: never asks, and the checks are acknowledged", async () => {
+test("rules apply as for any tool: approval.never skips the approver, and the checks are acknowledged", async () => {
   const setup = await setUp(OPENAI, { approval: { never: ["computer"], approve: () => "deny" } });
   await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
   expect(OPENAI.acknowledged(lastOf(setup))).toEqual([CHECKS]);
 });
 
-test("a hook cannot take the question away, but may change the rest of the call", async () => {
+test("rewriteInput cannot remove the checks, but may change the rest of the input", async () => {
   const input = { ...OPENAI.given, ...OPENAI.checks };
   const asked: unknown[] = [];
   const approval = { approve: (request: ApprovalRequest) => (asked.push(request.input), "allow-once" as const) };
@@ -313,7 +313,7 @@ test("a hook cannot take the question away, but may change the rest of the call"
   expect(asked).toEqual([{ ...input, actions: [] }]);
 });
 
-test("a tool that fails after it was allowed is acknowledged, where the provider takes an answer without a screenshot", async () => {
+test("a tool that fails after its approval is acknowledged, if the provider accepts an answer without a screenshot", async () => {
   for (const provider of [GEMINI, INTERACTIONS]) {
     const execute = (): never => {
       throw new Error("The window is gone.");
@@ -324,7 +324,7 @@ test("a tool that fails after it was allowed is acknowledged, where the provider
   }
 });
 
-test("in text that is not JSON yet, the checks are found as well", async () => {
+test("the checks are found in an input that is not valid JSON yet", async () => {
   const asked: unknown[] = [];
   const { runtime } = await setUp(GEMINI, { approval: { approve: ({ input }) => (asked.push(input), "deny") } });
   const input = `{"x": 1, "safety_decision": ${JSON.stringify(DECISION)},}`;
@@ -357,14 +357,14 @@ describe("two calls of one message", () => {
     { type: "computer_call_output", call_id: "call_2", acknowledged_safety_checks: CHECKS },
   ];
 
-  test.each([true, false])("one that was allowed is acknowledged, whatever became of the other; streamed: %s", async (stream) => {
+  test.each([true, false])("an approved one is acknowledged although the other is denied; streamed: %s", async (stream) => {
     const approve = (request: ApprovalRequest): "allow-once" | "deny" => (isSecond(request) ? "allow-once" : "deny");
     const setup = await setUp(OPENAI, { stream, approval: { approve } }, {}, [two, OPENAI.says]);
     expect((await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.")).text).toBe("Done.");
     expect(objects(lastOf(setup)["input"]).slice(1)).toMatchObject(ALLOWED_ONE);
   });
 
-  test("as where both are decided later", async () => {
+  test("an approved one is acknowledged also if both are decided later", async () => {
     const setup = await setUp(OPENAI, {}, {}, [two, OPENAI.says]);
     const loop = createLoop({ model: setup.model, session: setup.runtime.session() });
     await loop.run("Click.");
@@ -373,7 +373,7 @@ describe("two calls of one message", () => {
     expect(objects(lastOf(setup)["input"]).slice(1)).toMatchObject(ALLOWED_ONE);
   });
 
-  test("where both are denied, the message is in our words", async () => {
+  test("if both are denied, they are sent back as function calls, not in the provider's own format", async () => {
     const setup = await setUp(OPENAI, { approval: { approve: () => "deny" } }, {}, [two, OPENAI.says]);
     await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
     expect(objects(lastOf(setup)["input"]).map(({ type, role }) => type ?? role)).toEqual([
@@ -395,26 +395,29 @@ const engineOf = (origin: Origin, answer: ToolOutput): Engine => ({
 });
 
 /** A stand-in answers without a question. */
-test.each([OPENAI, GEMINI, INTERACTIONS])("a stand-in in a live loop acknowledges nothing: $model", async (provider) => {
-  const asked: unknown[] = [];
-  const answer = new ToolOutput({
-    output: { url: "https://example.com/" },
-    content: [{ type: "image", mediaType: "image/png", data: DATA }],
-  });
-  const described: Tool = {
-    name: "computer",
-    description: "A computer.",
-    inputSchema: { type: "object" },
-    effects: { reads: [], writes: ["screen"] },
-    providers: { [provider.make().name]: provider.words },
-  };
-  for (const options of [
-    { answers: { rules: [{ tools: "*", from: ["stub"] }], engines: { stub: engineOf("stub", answer) } } },
-    { tools: [], toolsets: [{ name: "pc", tools: [described], engine: engineOf("simulated", answer) }] },
-  ] satisfies readonly RuntimeOptions[]) {
-    const setup = await setUp(provider, { ...options, approval: { approve: (request) => (asked.push(request), "deny") } });
-    const result = await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
-    expect([result.text, result.results.map(({ status }) => status), asked]).toEqual(["Done.", ["ok"], []]);
-    expect([setup.given, provider.acknowledged(lastOf(setup))]).toEqual([[], []]);
-  }
-});
+test.each([OPENAI, GEMINI, INTERACTIONS])(
+  "a stand-in in a live loop needs no approval and acknowledges nothing: $model",
+  async (provider) => {
+    const asked: unknown[] = [];
+    const answer = new ToolOutput({
+      output: { url: "https://example.com/" },
+      content: [{ type: "image", mediaType: "image/png", data: DATA }],
+    });
+    const described: Tool = {
+      name: "computer",
+      description: "A computer.",
+      inputSchema: { type: "object" },
+      effects: { reads: [], writes: ["screen"] },
+      providers: { [provider.make().name]: provider.words },
+    };
+    for (const options of [
+      { answers: { rules: [{ tools: "*", from: ["stub"] }], engines: { stub: engineOf("stub", answer) } } },
+      { tools: [], toolsets: [{ name: "pc", tools: [described], engine: engineOf("simulated", answer) }] },
+    ] satisfies readonly RuntimeOptions[]) {
+      const setup = await setUp(provider, { ...options, approval: { approve: (request) => (asked.push(request), "deny") } });
+      const result = await createLoop({ model: setup.model, session: setup.runtime.session() }).run("Click.");
+      expect([result.text, result.results.map(({ status }) => status), asked]).toEqual(["Done.", ["ok"], []]);
+      expect([setup.given, provider.acknowledged(lastOf(setup))]).toEqual([[], []]);
+    }
+  },
+);

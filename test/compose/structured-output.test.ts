@@ -16,11 +16,11 @@ test.each([
   ["in single quotes", answer(50_000).replaceAll('"', "'")],
   ["behind another", `{"name": "b"} ${answer(50_000)}`],
   ["inside another", `{"name": ${answer(50_000)}}`],
-])("an answer of 50,000 keys, %s, is refused before it is read", async (_, text) => {
+])("an answer of 50,000 keys, %s, is rejected before it is parsed", async (_, text) => {
   expect(await new StructuredOutput(schema).read(text)).toEqual(TOO_WIDE);
 });
 
-test("an answer of 10,000 keys is read, and so is one beside ever so many colons, or of ever so many small objects", async () => {
+test("an answer of 10,000 keys is read, and so is one next to many colons or with many small objects", async () => {
   const output = new StructuredOutput(schema);
   const small = `{"name": "a", "items": [${Array.from({ length: 20_000 }, () => '{"id": 1}').join(", ")}]}`;
   expect(await output.read(answer(10_000))).toHaveProperty("value.name", "a");
@@ -28,7 +28,7 @@ test("an answer of 10,000 keys is read, and so is one beside ever so many colons
   expect(await output.read(`${"so: ".repeat(20_000)} {"name": "a"}`)).toEqual({ value: { name: "a" } });
 });
 
-test("an empty object is an answer where nothing is required, alone or in a fence", async () => {
+test("an empty object is a valid answer if nothing is required, alone or in a fence", async () => {
   const output = new StructuredOutput({ type: "object", properties: { note: { type: "string" } } });
   expect([await output.read(" {} "), await output.read("Nothing.\n```json\n{ }\n```")]).toEqual([{ value: {} }, { value: {} }]);
   expect(await output.read('`main() {}` says: {"note": "Hi"}')).toEqual({ value: { note: "Hi" } });

@@ -46,7 +46,7 @@ async function codeOf(session: RuntimeSession, name: string): Promise<string | u
   return (await session.execute(call(name))).error?.code;
 }
 
-describe("H01 what a provider has read by a tool of its own counts", () => {
+describe("H01 content that a provider has read with its own tool taints the session", () => {
   const CALLS: readonly (readonly [string, ProviderCall, readonly string[]])[] = [
     ["anthropic-messages", { name: "web_search", kind: "server_tool_use" }, ["*::web_search"]],
     ["openai-responses", { name: "web_search_call", kind: "web_search_call" }, ["*::web_search"]],
@@ -55,7 +55,7 @@ describe("H01 what a provider has read by a tool of its own counts", () => {
     ["openai-responses", { name: "web_search_call", kind: "web_search_call" }, ["default::web_search"]],
   ];
 
-  test.each(CALLS)("of %s (%j) for calls of the same message and of later ones", async (format, providerCall, sources) => {
+  test.each(CALLS)("for %s (%j): calls of the same message and of later ones need approval", async (format, providerCall, sources) => {
     for (const calls of [[call("look")], [call("send")], []]) {
       const { tools, ran } = room();
       const session = runtimeOf({ tools: providerTools(tools, format) }).session();
@@ -67,7 +67,7 @@ describe("H01 what a provider has read by a tool of its own counts", () => {
     }
   });
 
-  test("not where it ran another tool", async () => {
+  test("but not if the provider ran another tool", async () => {
     for (const name of ["code_execution", "web_fetch"]) {
       const { tools, ran } = room();
       const session = runtimeOf({ tools: providerTools(tools, "anthropic-messages") }).session();
@@ -76,7 +76,7 @@ describe("H01 what a provider has read by a tool of its own counts", () => {
     }
   });
 
-  test("in another process, whose log has it, and where no tool for it is registered", async () => {
+  test("also in another process that resumes the log, and without a registered tool for it", async () => {
     const { tools, ran } = room();
     const path = `${folderWith()}/haft.db`;
     const first = createRuntime({ tools, store: sqliteStore({ path }) });
@@ -88,7 +88,7 @@ describe("H01 what a provider has read by a tool of its own counts", () => {
     expect([(await createLoop({ session, model: scriptedModel(SEND), taint: TAINT }).run("go")).reason, ran]).toEqual(["approval", []]);
   });
 
-  test("that of a delegate counts for its caller", async () => {
+  test("also if a delegate's provider read it, for the caller", async () => {
     const { tools, ran } = room();
     const model = scriptedModel([{ text: "Found it.", providerCalls: [{ name: "web_search", kind: "server_tool_use" }] }]);
     const finder = delegateTool({ name: "finder", description: "Finds.", model });
@@ -112,7 +112,7 @@ describe("H01 background jobs", () => {
     return session;
   }
 
-  test("what one of a source writes or asks counts before it has ended", async () => {
+  test("output or a question of a job of a source tool taints the session before the job has ended", async () => {
     for (const says of ["output", "question"]) {
       const { tools, ran } = room();
       const go = gate();
@@ -134,7 +134,7 @@ describe("H01 background jobs", () => {
     }
   });
 
-  test("one that reads after the loop has answered is asked about what it then does itself", async () => {
+  test("a job that reads third-party content after the loop has answered needs approval for its own later calls", async () => {
     const { tools, ran } = room();
     const go = gate();
     const wait = tool("wait", () => go.promise.then(() => "now"));
@@ -150,7 +150,7 @@ describe("H01 background jobs", () => {
     expect([sent?.error?.code, ran]).toEqual(["approval_required", []]);
   }, 30_000);
 
-  test("what a delegate has read while it runs counts for its own calls and for those of its caller", async () => {
+  test("content that a running delegate has read taints its own calls and those of its caller", async () => {
     const { tools, ran } = room();
     const [asked, go] = [gate(), gate()];
     const hold = tool("hold", () => (asked.open(), go.promise.then(() => "held")));
@@ -185,14 +185,14 @@ describe("H01 a session that has read third-party content", () => {
     ["a branch of how it was before", (session) => session.forkAt(0)],
     ["a simulated branch", (session) => session.fork({ simulated: true })],
     ["a simulated branch that may touch the world", (session) => session.fork({ simulated: true, allowSideEffects: true })],
-  ])("is asked for its calls in %s", async (_, fork) => {
+  ])("needs approval for its calls in %s", async (_, fork) => {
     const { session, ran } = await tainted();
     const branch = await fork(session);
     expect([await codeOf(branch, "look"), ran]).toEqual(["approval_required", []]);
     if (branch.simulation === undefined) expect([await codeOf(branch, "send"), ran]).toEqual(["approval_required", []]);
   });
 
-  test("is asked for those of a simulation, and of delegates in a branch, simulated or not", async () => {
+  test("needs approval for calls of a simulation, and of delegates in a branch, simulated or not", async () => {
     const clerk = delegateTool({
       name: "clerk",
       description: "Sends.",
@@ -208,7 +208,7 @@ describe("H01 a session that has read third-party content", () => {
     expect(ran).toEqual([]);
   });
 
-  test("is asked for those of a loop that leaves no history", async () => {
+  test("needs approval for calls of a loop with recordHistory: false", async () => {
     const { session, ran } = await tainted();
     const loop = createLoop({ session, recordHistory: false, model: scriptedModel(SEND) });
     expect([(await loop.run("go")).reason, ran]).toEqual(["approval", []]);

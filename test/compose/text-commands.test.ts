@@ -45,7 +45,7 @@ async function withJob(work: (runtime: Runtime, session: RuntimeSession, id: str
   await work(runtime, session, callId, () => done.resolve("built"));
 }
 
-test("F1.46 the documented form of wait, with its timeout in the opening and the id as its body, is a call", () =>
+test("F1.46 wait in its documented form, with the timeout in the opening and the id as its body, is parsed as a call", () =>
   withJob(async (_runtime, session, id, end) => {
     const inner = scriptedModel([{ text: `[/wait timeout="0"]${id}[wait/]` }, { text: "Well." }]);
     const loop = createLoop({ session, model: textToolsModel(inner, { format: "bracket" }) });
@@ -55,7 +55,7 @@ test("F1.46 the documented form of wait, with its timeout in the opening and the
   }));
 
 for (const how of CALLS) {
-  test(`F1.46 jobs and read_job tell of a job ${how}, by lines from an offset`, () =>
+  test(`F1.46 jobs and read_job report a job when called ${how}, by lines from an offset`, () =>
     withJob(async (_runtime, session, id, end) => {
       expect(await say(session, how, "jobs", {})).toEqual([["jobs::jobs", "ok", `${id} default::slow running, 3 lines written`]]);
       expect(await say(session, how, "read_job", { id, lines: 1, offset: 1 })).toEqual([
@@ -64,7 +64,7 @@ for (const how of CALLS) {
       end();
     }));
 
-  test(`F1.46 wait takes its timeout ${how}, and tells the end`, () =>
+  test(`F1.46 wait accepts a timeout when called ${how}, and reports the end`, () =>
     withJob(async (_runtime, session, id, end) => {
       expect(await say(session, how, "wait", { id, timeout: 0 })).toEqual([
         ["jobs::wait", "ok", "TIMEOUT\nThe job is still running after 0 s."],
@@ -73,7 +73,7 @@ for (const how of CALLS) {
       expect(await say(session, how, "wait", { id, timeout: 5 })).toEqual([["jobs::wait", "ok", "DONE\nbuilt"]]);
     }));
 
-  test(`F1.48 a command that a hook adds is called ${how}, with what the model gives it`, async () => {
+  test(`F1.48 a command that a hook adds can be called ${how}, with the model's input`, async () => {
     const heard: unknown[] = [];
     const execute = (input: unknown, { sessionId }: { readonly sessionId: string }): string => {
       heard.push([input, sessionId]);
@@ -86,7 +86,7 @@ for (const how of CALLS) {
   });
 }
 
-test("F1.48 a command is described for the prompt where it says something, and checked where it has a schema", async () => {
+test("F1.48 a command's description is in the prompt, and its input is validated against its schema", async () => {
   const inputSchema = { type: "object", properties: { at: { type: "integer" } }, required: ["at"] } as const;
   const command = { name: "mark", description: "Marks a line.", inputSchema, execute: () => "marked" };
   await using runtime = createRuntime({ hooks: [{ name: "marks", commands: [command] }] });
@@ -101,7 +101,7 @@ test("F1.48 a command is described for the prompt where it says something, and c
   expect(results[0]?.error?.code).toBe("invalid_input");
 });
 
-test("F1.48 an unknown command stays text", async () => {
+test("F1.48 an unknown command remains text", async () => {
   const execute = (): string => "noted";
   await using runtime = createRuntime({ hooks: [{ name: "notes", commands: [{ name: "note", execute }] }] });
   const text = 'I would say [/frobnicate at="x"][frobnicate/] here.';
@@ -110,7 +110,7 @@ test("F1.48 an unknown command stays text", async () => {
   expect([result.text, result.results]).toEqual([text, []]);
 });
 
-test("F1.48 a command with the name of a tool, or of another command, is refused when the runtime is made", () => {
+test("F1.48 a command with the name of a tool, or of another command, throws when the runtime is created", () => {
   const execute = (): string => "x";
   const tool: Tool = { name: "note", description: "", inputSchema: { type: "object" }, execute };
   const notes = { name: "notes", commands: [{ name: "note", execute }] };

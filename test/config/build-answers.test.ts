@@ -69,18 +69,18 @@ async function problems(config: LoadedConfig, options: AnswerBuildOptions = {}):
 
 const STUBS = 'stubs = [{ tool = "shop::stock", output = { count = 3 } }]';
 
-describe("DESIGN 5 who answers", () => {
-  test("the file says it by pattern, the first that fits counts, and every other tool is live", async () => {
+describe("DESIGN 5 answer sources", () => {
+  test("the file assigns sources by pattern, the first match wins, and all other tools are live", async () => {
     const config = await loaded(`[simulation]\n${STUBS}\n[simulation.sources]\n"shop::stock" = "stub"\n"shop::st*" = "live"\n`);
     expect(await whoOf(await shop(config))).toEqual(["stub", "live"]);
   });
 
-  test("a source without an answer leaves the call to the next of its rule", async () => {
+  test("a source without an answer falls through to the next of its rule", async () => {
     const config = await loaded(`[simulation]\n${STUBS}\n[simulation.sources]\n"*" = ["stub", "example"]\n`);
     expect(await whoOf(await shop(config))).toEqual(["stub", "example"]);
   });
 
-  test("override goes before what the file says, otherwise behind it", async () => {
+  test("override comes before the sources of the file, and otherwise after them", async () => {
     const config = await loaded(`[simulation]\n${STUBS}\n[simulation.sources]\n"shop::stock" = "stub"\n`);
     expect(await whoOf(await shop(config, { override: "example" }))).toEqual(["example", "example"]);
     expect(await whoOf(await shop(config, { otherwise: "example" }))).toEqual(["stub", "example"]);
@@ -88,7 +88,7 @@ describe("DESIGN 5 who answers", () => {
     expect(await whoOf(await shop(await loaded(""), { otherwise: ["cache", "example"] }))).toEqual(["example", "example"]);
   });
 
-  test("a recording is that of the file, or one that is given in its place as a file or as text", async () => {
+  test("the recording is that of the file, or one passed instead as a path or as text", async () => {
     const text = await recorded();
     const sources = '[simulation.sources]\n"shop::stock" = "replay"\n';
     const config = await loaded(`[simulation]\nrecording = "day.jsonl"\nmatch = "nearest"\n${sources}`, { "day.jsonl": text });
@@ -101,7 +101,7 @@ describe("DESIGN 5 who answers", () => {
       expect(await (await shop(bare, { recording })).execute({ name: "shop::stock" })).toMatchObject({ output: { count: 12 } });
   });
 
-  test("F0.40 lm is played by the model of the simulation, else by that of [model], with its settings", async () => {
+  test("F0.40 lm uses the model of the simulation, or else that of [model], with its settings", async () => {
     const ollama = await startProviderServer({ format: "ollama", script: [{ text: '{"count": 8}' }] });
     onTestFinished(() => ollama.close());
     const sources = '[simulation.sources]\n"*" = "lm"\n';
@@ -119,7 +119,7 @@ describe("DESIGN 5 who answers", () => {
     ]);
   });
 
-  test("calls that were answered on the source record are told", async () => {
+  test("onRecord is called with the events of calls answered by the source record", async () => {
     const config = await loaded('[simulation.sources]\n"shop::stock" = "record"\n');
     const told: SessionEvent["type"][] = [];
     const runtime = await shop(config, { onRecord: (events) => told.push(...events.map(({ type }) => type)) });
@@ -128,7 +128,7 @@ describe("DESIGN 5 who answers", () => {
   });
 });
 
-describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
+describe("DESIGN 5 the stand-in of calls that a simulation may not run", () => {
   const simulated = async (config: LoadedConfig, options?: AnswerBuildOptions): Promise<readonly unknown[]> => {
     const runtime = await shop(config, options);
     const { results } = await runtime.session().simulate([{ name: "shop::stock" }, { name: "shop::order" }]);
@@ -144,7 +144,7 @@ describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
     expect(await simulated(await loaded(lines))).toEqual(who);
   });
 
-  test("F0.40 the model where one is named; one that cannot be made fails the calls it would have answered, and no others", async () => {
+  test("F0.40 the model is the stand-in if one is named; a model that cannot be created fails only the calls it would answer", async () => {
     const runtime = await shop(await loaded('[simulation]\nmodel = "mistral/small"\n'));
     const { results } = await runtime.session().simulate([{ name: "shop::stock" }, { name: "shop::order" }]);
     expect(results).toMatchObject([
@@ -160,7 +160,7 @@ describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
     ]);
   });
 
-  test("the same seed makes up the same, that of the options first", async () => {
+  test("equal seeds generate equal answers, and the seed of the options overrides that of the file", async () => {
     const config = await loaded("[simulation]\nseed = 1\n");
     const one = async (options?: AnswerBuildOptions): Promise<unknown> =>
       (await (await shop(config, { override: "example", ...options })).execute({ name: "shop::order" })).output;
@@ -171,8 +171,8 @@ describe("DESIGN 5 who stands in where a simulation may not run a call", () => {
   });
 });
 
-describe("F0.46 what goes wrong on purpose", () => {
-  test("is that of the file, with its seed or that of the options", async () => {
+describe("F0.46 faults", () => {
+  test("are those of the file, with its seed or that of the options", async () => {
     const config = await loaded(
       '[simulation]\nseed = 3\n[[simulation.faults]]\ntype = "network_error"\nprobability = 1\ntools = "shop::stock"\n',
     );
@@ -184,7 +184,7 @@ describe("F0.46 what goes wrong on purpose", () => {
     expect((await buildAnswers(await loaded(""))).faults).toBeUndefined();
   });
 
-  test("and configuredRuntime takes it and the answers from the file", async () => {
+  test("are passed on by configuredRuntime with the answers of the file", async () => {
     const folder = configFolder({
       "haft.toml":
         '[toolsets.shop]\ntype = "inline"\ntools = [{ name = "stock", description = "." }, { name = "order", description = "." }]\n[simulation.sources]\n"*" = "example"\n[[simulation.faults]]\ntype = "schema_violation"\nprobability = 1\ntools = "shop::order"\n',
@@ -198,7 +198,7 @@ describe("F0.46 what goes wrong on purpose", () => {
   });
 });
 
-describe("what cannot be made is an error with its place", () => {
+describe("answers that cannot be built are an error with its place", () => {
   const rule = (source: string): string => `[simulation.sources]\n"shop::*" = "${source}"\n`;
 
   test.each([
@@ -266,7 +266,7 @@ describe("what cannot be made is an error with its place", () => {
     expect(await problems(await loaded(lines, { "stubs.json": "{}" }), options)).toEqual([problem]);
   });
 
-  test("a recording that is given is to blame itself, and is the first to stand in", async () => {
+  test("an invalid recording that is passed in is itself the error; a valid one is the first stand-in", async () => {
     const config = await loaded('[simulation]\nstandIn = "example"\n');
     await expect(buildAnswers(config, { override: "replay", recording: "hello\n" })).rejects.toMatchObject({
       code: "corrupt_record",
@@ -275,7 +275,7 @@ describe("what cannot be made is an error with its place", () => {
     expect((await buildAnswers(config, { recording: await recorded() })).answers.simulation).toEqual(["replay", "example"]);
   });
 
-  test("all of them are told", async () => {
+  test("all problems are reported", async () => {
     const config = await loaded(
       '[simulation]\nrecording = "a.jsonl"\nstubs = "b.yaml"\n[simulation.sources]\n"a::*" = ["replay", "stub", "lm"]\n',
     );
@@ -286,7 +286,7 @@ describe("what cannot be made is an error with its place", () => {
     ]);
   });
 
-  test("options that name no source are the program's mistake", async () => {
+  test("options that name no source throw invalid_argument", async () => {
     const config = await loaded("");
     await expect(buildAnswers(config, { override: [] })).rejects.toMatchObject({
       code: "invalid_argument",

@@ -26,14 +26,14 @@ const module = (path: string): string => `[toolsets.m]\ntype = "module"\npath = 
 const tool = (name: string): string => `{ name: "${name}", description: "Does ${name}.", inputSchema: {}, execute: () => "${name}" }`;
 
 describe("problems", () => {
-  test("an engine that refuses one of its options is told with the place of that key", async () => {
+  test("an option that an engine rejects is reported with the place of its key", async () => {
     const config = '[toolsets.api]\ntype = "openapi"\ndocument = "api.json"\nbaseUrl = "https://a.example/?key=1"\n';
     expect(await problems({ "haft.toml": config, "api.json": "{}" })).toEqual([
       "haft.toml:4:1: toolsets.api.baseUrl: baseUrl has a query or a fragment; paths are appended to it. For a key in the query, use auth of type apiKey.",
     ]);
   });
 
-  test("a workspace that is not there is named with its place", async () => {
+  test("a workspace that does not exist is reported with its place", async () => {
     const [line] = await problems({ "haft.toml": '[toolsets.fs]\ntype = "files"\nroot = "./none"\n' });
 
     expect(line).toMatch(/^haft\.toml:3:1: toolsets\.fs\.root: .*none/u);
@@ -57,7 +57,7 @@ describe("problems", () => {
     expect(await problems({ "haft.toml": module(path) })).toEqual([`haft.toml:3:1: toolsets.m.path: ${reason}`]);
   });
 
-  test("J05 a module outside the folder is refused, by dots and by link", async () => {
+  test("J05 a module outside the folder is refused, by parent path and by link", async () => {
     const outside = mkdtempSync(join(tmpdir(), "haft-outside-"));
     onTestFinished(() => rmSync(outside, { recursive: true }));
     writeFileSync(join(outside, "evil.mjs"), "globalThis.evil = true;");
@@ -91,14 +91,14 @@ describe("problems", () => {
       'export const slow = { name: "slow", description: "", inputSchema: {}, background: true, execute() {} };',
       'Tool "slow" has an unknown field "background".',
     ],
-  ])("a module that %s is named with its place", async (_what, text, reason) => {
+  ])("a module that %s is reported with its place", async (_what, text, reason) => {
     expect(await problems({ "haft.toml": module("tools.mjs"), "tools.mjs": text })).toEqual([
       expect.stringContaining(`haft.toml:3:1: toolsets.m.path: ${reason}`),
     ]);
   });
 });
 
-test("F4.13 disabled toolsets are skipped and not even imported; the others keep their order", async () => {
+test("F4.13 disabled toolsets are skipped and not imported; the others keep their order", async () => {
   const folder = configFolder({
     "haft.toml": `[toolsets.2]\ntype = "module"\npath = "two.mjs"\n[toolsets.off]\ntype = "module"\npath = "off.mjs"\nenabled = false\n[toolsets.1]\ntype = "module"\npath = "one.mjs"\n`,
     "one.mjs": `export default ${tool("one")};`,
@@ -112,7 +112,7 @@ test("F4.13 disabled toolsets are skipped and not even imported; the others keep
   expect("imported" in globalThis).toBe(false);
 });
 
-test("a module's tools are found under every name, each once, and other exports are left alone", async () => {
+test("a module's tools are found under every export name, each once, and other exports are ignored", async () => {
   const folder = configFolder({
     "haft.toml": module("./tools.ts"),
     "tools.ts": `interface Unused { readonly a: string }\nexport const one = ${tool("one")};\nexport const rest = [${tool("two")}, one];\nexport default one;\nexport const version = "1";\n`,
@@ -124,7 +124,7 @@ test("a module's tools are found under every name, each once, and other exports 
   expect(toolset?.tools?.map((found) => found.name)).toEqual(["one", "two"]);
 });
 
-test("settings of the file win over those of a toolset, whose others stay", async () => {
+test("settings of the file override those of a toolset, and its other settings are kept", async () => {
   const folder = configFolder({
     "haft.toml": `${module("tools.mjs")}description = "Ours"\nmaxConcurrent = 2\ntimeoutMs = 1\n`,
     "tools.mjs": `export default { name: "theirs", description: "Theirs", tools: [${tool("one")}], defaults: { timeoutMs: 9, maxAttempts: 1 }, overloads: true, openTimeoutMs: 30 };`,
@@ -143,7 +143,7 @@ test("settings of the file win over those of a toolset, whose others stay", asyn
   ]);
 });
 
-test("a files toolset has its folder beside the file", async () => {
+test("the root of a files toolset is relative to the configuration file", async () => {
   const folder = configFolder({ "haft.toml": '[toolsets.fs]\ntype = "files"\nroot = "work"\nreadOnly = true\n', "work/a.txt": "a" });
 
   const [toolset] = await build(folder);
@@ -154,7 +154,7 @@ test("a files toolset has its folder beside the file", async () => {
   expect(toolset?.tools?.map((found) => found.name)).not.toContain("write");
 });
 
-test("F4.15 F4.33 a server is run by its command, in the folder of the file, with its variables", async () => {
+test("F4.15 F4.33 a server is started by its command, in the folder of the file, with its variables", async () => {
   const folder = configFolder({
     "haft.toml": `[toolsets.strange]\ntype = "mcp"\ncommand = '${process.execPath}'\nargs = ['${fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url))}']\ntrustAnnotations = true\nopenTimeoutMs = 30\n[toolsets.strange.env]\nDOOR_PLACE = "env:SECRET"\n`,
   });

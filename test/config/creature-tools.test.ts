@@ -28,8 +28,8 @@ async function openRuntime(path: string): Promise<Runtime> {
   return runtime;
 }
 
-describe("the tools of a creature", () => {
-  test("F1.64 bash and python are toolsets of their own in the folder of the file, sandboxed, with the time that the entry says", async () => {
+describe("the tools of a KohakuTerrarium creature", () => {
+  test("F1.64 bash and python become sandboxed toolsets in the folder of the file, with the timeout of the entry", async () => {
     const text = "tools:\n  - { name: bash, type: builtin, timeout: 5 }\n  - { name: python }\n  - { name: bash }\n";
     const { config } = await load("haft.yaml", text);
     expect(config.registry.map(({ namespace, toolset }) => [namespace, toolset])).toEqual([
@@ -38,7 +38,7 @@ describe("the tools of a creature", () => {
     ]);
   });
 
-  test("F1.1 those that exist run by their bare names, no others of their toolset are offered, and doc is what info tells", async () => {
+  test("F1.1 known tools run by their bare names without the rest of their toolset, and doc is the text that info returns", async () => {
     const folder = configFolder({ "haft.yaml": CREATURE, "docs/read.md": "Read it twice.", "a.txt": "apples" });
     const runtime = await openRuntime(join(folder, "haft.yaml"));
     expect(runtime.registry.names().filter((name) => !name.startsWith("haft::"))).toEqual([
@@ -57,7 +57,7 @@ describe("the tools of a creature", () => {
     expect([unknown?.error?.code, info?.output]).toEqual(["not_found", "Read it twice."]);
   });
 
-  test("F1.1 those that do not exist are named once each, with their place", async () => {
+  test("F1.1 unknown tools are reported once each, with their place", async () => {
     const { warnings } = await load("haft.yaml", CREATURE);
     const names = "read, list, glob, grep, json_read, write, edit, multi_edit, json_write, bash, python";
     const lines = warnings.map((line) => line.slice(line.indexOf("haft.yaml")));
@@ -72,7 +72,7 @@ describe("the tools of a creature", () => {
     ]);
   });
 
-  test("F1.1 entries of a registry stand beside them, and a list without built-in tools makes no toolset", async () => {
+  test("F1.1 registry entries are allowed next to them, and an array without built-in tools makes no toolset", async () => {
     const { config } = await load(
       "haft.yaml",
       "tools:\n  - { type: trigger }\n  - { type: inline, namespace: shop, tools: [{ name: buy }] }\n",
@@ -86,7 +86,7 @@ describe("the tools of a creature", () => {
   });
 });
 
-test("a toolset of files has the tools that are chosen, and one that is none is refused", async () => {
+test("a files toolset has only the chosen tools, and an unknown tool name is refused", async () => {
   const folder = configFolder({ "haft.toml": '[toolsets.notes]\ntype = "files"\nroot = "."\ntools = ["write", "read"]\n' });
   const runtime = await openRuntime(join(folder, "haft.toml"));
   expect(runtime.registry.names("notes")).toEqual(["notes::read", "notes::write"]);

@@ -49,8 +49,8 @@ const READ_FILE = {
 };
 const CODE = "export const read_file = (input) => `${input.path} in ${input.encoding}`;\nexport const version = 1;\n";
 
-describe("the seed's examples", () => {
-  test("F4.11 F4.12 load as they are: its tool, its defaults, and the tool whose file it does not contain put aside", async () => {
+describe("the example descriptors of the requirements", () => {
+  test("F4.11 F4.12 load unchanged, with the tool, its defaults, and a disabled tool for the missing file", async () => {
     const { toolsets, warnings } = await loadSource(source(SEED));
 
     expect(toolsets).toEqual([
@@ -73,7 +73,7 @@ describe("the seed's examples", () => {
     ]);
   });
 
-  test("F4.12 the tool without a file is quarantined, and the other is not", async () => {
+  test("F4.12 the tool with the missing file is quarantined, and the other is not", async () => {
     const { toolsets } = await loadSource(source(SEED));
     const registry = new Registry();
     for (const toolset of toolsets) registry.addToolset(toolset);
@@ -84,19 +84,19 @@ describe("the seed's examples", () => {
     );
   });
 
-  test("F4.11 a single descriptor of a tool is a source as well", async () => {
+  test("F4.11 a single tool descriptor is a source as well", async () => {
     const { toolsets } = await loadSource(source(join(SEED, "io/invokers/read_file.toml")));
 
     expect(toolsets).toEqual([{ name: "descriptors", tools: [{ ...READ_FILE, execute: expect.any(Function) }] }]);
   });
 
-  test("F4.14 a missing optional argument arrives with its default at the code that the module exports", async () => {
+  test("F4.14 a missing optional argument reaches the exported code with its default", async () => {
     const runtime = await openRuntime(seedFolder({ "code.mjs": CODE }), { module: "code.mjs" });
 
     expect(await runtime.execute({ name: "io::read_file", input: { path: "/a" } })).toMatchObject({ output: "/a in utf-8" });
   });
 
-  test("F4.12 a tool that is bound to no code ends its own calls with the reason, whether nothing or the wrong module is named", async () => {
+  test("F4.12 calls of a tool without code fail with the reason, whether no module or the wrong one is named", async () => {
     const unbound = await openRuntime(seedFolder());
     const wrong = await openRuntime(seedFolder({ "code.mjs": "export const other = () => 1;\n" }), { module: "code.mjs" });
 
@@ -122,7 +122,7 @@ describe("the seed's examples", () => {
     ["only reads, so it is called four times", 'effects = "readOnly"\n', 4],
     ["may be repeated, so it is called four times", 'effects = { writes = ["file:a"], idempotent = true }\n', 4],
     ["writes, so it is called once", 'effects = { writes = ["file:a"] }\n', 1],
-  ])("F4.12 three retries of a descriptor take effect where a call may be repeated: its tool %s", async (_what, effects, attempts) => {
+  ])("F4.12 three retries of a descriptor take effect only for repeatable calls: its tool %s", async (_what, effects, attempts) => {
     const folder = seedFolder({
       "code.mjs": `let calls = 0;
 export const read_file = () => { calls++; throw Object.assign(new Error(\`network down \${calls}\`), { code: "ECONNREFUSED" }); };
@@ -141,7 +141,7 @@ export const read_file = () => { calls++; throw Object.assign(new Error(\`networ
     expect(runtime.registry.get("io::read_file")?.settings).toMatchObject({ timeoutMs: 30_000, maxAttempts: 4 });
   });
 
-  test("F4.12 the timeout of a descriptor ends a call that does not answer", async () => {
+  test("F4.12 the timeout of a descriptor ends a call that never answers", async () => {
     const folder = seedFolder({ "code.mjs": "export const read_file = () => new Promise(() => {});\n" });
     const ports = fakePorts();
     const runtime = createRuntime({ sources: [source(folder, { module: "code.mjs" })], ports });
@@ -155,7 +155,7 @@ export const read_file = () => { calls++; throw Object.assign(new Error(\`networ
 });
 
 describe("ensembles", () => {
-  test("F4.13 disabled ones and disabled tools are skipped, and the order of the file is kept", async () => {
+  test("F4.13 disabled ensembles and disabled tools are skipped, and the order of the file is kept", async () => {
     const folder = configFolder({
       "a.toml": `[ensemble]\nname = "second"\n[[invokers]]\nname = "z"\ndescription = "Z"\n[[invokers]]\nname = "off"\ndescription = "O"\nenabled = false\n[[invokers]]\nname = "y"\ndescription = "Y"\n`,
       "b.toml": '[ensemble]\nname = "off"\nenabled = false\n',
@@ -168,7 +168,7 @@ describe("ensembles", () => {
     expect(warnings).toEqual([]);
   });
 
-  test("F4.10 one that is wrong is reported and left out, and the others load", async () => {
+  test("F4.10 an invalid ensemble is reported and left out, and the others load", async () => {
     const files = {
       "1.toml": "[ensemble]\nenabled = true\n",
       "2.toml": '[ensemble]\nname = "x"\ntimeout = 3\n',
@@ -187,7 +187,7 @@ describe("ensembles", () => {
     ]);
   });
 
-  test("F4.8 settings of a tool win over those of its ensemble, and these over those of the source", async () => {
+  test("F4.8 settings of a tool override those of its ensemble, which override those of the source", async () => {
     const folder = configFolder({
       "a.toml": `[ensemble]\nname = "a"\n[defaults]\ntimeout = 1.5\n[[invokers]]\nname = "slow"\ndescription = "S"\ntimeout = 60\nmax_retries = 0\ntags = ["x"]\neffects = { writes = [] }\n[invokers.arguments]\ntype = "object"\n[invokers.returns]\ntype = "string"\n`,
     });
@@ -215,7 +215,7 @@ describe("ensembles", () => {
     ]);
   });
 
-  test("F4.12 a tool is bound to a tool that code exports, whose other fields hold where the descriptor says nothing", async () => {
+  test("F4.12 a tool is bound to the exported tool, whose other fields apply where the descriptor has none", async () => {
     const folder = configFolder({
       "a.toml": '[ensemble]\nname = "a"\nmodule = "code/tools.mjs"\n[[invokers]]\nname = "one"\ndescription = "From the descriptor"\n',
       "code/tools.mjs":
@@ -234,7 +234,7 @@ describe("ensembles", () => {
     ]);
   });
 
-  test("F4.12 F3.9 a tool that is an instance of a class is bound with its methods, and one without a handler is refused without a person being asked", async () => {
+  test("F4.12 F3.9 a tool that is a class instance keeps its methods, and one without a handler fails without asking for approval", async () => {
     const folder = configFolder({
       "a.toml":
         '[ensemble]\nname = "a"\nmodule = "tools.mjs"\n[[invokers]]\nname = "one"\ndescription = "D"\n[[invokers]]\nname = "two"\ndescription = "D"\neffects = { writes = ["x"], destructive = true }\n',
@@ -254,7 +254,7 @@ describe("ensembles", () => {
     expect(asked).toEqual([]);
   });
 
-  test("an unknown key of a tool puts that tool aside, and a name given twice keeps the first", async () => {
+  test("a tool with an unknown key is left out, and of two tools with one name the first is kept", async () => {
     const entry = (name: string, more = ""): string => `[[invokers]]\nname = "${name}"\ndescription = "D"\n${more}`;
 
     expect(
@@ -265,7 +265,7 @@ describe("ensembles", () => {
     ]);
   });
 
-  test("F4.10 a wrong setting of one tool leaves that tool out, and the others load", async () => {
+  test("F4.10 an invalid setting leaves out its tool, and the others load", async () => {
     const folder = configFolder({
       "a.toml": `[ensemble]\nname = "a"\n[[invokers]]\nname = "bad"\ndescription = "B"\ntimeout = "soon"\n[[invokers]]\nname = "good"\ndescription = "G"\n`,
     });
@@ -275,7 +275,7 @@ describe("ensembles", () => {
     expect(warnings).toEqual([`${folder}/a.toml:6:1: invokers[0].timeout: must be a number from 0 to 315576000, not a string.`]);
   });
 
-  test("J05 a descriptor outside the folder is not read, by dots, by link or by address", async () => {
+  test("J05 a descriptor outside the folder is not read, by parent path, link or URL", async () => {
     const outside = configFolder({ "evil.toml": '[invoker]\nname = "evil"\ndescription = "E"\n' });
     const folder = configFolder({
       "a.toml": `[ensemble]\nname = "a"\n[[invokers]]\nsource = "../evil.toml"\n[[invokers]]\nsource = "link.d/evil.toml"\n[[invokers]]\nsource = "file:///etc/passwd"\n`,
@@ -293,7 +293,7 @@ describe("ensembles", () => {
     expect(warnings.join("\n")).toContain('not the address "file:///etc/passwd"');
   });
 
-  test("J08 a descriptor that was changed since it was trusted starts nothing, and one that starts nothing is read", async () => {
+  test("J08 a descriptor changed since it was trusted starts nothing, and one that starts nothing is read without trust", async () => {
     const server = (name: string): string => `[mcp.${name}]\ncommand = ["node", "server.mjs"]\n`;
     const folder = configFolder({
       "plain.toml": '[ensemble]\nname = "plain"\n[[invokers]]\nname = "t"\ndescription = "T"\n[[invokers]]\nsource = "tools/u.toml"\n',
@@ -326,7 +326,7 @@ describe("ensembles", () => {
     ]);
   });
 
-  test("J07 descriptors that name each other end at once, and ten thousand entries are cut", async () => {
+  test("J07 descriptors that refer to each other end at once, and ten thousand entries are refused", async () => {
     const circle = {
       "a.toml": '[ensemble]\nname = "a"\n[[invokers]]\nsource = "b.toml"\n',
       "b.toml": '[ensemble]\nname = "b"\n[[invokers]]\nsource = "a.toml"\n',
@@ -345,7 +345,7 @@ describe("ensembles", () => {
 describe("F4.15 servers", () => {
   const text = `[mcp.files]\ntransport = "stdio"\ncommand = ["server", "--root", "/x"]\nenvironment = { KEY = "env:KEY" }\n[mcp.web]\ntransport = "http"\nurl = "https://example.com/mcp"\nheaders = { Authorization = "env:KEY" }\n`;
 
-  test("F4.15 stdio and http entries are engines, the same ones at each load", async () => {
+  test("F4.15 stdio and http entries become engines, which are reused at each load", async () => {
     const made = source(configFolder({ "mcp.toml": text }), { environment: { KEY: "swordfish" } });
     const [first, second] = [await loadSource(made), await loadSource(made)];
 
@@ -363,7 +363,7 @@ describe("F4.15 servers", () => {
   });
 });
 
-test("F4.11 the fixtures are the seed's own text", () => {
+test("F4.11 the fixtures are the original text of the requirements", () => {
   expect(existsSync(join(SEED, "io/invokers/write_file.toml"))).toBe(false);
   expect(readFileSync(join(SEED, "io.toml"), "utf8").split("\n", 2)).toEqual(["# data/ensembles/io.toml", "[ensemble]"]);
 });

@@ -62,7 +62,7 @@ function runtimeOf(parts: Parameters<typeof createEnrichedSource>[0], enrichment
   return { enriched, runtime, ports };
 }
 
-test("tools that engines bring are enriched with all others, from one opening of each engine, which is closed once", async () => {
+test("tools listed by engines are enriched together with all others, and each engine is opened and closed once", async () => {
   const [harbour, crane] = [bringing(() => [tool("find_ship", SHIP)]), bringing(() => [tool("move_crane", BERTH)])];
   const toolsets = [
     { name: "harbour", engine: harbour.engine },
@@ -88,7 +88,7 @@ test("tools that engines bring are enriched with all others, from one opening of
   ]);
 });
 
-test("an engine that lists other tools has them enriched, and those that are gone are gone from what was worked out", async () => {
+test("changed tools of an engine are enriched again, and removed tools disappear from the artifacts", async () => {
   let tools = [tool("find_ship", SHIP)];
   const harbour = bringing(() => tools);
   const { runtime, enriched, ports } = runtimeOf({ toolsets: [{ name: "harbour", engine: harbour.engine }], sources: [] }, [stamping()]);
@@ -106,7 +106,7 @@ test("an engine that lists other tools has them enriched, and those that are gon
   expect(enriched.enriched.tools.map(({ id }) => id)).toEqual(["harbour::find_pilot"]);
 });
 
-test("tools that cannot be enriched stay as the engine brought them, with a warning, and those of others are enriched", async () => {
+test("tools whose enrichment fails are kept as the engine listed them, with a warning, and other tools are enriched", async () => {
   const [harbour, crane] = [bringing(() => [tool("find_ship", SHIP)]), bringing(() => [tool("move_crane", BERTH)])];
   const failing: Enrichment = {
     key: "failing",
@@ -133,7 +133,7 @@ test("tools that cannot be enriched stay as the engine brought them, with a warn
   expect(harbour.count).toEqual({ open: 1, close: 1 });
 });
 
-test("a model is asked once about a tool, however many servers open, and again where force is set", async () => {
+test("a model is asked once per tool, however many servers open, and again if force is set", async () => {
   const engines = ["one", "two", "three"].map((name) => ({ name, engine: bringing(() => [tool(name)]).engine }));
   const ask = async (force: boolean): Promise<number> => {
     let asked = 0;
@@ -147,7 +147,7 @@ test("a model is asked once about a tool, however many servers open, and again w
   expect(await ask(true)).toBeGreaterThan(3);
 });
 
-test("an enrichment that never ends is given up with the opening, and the engine is closed", async () => {
+test("an enrichment that never ends is abandoned when the runtime closes, and the engine is closed", async () => {
   const harbour = bringing(() => [tool("find_ship", SHIP)]);
   const endless: Enrichment = { key: "endless", enrich: ({ tools }) => (tools.length === 0 ? {} : new Promise(() => {})) };
   const { runtime } = runtimeOf({ toolsets: [{ name: "harbour", engine: harbour.engine }], sources: [] }, [endless]);
@@ -159,7 +159,7 @@ test("an enrichment that never ends is given up with the opening, and the engine
   await vi.waitFor(() => expect(harbour.count.close).toBe(1));
 });
 
-test("an engine behind an enrichment keeps its state, its peer and the methods that it has", async () => {
+test("an enriched engine keeps its state, its peer and the methods of the inner engine", async () => {
   const peer = { name: "harbour" } as McpPeer;
   const inner: Engine & { readonly [MCP_PEER]: McpPeer } = {
     ...bringing(() => []).engine,
@@ -182,7 +182,7 @@ test("an engine behind an enrichment keeps its state, its peer and the methods t
 
 const MEMORY = fileURLToPath(new URL("../../node_modules/@modelcontextprotocol/server-memory/dist/index.js", import.meta.url));
 
-test("issue 16 chains are drawn over the tools of a real MCP server as enrichments of the configuration left them", async () => {
+test("issue 16 chains are sampled over the tools of a real MCP server after the configured enrichments", async () => {
   const seen: string[][] = [];
   const extensions: Extensions = { enrichments: { stamp: () => stamping(seen) } };
   const yaml = `tools:

@@ -21,7 +21,7 @@ function read(list: unknown, options?: FaultRulesOptions): Read {
   return { rules, problems: problems.formatLines().map((line) => line.replace("haft.yaml:1:1: engines.lm.", "")) };
 }
 
-test("F0.46 the list of the seed is read, and its errors are not tried again", () => {
+test("F0.46 the error_categories of fms-dgt are read, and their errors are not retried", () => {
   const list = [
     { type: "network_error", probability: 0.05, message: "Connection timed out" },
     { type: "unparseable_result", probability: 0.05 },
@@ -35,7 +35,7 @@ test("F0.46 the list of the seed is read, and its errors are not tried again", (
   expect(read([])).toEqual({ rules: [], problems: [] });
 });
 
-test("F0.46 every key of a rule is read, and the policy takes what was read", () => {
+test("F0.46 every key of a rule is read, and faultPolicy accepts the rules", () => {
   const rule = { type: "latency", probability: 1, tools: ["a::*", "*::b"], message: "m", attempts: 2, delayMs: [1, 2], retryAfterMs: 5 };
   const { rules, problems } = read([rule, { ...rule, tools: "a::*", delayMs: 7 }]);
   expect(problems).toEqual([]);
@@ -62,18 +62,18 @@ test.each([
   [{ attempts: 0 }, "attempts: must be an integer from 1, not 0."],
   [{ delayMs: [2, 1] }, "delayMs: must be a number of milliseconds or two of them, the smaller first, each up to 315576000000."],
   [{ delayMs: "1s" }, "delayMs: must be a number from 0 to 315576000000, not a string."],
-])("F0.47 a rule with %j is named with its place", (change, problem) => {
+])("F0.47 a rule with %j is reported with its place", (change, problem) => {
   expect(read([{ type: "timeout", probability: 0.5, ...change }]).problems).toEqual([`error_categories[0].${problem}`]);
 });
 
-test("F0.47 what is missing and what is no rule is named, and left out", () => {
+test("F0.47 an incomplete rule and a value that is not a rule are reported and left out", () => {
   const { rules, problems } = read([{}, "network_error", { type: "timeout", probability: 1 }]);
   expect(rules).toEqual([{ type: "timeout", probability: 1 }]);
   expect(problems.map((problem) => problem.split(":")[0])).toEqual(["error_categories[1]", "error_categories[0]", "error_categories[0]"]);
   expect(read({ type: "timeout" }).problems).toEqual(["error_categories: must be an array of objects, not an object."]);
 });
 
-test("F0.50 a search has types of its own, but none that is all but one of ours", () => {
+test("F0.50 a search may use its own error types, unless one is a misspelling of a built-in type", () => {
   const rules = [
     { type: "index_not_found", probability: 1 },
     { type: "quota_used_up", probability: 0 },

@@ -29,7 +29,7 @@ test.each([
   ["uvx", ["mcp-server@0.4.1"]],
   ["node", ["server.js"]],
   ["npx", []],
-])("J09 %s %j is exact, local, or no runner of packages", (command, args) => {
+])("J09 %s %j is exact, local, or not a package runner", (command, args) => {
   expect(floatingVersion(command, args, () => false)).toBeUndefined();
 });
 
@@ -41,6 +41,6 @@ test.each([
   ["npx", ["server@^1.2.0"], false],
   ["pnpx", ["server"], false],
   ["uvx", ["server"], false],
-])("J09 %s %j of a package that is installed runs that one: %s", (command, args, runsInstalled) => {
+])("J09 %s %j of an installed package runs the installed version: %s", (command, args, runsInstalled) => {
   expect(floatingVersion(command, args, () => true) === undefined).toBe(runsInstalled);
 });

@@ -12,7 +12,7 @@ import { testInCI } from "../test-in-ci.ts";
 const CASES = process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases");
 const FOLDER = join(CASES, "fms-dgt");
 
-describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipped without the case folder)", () => {
+describe.skipIf(!existsSync(FOLDER))("the files of the fms-dgt project (skipped without the case folder)", () => {
   const shapes: Readonly<Record<string, readonly string[]>> = {
     "atis.yaml": ["default: atis_abbreviation atis_aircraft atis_flight atis_airfare"],
     "glaive.yaml": ["default: add add_calendar_event add_contact add_contacts"],
@@ -26,12 +26,12 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
     "shape3_with_tool_namespace.yaml": ["tool_ns: search"],
   };
 
-  test("F0.14 every shape there is has its expectation here", () => {
+  test("F0.14 every file shape has an expectation in this test", () => {
     expect(readdirSync(join(FOLDER, "loader-shapes")).sort()).toEqual(Object.keys(shapes).sort());
   });
 
   test.each(Object.entries(shapes))(
-    "F0.14 F0.15 %s gives the namespaces and names its content states, with its schemas",
+    "F0.14 F0.15 %s loads with the namespaces, names and schemas in its content",
     async (name, expected) => {
       const path = join(FOLDER, "loader-shapes", name);
       const { toolsets, warnings } = await loadSource(fileSource({ path }));
@@ -44,7 +44,7 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
     },
   );
 
-  testInCI("F0.14 L22 all big tool files load whole, and the same again", { timeout: 240_000 }, async () => {
+  testInCI("F0.14 L22 all large tool files load completely, with the same result each time", { timeout: 240_000 }, async () => {
     const files = readdirSync(FOLDER).filter((file) => file.endsWith("-query_tools.yaml"));
     const startedAt = performance.now();
     const loaded = [];
@@ -62,7 +62,7 @@ describe.skipIf(!existsSync(FOLDER))("the files of seed 000's own project (skipp
 
   const tasks = existsSync(FOLDER) ? readdirSync(join(FOLDER, "tasks")) : [];
 
-  test.each(tasks)("F0.56 J05 the tools of the task %s are read, with its variable in paths once it is allowed", async (name) => {
+  test.each(tasks)("F0.56 J05 the tools of the task %s are read, with its path variable expanded once it is allowed", async (name) => {
     const path = join(FOLDER, "tasks", name);
     const environment = { DGT_DATA_DIR: "/data" };
     const { config } = await loadConfig(path, { foreignKeys: true, environment, allowVariables: ["DGT_DATA_DIR"] });

@@ -14,7 +14,7 @@ describe("files", () => {
     ["a folder", "folder.toml", "it is a folder.", "Name the file itself, such as haft.toml."],
     ["a path through a file", "haft.toml/x.toml", "there is no such file.", undefined],
     ["another ending", "haft.ini", "its name must end in .toml, .yaml, .yml or .json.", undefined],
-  ])("J06 %s is a clear error", async (_what, name, reason, hint) => {
+  ])("J06 %s is an error that says why", async (_what, name, reason, hint) => {
     const path = join(configFolder({ "haft.toml": "", "haft.ini": "", "folder.toml/haft.toml": "" }), name);
 
     const error = await configError(loadConfig(path));
@@ -22,16 +22,19 @@ describe("files", () => {
     expect({ message: error.message, hint: error.hint }).toEqual({ message: `Cannot read the configuration ${path}: ${reason}`, hint });
   });
 
-  test.skipIf(!existsSync("/dev/zero"))("J06 an endless device as the authorities of a server is refused unread", async () => {
-    const loaded = await load("haft.toml", '[toolsets.x]\ntype = "mcp"\nurl = "https://example.com"\nca = "/dev/zero"\n');
-    const error = await configError(buildRuntimeParts(loaded));
+  test.skipIf(!existsSync("/dev/zero"))(
+    "J06 an endless device as the certificate authorities of a server is refused without being read",
+    async () => {
+      const loaded = await load("haft.toml", '[toolsets.x]\ntype = "mcp"\nurl = "https://example.com"\nca = "/dev/zero"\n');
+      const error = await configError(buildRuntimeParts(loaded));
 
-    expect(error.message).toMatch(
-      /haft\.toml:4:1: toolsets\.x\.ca: ca must be a PEM file of at most 4194304 bytes, and \/dev\/zero is not one\.$/u,
-    );
-  });
+      expect(error.message).toMatch(
+        /haft\.toml:4:1: toolsets\.x\.ca: ca must be a PEM file of at most 4194304 bytes, and \/dev\/zero is not one\.$/u,
+      );
+    },
+  );
 
-  test.skipIf(!existsSync("/dev/zero"))("J06 an endless device is refused unread", async () => {
+  test.skipIf(!existsSync("/dev/zero"))("J06 an endless device is refused without being read", async () => {
     const path = join(configFolder(), "haft.toml");
     symlinkSync("/dev/zero", path);
 
@@ -61,7 +64,7 @@ describe("files", () => {
     expect(await problemsOf("haft.toml", text)).toEqual([`Cannot read the configuration haft.toml: ${reason}`]);
   });
 
-  test("J06 a byte order mark and CRLF change nothing, not even the places", async () => {
+  test("J06 a byte order mark and CRLF change nothing, including reported places", async () => {
     expect(await problemsOf("haft.toml", "\uFEFF[runtime]\r\nfoo = 1\r\n")).toEqual([
       "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, maxConcurrent, strict, orphanHoldMs, durability, keepEvents, agentName, workingFolder, artifacts.",
     ]);
@@ -69,7 +72,7 @@ describe("files", () => {
 });
 
 describe("YAML", () => {
-  test("J01 an alias bomb is refused before it is built", async () => {
+  test("J01 an alias bomb is refused before it is expanded", async () => {
     const levels = "bcdefghi".split("").map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[index]}`).join(", ")}]`);
 
     expect(await problemsOf("haft.yaml", `a: &a [lol]\n${levels.join("\n")}\n`)).toEqual([
@@ -77,11 +80,11 @@ describe("YAML", () => {
     ]);
   });
 
-  test("J01 an alias of itself ends at the depth limit", async () => {
+  test("J01 an alias of itself is refused at the depth limit", async () => {
     expect(await problemsOf("haft.yaml", "a: &a [*a]\n")).toEqual(["haft.yaml:1:8: nested deeper than 32 levels."]);
   });
 
-  test("anchors and aliases are followed", async () => {
+  test("anchors and aliases are resolved", async () => {
     const { config } = await load("haft.yaml", "permission: { allow: &all ['*'] }\napproval: { never: *all }\n");
 
     expect(config.approval).toEqual({ never: ["*"] });
@@ -97,13 +100,16 @@ describe("YAML", () => {
     expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
   });
 
-  test.each(["1e3", "012", "0x1f", "~", "null", "true", "1.5", ".inf"])("J03 the name %s is no text, and must be quoted", async (name) => {
-    expect(await problemsOf("haft.yaml", `toolsets:\n  ${name}: { type: files, root: . }\n`)).toEqual([
-      `haft.yaml:2:3: the key ${name} is not a string in YAML; write it in quotes: "${name}".`,
-    ]);
-  });
+  test.each(["1e3", "012", "0x1f", "~", "null", "true", "1.5", ".inf"])(
+    "J03 the name %s is not a string in YAML, and must be quoted",
+    async (name) => {
+      expect(await problemsOf("haft.yaml", `toolsets:\n  ${name}: { type: files, root: . }\n`)).toEqual([
+        `haft.yaml:2:3: the key ${name} is not a string in YAML; write it in quotes: "${name}".`,
+      ]);
+    },
+  );
 
-  test.each(["no", "on", "off", "yes", "2024-01-01"])("J03 the name %s is text, as YAML 1.2 has it", async (name) => {
+  test.each(["no", "on", "off", "yes", "2024-01-01"])("J03 the name %s is a string, as in YAML 1.2", async (name) => {
     const { config } = await load("haft.yaml", `toolsets:\n  ${name}: { type: files, root: . }\n`);
 
     expect([...config.toolsets.keys()]).toEqual([name]);
@@ -121,7 +127,7 @@ describe("YAML", () => {
     expect(await problemsOf("haft.yaml", text)).toEqual([`haft.yaml:${problem}`]);
   });
 
-  test.each(inCI ? ["&a ", "[]", "a: b: c\n", "%a\n", '"'] : ["[]"])("J04 a mebibyte of %j is refused soon", async (piece) => {
+  test.each(inCI ? ["&a ", "[]", "a: b: c\n", "%a\n", '"'] : ["[]"])("J04 a mebibyte of %j is refused quickly", async (piece) => {
     const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
 
     expect(problem).toBe("haft.yaml:1:1: more than 50000 YAML tokens.");
@@ -132,7 +138,7 @@ describe("YAML", () => {
     ["{", 33],
     ["- ", 65],
     ["? ", 65],
-  ])("J04 a mebibyte of %j is refused where it nests too deep", async (piece, column) => {
+  ])("J04 a mebibyte of %j is refused at the depth limit", async (piece, column) => {
     const [problem] = await problemsOf("haft.yaml", piece.repeat(1_000_000 / piece.length));
 
     expect(problem).toBe(`haft.yaml:1:${column}: nested deeper than 32 levels.`);
@@ -142,7 +148,7 @@ describe("YAML", () => {
     ["objects", (indent: string) => `${indent}a:\n`],
     ["arrays", (indent: string) => `${indent}-\n`],
     ["objects in arrays", (indent: string) => `${indent}- a:\n${indent}\n`],
-  ])("J04 %s that are nested by more and more spaces are refused where they nest too deep", async (_what, line) => {
+  ])("J04 %s nested by ever deeper indentation are refused at the depth limit", async (_what, line) => {
     const text = Array.from({ length: 900 }, (_, depth) => line(" ".repeat(depth))).join("");
 
     expect(await problemsOf("haft.yaml", text)).toEqual([
@@ -150,7 +156,7 @@ describe("YAML", () => {
     ]);
   });
 
-  test("lines of one text, of one array in brackets and of comments may begin with more and more spaces", async () => {
+  test("lines of a block scalar, of a flow array and of comments may have ever deeper indentation", async () => {
     const stairs = (text: string): string => Array.from({ length: 36 }, (_, depth) => `${" ".repeat(depth + 8)}${text}\n`).join("");
     const yaml = `permission:\n  allow: [\n${stairs("'*::a',")}    ]\n  deny:\n    - |\n${stairs("b::b")}    - "*::c"\n${stairs("# e")}`;
     const { config } = await load("haft.yaml", yaml);
@@ -166,7 +172,7 @@ describe("TOML", () => {
     ["a key of many parts", `a${".a".repeat(400_000)} = 1`],
     ["many keys", Array.from({ length: 60_000 }, (_, index) => `k${index} = 1`).join("\n")],
     ["a long list", `a = [${"1,".repeat(400_000)}]`],
-  ])(`J04 %s are refused soon ${IN_CI}`, async (_what, text) => {
+  ])(`J04 %s are refused quickly ${IN_CI}`, async (_what, text) => {
     expect((await problemsOf("haft.toml", text))[0]).toMatch(/^haft\.toml:1:\d+: /u);
   });
 
@@ -179,7 +185,7 @@ describe("TOML", () => {
   });
 
   const many = inCI ? 10_000 : 2_000;
-  test(`J04 ${many} entries of ${many} engines that are not defined are refused soon`, async () => {
+  test(`J04 ${many} entries with undefined engines beside ${many} engines are refused quickly`, async () => {
     const engines = Array.from({ length: many }, (_, index) => `[engines.e${index}]\ntype = "local"\n`);
     const entries = Array.from({ length: many }, (_, index) => `[[tools]]\ntype = "file"\npath = "a.yaml"\nengine = "x${index}"\n`);
     const [problem] = await problemsOf("haft.toml", [...engines, ...entries].join(""));
@@ -190,13 +196,13 @@ describe("TOML", () => {
     );
   });
 
-  test("J04 a mebibyte of comments is a configuration of nothing", async () => {
+  test("J04 a mebibyte of comments is an empty configuration", async () => {
     const { config } = await load("haft.toml", "# x\n".repeat(262_144));
 
     expect(config.toolsets.size).toBe(0);
   });
 
-  test("places hold behind strings that look like tables, quoted names, dotted keys and inline tables", async () => {
+  test("places are right after strings that look like tables, quoted names, dotted keys and inline tables", async () => {
     const text = `[toolsets . "my \\u0066iles"] # [x]
 type = 'files'
 root = '''

@@ -45,7 +45,7 @@ async function provider(options: ProviderServerOptions): Promise<ProviderServer>
   return server;
 }
 
-describe("F0.47 what cannot be used is an error with its place", () => {
+describe("F0.47 an invalid lm engine is an error with its place", () => {
   test.each([
     ["no model", "", '11:5: tools.engines.sim: "model" is missing: provider and model, or an object as [model].'],
     [
@@ -149,19 +149,19 @@ describe("F0.47 what cannot be used is an error with its place", () => {
   });
 });
 
-describe("F0.40 an engine that a model plays", () => {
+describe("F0.40 an lm engine", () => {
   test.each([
     ["ollama", "granite3.3:8b", "ollama/granite3.3:8b"],
     ["Google", "gemini-3-pro", "gemini/gemini-3-pro"],
     ["openai", "gpt-5", "openai-chat/gpt-5"],
     ["azure-openai", "gpt-5", "azure-openai/gpt-5"],
     ["vllm-remote", "ibm/granite", "vllm/ibm/granite"],
-  ])("F0.56 the type %s of lm_config with %s is %s", async (type, id, name) => {
+  ])("F0.56 the type %s of lm_config with model %s is %s", async (type, id, name) => {
     const { config } = await load("haft.yaml", withEngine(`lm_config: { type: ${type}, model_id_or_path: "${id}" }`));
     expect(config.engines.get("sim")).toMatchObject({ type: "lm", model: { name } });
   });
 
-  test("F0.56 everything of lm_config reaches the provider, in its words", async () => {
+  test("F0.56 every key of lm_config reaches the provider under its own name", async () => {
     const { url, requests } = await provider({ format: "ollama", script: [{ text: '{"count": 3}' }] });
     const keys = `type: ollama, model_id_or_path: m, base_url: "${url}", temperature: 0.5, num_predict: 64, seed: 7, top_p: 0.9, stop_sequences: END`;
     const runtime = await runtimeOf(withEngine(`lm_config: { ${keys} }`));
@@ -183,7 +183,7 @@ describe("F0.40 an engine that a model plays", () => {
     ["mistral", { random_seed: 1, stop: ["a"], top_p: 0.5, frequency_penalty: 1, presence_penalty: -1 }],
     ["cohere", { seed: 1, stop_sequences: ["a"], p: 0.5, k: 4, frequency_penalty: 1, presence_penalty: -1 }],
     ["vllm", { seed: 1, stop: ["a"], top_p: 0.5, top_k: 4, frequency_penalty: 1, presence_penalty: -1 }],
-  ])("F0.56 what %s can be told of sampling is told in its words, and nothing else is taken", async (type, native) => {
+  ])("F0.56 sampling settings that %s supports are sent under its names, and others are refused", async (type, native) => {
     const keys = { seed: "1", stop: "[a]", top_p: "0.5", top_k: "4", frequency_penalty: "1", presence_penalty: "-1" };
     const config = (names: readonly string[]): string =>
       withEngine(
@@ -196,7 +196,7 @@ describe("F0.40 an engine that a model plays", () => {
     expect((await load("haft.yaml", config(taken))).config.engines.get("sim")).toMatchObject({ native });
   });
 
-  test("F0.42 a server that speaks as OpenAI does is asked for several replies with the schema, and not sent the key of OpenAI", async () => {
+  test("F0.42 an OpenAI-compatible server is asked for several replies with the schema, and never sent the OpenAI key", async () => {
     const { url, requests } = await provider({ format: "openai-chat", script: [{ text: '{"count": 3}' }] });
     const runtime = await runtimeOf(
       withEngine(`lm_config: { type: openai, model_id_or_path: org/m, base_url: "${url}", n: 8, max_new_tokens: 64 }`),
@@ -211,7 +211,7 @@ describe("F0.40 an engine that a model plays", () => {
     expect(headers).not.toHaveProperty("authorization");
   });
 
-  test("F0.40 a table as [model] says it in our words, with the key of a variable", async () => {
+  test("F0.40 a model object like [model] uses the Haft key names, with the API key from a variable", async () => {
     const { url, requests } = await provider({ format: "openai-chat", key: "the-key", script: [{ text: '{"count": 3}' }] });
     const model = `{ name: groq/m, baseUrl: "${url}", apiKey: "env:MY_KEY", temperature: 0.1, maxOutputTokens: 9 }`;
     const runtime = await runtimeOf(withEngine(`model: ${model}, temperature: 0.7, instructions: "It is winter."`), { MY_KEY: "the-key" });
@@ -239,7 +239,7 @@ describe("F0.40 an engine that a model plays", () => {
       "model: openai-compatible/m",
       "The provider openai-compatible has no default address. Set baseUrl or OPENAI_COMPATIBLE_BASE_URL.",
     ],
-  ])("F0.58 %s takes its own toolsets along, with the reason and its place, and no others", async (_what, lines, reason) => {
+  ])("F0.58 %s makes only its own toolsets unavailable, with the reason and its place", async (_what, lines, reason) => {
     const runtime = await runtimeOf(withEngine(lines));
     const report = await runtime.open();
 
@@ -252,7 +252,7 @@ describe("F0.40 an engine that a model plays", () => {
   });
 });
 
-describe("F0.47 errors that are put in on purpose", () => {
+describe("F0.47 error_categories", () => {
   const always = (type: string, more = ""): string => `error_categories: [{ type: ${type}, probability: 1${more} }]`;
 
   test.each([
@@ -275,7 +275,7 @@ describe("F0.47 errors that are put in on purpose", () => {
       { status: "error", fault: "rate_limited", error: { message: expect.stringContaining("too many requests"), retryable: false } },
     ],
     ["unparseable_result", "", undefined, { status: "ok", fault: "unparseable_result", output: expect.stringMatching(/^<garbled/u) }],
-  ])("F0.47 %s of the YAML, with probability 1", async (type, more, asked, result) => {
+  ])("F0.47 %s in YAML with probability 1 is injected into each call", async (type, more, asked, result) => {
     const { url, requests } = await provider({ format: "ollama", script: [{ text: '{"count": 3}' }] });
     const runtime = await runtimeOf(withEngine(`model: ollama/m, ${always(type, more)}`), { OLLAMA_HOST: url });
 
@@ -284,7 +284,7 @@ describe("F0.47 errors that are put in on purpose", () => {
     expect(await runtime.execute({ name: "office::wave", input: {} })).not.toHaveProperty("fault");
   });
 
-  test("F0.46 they are those of an engine of any type, also of an extension, and of all that use it", async () => {
+  test("F0.46 belong to an engine of any type, extensions included, and apply to every toolset that uses it", async () => {
     const text = `tools:
   - { type: inline, namespace: a, engine: hands, tools: [{ name: x, description: X. }] }
   - { type: made, namespace: b, engine: hands }
@@ -320,7 +320,7 @@ engines:
     expect(seen).toEqual([{ seed: 5 }]);
   });
 
-  test("F0.46 those of an engine that reaches a server go with the server's tools, and those of a model with the tools that it plays", async () => {
+  test("F0.46 of an engine with a server apply to the server's tools, and those of a model to the tools it plays", async () => {
     const text = `tools:
   - { type: mcp, url: "http://127.0.0.1:1/mcp", namespace: real, engine: live }
   - { type: mcp, url: "http://127.0.0.1:1/mcp", namespace: played, engine: sim }

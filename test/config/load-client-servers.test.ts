@@ -373,12 +373,12 @@ mcpServers:
   },
 ];
 
-describe("the servers of other clients", () => {
-  test.each(CASES)("of $client are taken over, and what is not is said", async ({ path, text, servers, notes = [] }) => {
+describe("servers of other MCP clients", () => {
+  test.each(CASES)("of $client are imported, with notes on what is not", async ({ path, text, servers, notes = [] }) => {
     expect(await read(path, text)).toEqual({ servers, notes });
   });
 
-  test("of a project are taken from the file of Claude Code that has those of all projects, before those of the user", async () => {
+  test("of a project are read from the file of Claude Code for all projects, and take precedence over those of the user", async () => {
     const folder = configFolder({});
     const text = {
       mcpServers: { a: { command: "user" }, b: { command: "user" } },
@@ -402,18 +402,18 @@ describe("the servers of other clients", () => {
     ["a variable of a container", { args: ["run", "-e", "API_KEY=abcdef"] }, "args[2]"],
     ["a header of a bridge", { args: ["--header", "Authorization: Basic YTpi"] }, "args[1]"],
     ["the argument after an option", { args: ["--token", "abcdef"] }, "args[1]"],
-  ])("with a secret in clear in %s are taken over with a warning, which does not repeat it", async (_where, more, place) => {
+  ])("with a secret in clear text in %s are imported with a warning that does not repeat the secret", async (_where, more, place) => {
     const { notes } = await read("mcp.json", { mcpServers: { a: { command: "node", ...more } } });
     expect(notes).toEqual([`mcpServers.a.${place}: is copied in clear text; put it into an environment variable and write "\${NAME}".`]);
   });
 
-  test("with a secret in clear in an address or a header are taken over with a warning", async () => {
+  test("with a secret in clear text in a URL or a header are imported with a warning", async () => {
     const a = { url: "https://example.com/mcp?api_key=abcdef", headers: { Authorization: "Bearer abc" } };
     const { notes } = await read("mcp.json", { mcpServers: { a } });
     expect(notes.map((line) => line.split(":")[0])).toEqual(["mcpServers.a.url", "mcpServers.a.headers.Authorization"]);
   });
 
-  test("that cannot be used are left out, and the others taken over", async () => {
+  test("that cannot be used are left out, and the others imported", async () => {
     const bad = {
       socket: { type: "websocket", url: "ws://localhost:1" },
       args: { command: "node", args: [1] },
@@ -437,7 +437,7 @@ describe("the servers of other clients", () => {
     ["whose name has a line break", "a\nb", {}, 'The toolset name "a\\nb" has a control character'],
     ["whose name is empty", "", {}, "A toolset needs a name"],
     ["whose name is too long", "a".repeat(2_000), {}, "characters"],
-  ])("%s are left out, and the others taken over", async (_what, name, server, reason) => {
+  ])("%s are left out, and the others imported", async (_what, name, server, reason) => {
     const bad = server === null || Array.isArray(server) ? server : { command: "node" };
     const { servers, notes } = await read("mcp.json", { mcpServers: { [name]: bad, good: { command: "node" } } });
     expect(Object.keys(servers)).toEqual(["good"]);
@@ -453,13 +453,13 @@ describe("the servers of other clients", () => {
     ["argument", { command: "node", args: ["a\u0000b"] }, /without NUL/u],
     ["variable", { command: "node", env: { A: "a\u0000" } }, /without NUL/u],
     ["folder", { command: "node", cwd: "a\u0000" }, /without NUL/u],
-  ])("for which a whole configuration would be refused are left out: by their %s", async (_what, server, reason) => {
+  ])("that would make a whole configuration invalid are left out: by their %s", async (_what, server, reason) => {
     const { servers, notes } = await read("mcp.json", { mcpServers: { a: server, good: { command: "node" } } });
     expect(Object.keys(servers)).toEqual(reason === undefined ? ["a", "good"] : ["good"]);
     expect(notes).toEqual(reason === undefined ? [] : [expect.stringMatching(reason), "mcpServers.a: is left out."]);
   });
 
-  test("are taken over without the headers that belong to the protocol", async () => {
+  test("are imported without the headers that belong to the protocol", async () => {
     const headers = { Accept: "text/event-stream", "Content-Type": "application/json", Region: "eu" };
     expect(await read("mcp.json", { mcpServers: { a: { url: "https://example.com", headers } } })).toEqual({
       servers: { a: { ...reached, url: "https://example.com", headers: { Region: "eu" } } },
@@ -469,14 +469,14 @@ describe("the servers of other clients", () => {
     });
   });
 
-  test("in an array that have no name, or are none, are left out, and the others taken over", async () => {
+  test("in an array that have no name, or are not objects, are left out, and the others imported", async () => {
     const { servers, notes } = await read("config.yaml", "mcpServers: [{command: a}, {name: 5, command: b}, no, {name: good, command: c}]");
     expect(Object.keys(servers)).toEqual(["good"]);
     const left = [0, 1, 2].map((index) => expect.stringMatching(new RegExp(`^mcpServers\\[${index}\\]: is left out`, "u")) as string);
     expect(notes).toEqual(expect.arrayContaining(left));
   });
 
-  test.each([{ disabled: true }, { enabled: false }, { isActive: false }])("that are switched off stay so: %j", async (off) => {
+  test.each([{ disabled: true }, { enabled: false }, { isActive: false }])("that are disabled stay disabled: %j", async (off) => {
     expect((await read("mcp.json", { mcpServers: { a: { command: "node", ...off } } })).servers).toEqual({
       a: { ...started, command: "node", enabled: false },
     });
@@ -485,7 +485,7 @@ describe("the servers of other clients", () => {
   test.each([
     ["${env:HOME}/sub", "${HOME}/sub"],
     ["sub/${NAME}", "DIR/sub/${NAME}"],
-  ])("keep a variable in their folder, which may be the whole path: %s", async (cwd, kept) => {
+  ])("keep a variable in their working folder, which may be the whole path: %s", async (cwd, kept) => {
     expect(await read("mcp.json", { mcpServers: { a: { command: "node", cwd } } })).toEqual({
       servers: { a: { ...started, command: "node", cwd: kept } },
       notes: ["mcpServers.a.cwd: has a variable, which must be named under allow in variables, as the folder is a path."],
@@ -497,18 +497,18 @@ describe("the servers of other clients", () => {
     [".roo/mcp.json", 60, 60_000],
     ["mcp.json", 60_000, 60_000],
     ["mcp.json", 1000, 1000],
-  ])("of %s have a time limit of %d, which is %d milliseconds", async (path, timeout, timeoutMs) => {
+  ])("of %s have a timeout of %d, which is %d milliseconds", async (path, timeout, timeoutMs) => {
     expect((await read(path, { mcpServers: { a: { command: "node", timeout } } })).servers).toMatchObject({ a: { timeoutMs } });
   });
 
-  test("have no time limit where it may be one of seconds or milliseconds", async () => {
+  test("have no timeout where it could be in seconds or milliseconds", async () => {
     expect(await read("mcp.json", { mcpServers: { a: { command: "node", timeout: 60 } } })).toEqual({
       servers: { a: { ...started, command: "node" } },
       notes: ["mcpServers.a.timeout: is left out: 60 may be seconds or milliseconds here. Set timeoutMs in the toolset."],
     });
   });
 
-  test("may have null for what they do not say, and numbers for variables", async () => {
+  test("may have null for omitted values, and numbers for variables", async () => {
     const a = { command: "node", args: null, env: { PORT: 3000, DEBUG: true, NONE: null }, cwd: null, disabled: null, timeout: null };
     expect(await read("mcp.json", { mcpServers: { a } })).toEqual({
       servers: { a: { ...started, command: "node", env: { PORT: "3000", DEBUG: "true" } } },
@@ -516,7 +516,7 @@ describe("the servers of other clients", () => {
     });
   });
 
-  test("have variables of their own in their arguments, as mcp-remote replaces them", async () => {
+  test("have their own variables replaced in their arguments, as mcp-remote does", async () => {
     const args = ["--header", "Authorization:${AUTH}", "${OTHER}"];
     const { servers } = await read("mcp.json", { mcpServers: { a: { command: "npx", args, env: { AUTH: "Bearer ${TOKEN}" } } } });
     expect(servers).toMatchObject({
@@ -524,7 +524,7 @@ describe("the servers of other clients", () => {
     });
   });
 
-  test("have names that toolsets can have, none of which another server has", async () => {
+  test("get valid and unique toolset names", async () => {
     const server = (at: string) => ({ command: at });
     const { servers, notes } = await read("mcp.json", {
       mcpServers: {
@@ -556,7 +556,7 @@ describe("the servers of other clients", () => {
     ]);
   });
 
-  test("may start in the folder of the user, whose ~ no other place replaces", async () => {
+  test("may have ~ as the user's home folder in command and cwd, and only there", async () => {
     const { servers } = await read("mcp.json", {
       mcpServers: { a: { command: "~/bin/a", args: ["~/x"], cwd: "~/b" }, c: { command: ["~/c"], cwd: "~d" } },
     });
@@ -566,7 +566,7 @@ describe("the servers of other clients", () => {
     });
   });
 
-  test("have a note on %NAME%, which a shell of Windows alone replaces", async () => {
+  test("have a note on %NAME%, which only the Windows shell replaces", async () => {
     const { servers, notes } = await read("mcp.json", {
       mcpServers: {
         a: { command: "%APPDATA%\\a.cmd", args: ["100%", "%TEMP%/a"] },
@@ -582,18 +582,18 @@ describe("the servers of other clients", () => {
     ]);
   });
 
-  test("with the output of a command in a value are taken over with a note", async () => {
+  test("with command substitution in a value are imported with a note", async () => {
     const { notes } = await read("crush.json", { mcp: { a: { type: "http", url: "https://example.com", headers: { A: "$(cat a)" } } } });
     expect(notes).toEqual(['mcp.a.headers.A: "$(…)" stays as it is written: no command is run for a value; write a variable.']);
   });
 
-  test("keep the paths of Windows, and $NAME where the client does not replace it", async () => {
+  test("keep Windows paths, and $NAME if the client does not replace it", async () => {
     const args = ["C:\\Users\\me\\a.js", "%APPDATA%\\npm", "$HOME/a", "{a}"];
     const { servers } = await read("mcp.json", { mcpServers: { a: { command: "C:\\node.exe", args } } });
     expect(servers).toEqual({ a: { ...started, command: "C:\\node.exe", args } });
   });
 
-  test("in the settings of a user run where the configuration is, and those of a project in that project", async () => {
+  test("in user settings run in the folder of the configuration, and those of a project in the project", async () => {
     const text = '{"mcpServers": {"a": {"command": "node"}, "b": {"command": "node", "args": ["${workspaceFolder}"]}}}';
     const home = configFolder({ ".cursor/mcp.json": text, "work/.cursor/mcp.json": text });
     vi.stubEnv("HOME", home);
@@ -612,13 +612,13 @@ describe("a file without servers", () => {
   test.each([
     [{ openapi: "3.1.0", info: {}, paths: {} }, 'it is an OpenAPI document. Use it as the document of a toolset of type = "openapi".'],
     [{ registry: {}, displayName: "Docker MCP Catalog" }, "it is a catalog of Docker's MCP servers. Docker's gateway serves them all"],
-  ])("of a known format is refused with what reads it", async (document, reason) => {
+  ])("of a known other format is refused with the way to use it", async (document, reason) => {
     const file = join(configFolder({ "a.json": JSON.stringify(document) }), "a.json");
     const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
     expect(`${error.message} ${error.operatorHint}`).toContain(`a.json has no servers: ${reason}`);
   });
 
-  test("of which none can be taken over is refused, and says why of each", async () => {
+  test("in which no server can be imported is refused, with the reason for each server", async () => {
     const file = join(configFolder({ "config.yaml": "extensions: {a: {type: builtin, enabled: true}}" }), "config.yaml");
     const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
     expect([error.message, error.details]).toEqual([
@@ -630,7 +630,7 @@ describe("a file without servers", () => {
   test.each([
     ["a.mcpb", "unzip it, and import its manifest.json"],
     ["mcp.xml", "save that as mcp.json"],
-  ])("with the name %s is refused with what would work", async (name, hint) => {
+  ])("with the name %s is refused with a hint", async (name, hint) => {
     const file = join(configFolder({ [name]: "" }), name);
     const error = await configError(loadClientServers(file, { environment: {}, project: "/" }));
     expect(error.operatorHint).toContain(hint);

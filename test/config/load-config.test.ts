@@ -5,7 +5,7 @@ import { findConfig, loadConfig } from "../../src/config/load-config.ts";
 import { configError, configFolder, load, problemsOf } from "./config-folder.ts";
 
 describe("problems", () => {
-  test("all of them are reported at once, in the order of the file, each with file, line, column and key", async () => {
+  test("all problems are reported at once, in the order of the file, each with file, line, column and key", async () => {
     const folder = configFolder({
       "haft.toml": `strict = true
 [runtime]
@@ -41,7 +41,7 @@ guard = "blok"
     ]);
   });
 
-  test("one problem is the whole message", async () => {
+  test("a single problem is the whole message", async () => {
     const folder = configFolder({ "haft.yaml": "toolsets:\n  web:\n    type: mpc\n" });
     const path = join(folder, "haft.yaml");
 
@@ -161,11 +161,11 @@ guard = "blok"
     ["an unknown list", "[approval]\nalwais = []", '2:1: approval.alwais: unknown key. Did you mean "always"?'],
     ["no TOML", '[toolsets.x]\ntype = "files', "2:8: not valid TOML: unfinished string."],
     ["a key given twice", "a = 1\na = 2", "2:1: not valid TOML: trying to redefine an already defined table or value."],
-  ])("F0.57 %s is named with its place", async (_what, text, problem) => {
+  ])("F0.57 %s is reported with its place", async (_what, text, problem) => {
     expect(await problemsOf("haft.toml", text)).toEqual([`haft.toml:${problem}`]);
   });
 
-  test("JSON problems have their place too", async () => {
+  test("JSON problems are reported with their place too", async () => {
     expect(await problemsOf("haft.json", '{\n\t"toolsets": {\n\t\t"y": {"type": "mcp", "command": 3}\n\t}\n}')).toEqual([
       "haft.json:3:24: toolsets.y.command: must be a string, not a number.",
     ]);
@@ -176,7 +176,7 @@ guard = "blok"
     expect(await problemsOf("haft.json", "[]")).toEqual(["haft.json:1:1: a configuration must be an object, not an array."]);
   });
 
-  test("more than twenty problems are counted, and the first twenty told", async () => {
+  test("the first twenty problems are reported, and the rest counted", async () => {
     const error = await configError(load("haft.toml", Array.from({ length: 30 }, (_, index) => `k${index} = 1`).join("\n")));
 
     expect(error.details).toHaveLength(20);
@@ -187,7 +187,7 @@ guard = "blok"
 describe("variables", () => {
   const mcp = (values: string): string => `[toolsets.x]\ntype = "mcp"\ncommand = "x"\n${values}\n`;
 
-  test("F4.15 a variable that is not set is named with its place", async () => {
+  test("F4.15 a variable that is not set is reported with its place", async () => {
     expect(await problemsOf("haft.toml", mcp('args = ["a", "${ONE}"]\nenv = { K = "env:TWO" }'))).toEqual([
       "haft.toml:4:14: toolsets.x.args[1]: the environment variable ONE is not set.",
       "haft.toml:5:9: toolsets.x.env.K: the environment variable TWO is not set.",
@@ -205,7 +205,7 @@ describe("variables", () => {
     },
   );
 
-  test("J05 no message holds the value of a variable", async () => {
+  test("J05 no message contains the value of a variable", async () => {
     const problems = await problemsOf("haft.toml", mcp('args = ["${TOKEN}", 1]\nenv = { K = "env:TOKEN", L = "${TOKEN}${NONE}" }'), {
       TOKEN: "swordfish",
     });
@@ -214,7 +214,7 @@ describe("variables", () => {
     expect(problems.join("\n")).not.toContain("swordfish");
   });
 
-  test("F4.15 J05 they stand in env, args and root, once and as they are; elsewhere the text stays", async () => {
+  test("F4.15 J05 variables are replaced once in env, args and root, and left as text elsewhere", async () => {
     const { config } = await load(
       "haft.toml",
       `[toolsets.x]
@@ -346,7 +346,7 @@ toolsets:
 }`,
 };
 
-test.each(Object.entries(SAME))("%s says everything there is to say, in the order of the file", async (name, text) => {
+test.each(Object.entries(SAME))("%s can set every key, and toolsets keep the order of the file", async (name, text) => {
   const { config, warnings } = await load(name, text);
 
   expect({ ...config, toolsets: [...config.toolsets] }).toEqual({
@@ -401,7 +401,7 @@ test.each(Object.entries(SAME))("%s says everything there is to say, in the orde
   expect(warnings).toEqual([]);
 });
 
-test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing", async (name) => {
+test.each(["haft.toml", "haft.yaml"])("an empty %s is an empty configuration", async (name) => {
   const { config } = await load(name, "");
 
   expect(config).toEqual({
@@ -427,7 +427,7 @@ test.each(["haft.toml", "haft.yaml"])("an empty %s is a configuration of nothing
   });
 });
 
-test("J09 a server of a floating version is warned of, with its place", async () => {
+test("J09 a server without an exact version causes a warning with its place", async () => {
   const { warnings } = await load("haft.toml", '[toolsets.x]\ntype = "mcp"\ncommand = "npx"\nargs = ["-y", "some-server"]\n');
 
   expect(warnings.map((line) => line.replace(/^.*\//u, ""))).toEqual([
@@ -435,7 +435,7 @@ test("J09 a server of a floating version is warned of, with its place", async ()
   ]);
 });
 
-test("J09 a server that is installed beside the configuration, or above it, is not warned of", async () => {
+test("J09 a server installed next to the configuration, or above it, causes no warning", async () => {
   const text = '[toolsets.x]\ntype = "mcp"\ncommand = "npx"\nargs = ["-y", "@scope/server"]\n';
   const folder = configFolder({ "haft.toml": text, "below/haft.toml": text, "node_modules/@scope/server/package.json": "{}" });
   for (const path of ["haft.toml", "below/haft.toml"]) expect((await loadConfig(join(folder, path))).warnings).toEqual([]);
@@ -450,7 +450,7 @@ describe("findConfig", () => {
     );
   });
 
-  test("one is found by its name, and none is no error", () => {
+  test("a configuration is found by its name, and a missing one is not an error", () => {
     const folder = configFolder({ "haft.yml": "", "other.toml": "" });
 
     expect(findConfig(folder)).toBe(join(folder, "haft.yml"));

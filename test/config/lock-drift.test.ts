@@ -15,7 +15,7 @@ const seen = (name: string, tools: readonly Tool[], source = "s"): SeenToolset =
 const EMPTY: LockData = { toolsets: new Map() };
 const PINNED: LockData = { toolsets: new Map([["fs", pinToolset(seen("fs", [tool("a"), tool("b"), tool("c")]))]]) };
 
-test("D02 what is as it was pinned does not drift", () => {
+test("D02 unchanged tools do not drift", () => {
   expect(compareLock(PINNED, [seen("fs", [tool("c"), tool("a"), tool("b")])])).toEqual({
     drifted: false,
     toolsets: [
@@ -33,7 +33,7 @@ test("D02 what is as it was pinned does not drift", () => {
   });
 });
 
-test("D02 new, changed and removed tools are named by name, each change with its difference", () => {
+test("D02 new, changed and removed tools are listed by name, each change with its difference", () => {
   expect(compareLock(PINNED, [seen("fs", [tool("a", "Does a, and more."), tool("c"), tool("d")])])).toEqual({
     drifted: true,
     toolsets: [
@@ -52,7 +52,7 @@ test("D02 new, changed and removed tools are named by name, each change with its
   });
 });
 
-test("J09 another command, another version of the server: the toolset has changed though its tools have not", () => {
+test("J09 a different command or server version changes the toolset although its tools are the same", () => {
   const newer = ["a", "b", "c"].map((name) => tool(name, undefined, "1.1.0\u202e"));
   expect(compareLock(PINNED, [seen("fs", newer, "t")])).toMatchObject({
     drifted: true,
@@ -68,7 +68,7 @@ test("J09 another command, another version of the server: the toolset has change
   });
 });
 
-test("D02 a toolset that is not pinned yet is new, one that is no longer configured is removed", () => {
+test("D02 an unpinned toolset is new, and one that is no longer configured is removed", () => {
   const { drifted, toolsets } = compareLock(PINNED, [seen("web", [tool("x")])], ["fs"]);
   expect([drifted, toolsets]).toEqual([
     true,
@@ -79,7 +79,7 @@ test("D02 a toolset that is not pinned yet is new, one that is no longer configu
   ]);
 });
 
-test("D02 a tool that cannot be pinned is said to be so, is no drift for ever, and is left out of the lock", () => {
+test("D02 a tool that cannot be pinned is reported as such, never counts as drift, and is left out of the lock", () => {
   const broken: Tool = { ...tool("z"), inputSchema: { maximum: 1n } };
   const toolsets = [seen("fs", [tool("a"), tool("b"), tool("c"), broken])];
   const { drifted, toolsets: drifts } = compareLock(PINNED, toolsets);
@@ -90,7 +90,7 @@ test("D02 a tool that cannot be pinned is said to be so, is no drift for ever, a
   ]);
 });
 
-test("D02 overloads are compared as a family", () => {
+test("D02 overloads are compared as a group", () => {
   const two = [tool("a", "One."), tool("a", "Two.")];
   const lock = updateLock(EMPTY, [seen("fs", two)]);
   const states = (tools: readonly Tool[]): readonly string[] =>
@@ -102,7 +102,7 @@ test("D02 overloads are compared as a family", () => {
   ]);
 });
 
-test("D02 pinning what drifted leaves no drift, keeps the other toolsets, and survives the file", () => {
+test("D02 pinning drifted tools removes the drift, keeps the other toolsets, and round-trips through the file", () => {
   const now = seen("web", [tool("x"), tool("y")]);
   const lock = parseLock(lockText(updateLock(PINNED, [now])), "haft.lock");
   expect([[...lock.toolsets.keys()].toSorted(), compareLock(lock, [now]).drifted, lock.toolsets.get("fs")]).toEqual([
@@ -113,7 +113,7 @@ test("D02 pinning what drifted leaves no drift, keeps the other toolsets, and su
   expect([...updateLock(PINNED, [], ["fs"]).toolsets]).toEqual([]);
 });
 
-test("J09 the source is another one for another command, argument or address, and for nothing else", () => {
+test("J09 the source hash changes with command, arguments or address, and with nothing else", () => {
   const base = { type: "mcp", command: "npx", args: ["-y", "srv@1.0.0"], env: { TOKEN: "secret" } };
   const hashes = [
     base,
@@ -125,6 +125,6 @@ test("J09 the source is another one for another command, argument or address, an
   expect([hashes[0] === hashes[1], new Set(hashes).size, sourceHash({ type: "files" })]).toEqual([true, 4, undefined]);
 });
 
-test("D20 J05 variables stand for themselves, so that a lock neither holds secrets nor differs from machine to machine", () => {
+test("D20 J05 variables are pinned by name, so that a lock has no secrets and is equal on all machines", () => {
   expect(variableNames({ HOME: "/home/me", TOKEN: "secret", GONE: undefined })).toEqual({ HOME: "${HOME}", TOKEN: "${TOKEN}" });
 });

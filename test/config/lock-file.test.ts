@@ -23,7 +23,7 @@ const LOCK: LockData = {
   ]),
 };
 
-test("D02 D04 J09 the text is sorted, one tool a block, with no invisible character, and ends with a line feed", () => {
+test("D02 D04 J09 the text is sorted, one tool per block, without invisible characters, and ends with a line feed", () => {
   expect(lockText(LOCK)).toBe(`{
   "format": "haft-lock",
   "version": 1,
@@ -80,7 +80,7 @@ test("D02 D04 J09 the text is sorted, one tool a block, with no invisible charac
 `);
 });
 
-test("D02 what is written is read back, and written again byte for byte, whatever the toolset is called", async () => {
+test("D02 a lock round-trips byte for byte, whatever the name of the toolset", async () => {
   const path = join(configFolder(), "haft.lock");
   const lock: LockData = {
     toolsets: new Map([...LOCK.toolsets, ["__proto__", pinToolset({ name: "__proto__", source: "cd", tools: [READ] })]]),
@@ -91,11 +91,11 @@ test("D02 what is written is read back, and written again byte for byte, whateve
   expect(read === undefined ? "" : lockText(read)).toBe(readFileSync(path, "utf8"));
 });
 
-test("D02 there is no lock without a file, and its place is beside the configuration", async () => {
+test("D02 without a file there is no lock, and its path is next to the configuration", async () => {
   expect([await readLock(join(configFolder(), "haft.lock")), lockPath("some/haft.toml")]).toEqual([undefined, "some/haft.lock"]);
 });
 
-test("J09 a file that is replaced keeps its mode, and where it is a link, the link stays", async () => {
+test("J09 a replaced file keeps its mode, and a symbolic link stays a link", async () => {
   const folder = configFolder({ "real.lock": "old" });
   symlinkSync("real.lock", join(folder, "haft.lock"));
   chmodSync(join(folder, "real.lock"), 0o640);
@@ -107,7 +107,7 @@ test("J09 a file that is replaced keeps its mode, and where it is a link, the li
   }).toEqual({ text: true, mode: 0o640, files: ["haft.lock", "real.lock"] });
 });
 
-test("J06 a lock whose folder is not there cannot be written", async () => {
+test("J06 a lock in a missing folder cannot be written", async () => {
   const folder = configFolder();
   await expect(writeLock(join(folder, "gone/haft.lock"), LOCK)).rejects.toMatchObject({ code: "store_failed" });
 });
@@ -165,6 +165,6 @@ test("J06 a folder in place of the lock is refused", async () => {
   expect((await configError(readLock(join(folder, "haft.lock")))).message).toContain("it is a folder");
 });
 
-test("J06 a lock nested too deeply is refused before it is built", () => {
+test("J06 a too deeply nested lock is refused before it is built", () => {
   expect(() => parseLock("[".repeat(100_000), "haft.lock")).toThrow("nests deeper than 160 levels");
 });

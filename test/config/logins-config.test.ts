@@ -26,7 +26,7 @@ async function loaded(toml: string): Promise<LoadedConfig> {
   return await loadConfig(join(configFolder({ "haft.toml": toml }), "haft.toml"), { environment });
 }
 
-test("issue 19.7 the client of users' logins is read with its variables, and none of it need be there", async () => {
+test("issue 19.7 the OAuth client of user logins is read with its variables, and every key is optional", async () => {
   const config = await loaded(`${TICKETS}${AUTH}`);
   const { toolsets } = config.config;
   expect(toolsets.get("tickets")).toMatchObject({
@@ -49,7 +49,7 @@ test("issue 19.7 the client of users' logins is read with its variables, and non
   ]);
 });
 
-test("issue 19.7 the pages are where serve.logins says, else where the server is known, and the tools cannot reach the tokens", async () => {
+test("issue 19.7 the origin of login pages is that of serve.logins, or else the server's, and tools cannot reach the tokens", async () => {
   const given = await loaded(
     '[serve.logins]\norigin = "https://pages.example"\nfolder = "tokens"\nloginMs = 60_000\n[serve.auth]\nresource = "https://tools.example/mcp"\n',
   );
@@ -61,7 +61,7 @@ test("issue 19.7 the pages are where serve.logins says, else where the server is
   expect([(await buildRuntimeParts(given)).logins.acceptsLogins, buildLogins(given).acceptsLogins]).toEqual([true, false]);
 });
 
-test("issue 19.7 the logins of a program are those of its configuration's toolsets", async () => {
+test("issue 19.7 logins passed by a program are used for the toolsets of its configuration", async () => {
   const config = await loaded(`${TICKETS}auth = { type = "user-login" }\n`);
   const logins = new UserLogins({ origin: "https://tools.example" });
   expect((await buildRuntimeParts(config, { logins })).logins).toBe(logins);
@@ -71,12 +71,12 @@ test("issue 19.7 the logins of a program are those of its configuration's toolse
 test.each([
   ['isolation = "session"', 'toolsets.tickets.isolation: isolation cannot be "session" where users log in'],
   ['start = "lazy"', 'toolsets.tickets.start: start cannot be "lazy" where users log in'],
-])("issue 19.7 %s is refused beside logins of users", async (line, problem) => {
+])("issue 19.7 %s is refused together with user logins", async (line, problem) => {
   const config = await loaded(`${TICKETS}${line}\nauth = { type = "user-login" }\n`);
   await expect(buildRuntimeParts(config)).rejects.toThrow(problem);
 });
 
-test("the address of a client's document is read, and refused where no client can have it as its id", async () => {
+test("clientMetadataUrl is read, and refused if it cannot be a client id", async () => {
   const written = (line: string): string => `${TICKETS}[toolsets.tickets.auth]\ntype = "user-login"\n${line}\n`;
   const { config } = await loaded(written('clientMetadataUrl = "https://tools.example/upstreams/client.json"'));
   expect(config.toolsets.get("tickets")).toMatchObject({ auth: { clientMetadataUrl: "https://tools.example/upstreams/client.json" } });

@@ -11,8 +11,8 @@ async function read(path: string, value: unknown, environment: Readonly<Record<s
 
 const toolsetsOf = ({ config }: LoadedConfig) => Object.fromEntries(config.registry.map(({ namespace, toolset }) => [namespace, toolset]));
 
-describe("the files of other MCP clients", () => {
-  test("mcpServers of Claude are read as they are, beside keys of the client's own", async () => {
+describe("configuration files of other MCP clients", () => {
+  test("mcpServers of Claude are read unchanged, next to the client's own keys", async () => {
     const loaded = await read(
       "claude_desktop_config.json",
       {
@@ -53,19 +53,19 @@ describe("the files of other MCP clients", () => {
     ]);
   });
 
-  test("an argument has the variable that its server has of its own, and a value is not looked through for more", async () => {
+  test("an argument can use a variable of its server's env, and replaced values are not expanded again", async () => {
     const a = { command: "npx", args: ["Authorization:${AUTH}", "${KEY}"], env: { AUTH: "Bearer ${KEY}" } };
     const loaded = await read(".mcp.json", { mcpServers: { a } }, { KEY: "${AUTH}" });
     expect(toolsetsOf(loaded)).toMatchObject({ a: { args: ["Authorization:Bearer ${AUTH}", "${AUTH}"], env: { AUTH: "Bearer ${AUTH}" } } });
   });
 
-  test("the lists of tools, the time limits and the description of a server are those of its toolset", async () => {
+  test("the tool filters, timeouts and description of a server become those of its toolset", async () => {
     const a = { command: "a", includeTools: ["b"], excludeTools: ["c"], timeout: 9000, description: "d" };
     const expected = { include: ["b"], exclude: ["c"], timeoutMs: 9000, description: "d" };
     expect(toolsetsOf(await read(".gemini/settings.json", { mcpServers: { a } }))).toMatchObject({ a: expected });
   });
 
-  test("servers of VS Code are read with its comments, and run in the folder above .vscode", async () => {
+  test("servers of VS Code are read with comments, and run in the folder above .vscode", async () => {
     const text = `{
   // what the editor asks for
   "inputs": [{ "id": "key", "type": "promptString" }],
@@ -83,7 +83,7 @@ describe("the files of other MCP clients", () => {
     });
   });
 
-  test("they stand beside our own tables, whose keys are still checked", async () => {
+  test("client servers may be combined with Haft tables, whose keys are still checked", async () => {
     const both = { toolsets: { files: { type: "files", root: "." } }, mcpServers: { a: { command: "a" } } };
     const { config } = await read("haft.json", both);
     expect([[...config.toolsets.keys()], config.registry.map(({ namespace }) => namespace)]).toEqual([["files"], ["a"]]);
@@ -98,7 +98,7 @@ describe("the files of other MCP clients", () => {
     ["work.toml", '[permision]\ndeny = ["*"]\n[mcpServers.a]\ncommand = "a"\n'],
     ["haft.json", '{"permision": {"deny": ["*"]}, "servers": {"a": {"command": "a"}}}'],
     [".mcp.json", '{"permision": {"deny": ["*"]}, "approval": {}, "mcpServers": {"a": {"command": "a"}}}'],
-  ])("a mistyped limit beside servers in %s, a file of our own, is an error", async (path, text) => {
+  ])("a misspelled limit next to servers in %s, which is a Haft configuration, is an error", async (path, text) => {
     expect(await problemsOf(path, text)).toEqual([expect.stringContaining('permision: unknown key. Did you mean "permission"?')]);
   });
 
@@ -139,7 +139,7 @@ describe("the files of other MCP clients", () => {
     expect(error.message).toMatch(/\.mcp\.json:[23]?\d*:?/u);
   });
 
-  test("comments and trailing commas become spaces, and nothing in a string does", () => {
+  test("comments and trailing commas are replaced by spaces, but not within strings", () => {
     const text = '{"a": "// \\" /* ,]", // x\r\n "b": [1, /* y */ ], }';
     expect(blankComments(text)).toBe('{"a": "// \\" /* ,]",     \r\n "b": [1            ]  }'.replace("1            ", "1          "));
     expect(blankComments(text)).toHaveLength(text.length);

@@ -64,7 +64,7 @@ describe("problems", () => {
   });
 });
 
-test("a model with everything is read as it stands, its key as the name of a variable that need not be set", async () => {
+test("every key of a model is read, with the API key as the name of a variable that may be unset", async () => {
   const { config } = await load(
     "haft.toml",
     [

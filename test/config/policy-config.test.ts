@@ -35,7 +35,7 @@ test.each([
     '[approval]\ntimeoutMs = "5m"',
     "2:1: approval.timeoutMs: must be a number from 0 to 315576000000, not a string.",
   ],
-])("F0.57 %s is named with its place", async (_what, text, problem) => {
+])("F0.57 %s is reported with its place", async (_what, text, problem) => {
   expect(await problemsOf("haft.toml", text)).toEqual([`haft.toml:${problem}`]);
 });
 

@@ -37,7 +37,7 @@ function namesIn(runtime: Runtime): readonly string[] {
   return runtime.registry.names().filter((name) => !name.startsWith("haft::"));
 }
 
-describe("the seed's examples", () => {
+describe("the fms-dgt examples", () => {
   test("F0.56 the routing example is read unchanged", async () => {
     const { config } = await load("haft.yaml", ROUTING);
 
@@ -79,7 +79,7 @@ describe("the seed's examples", () => {
     ]);
   });
 
-  test("F0.56 it builds unchanged: one namespace for its engine, the other for its server", async () => {
+  test("F0.56 the routing example builds unchanged, with an lm engine for one namespace and an MCP server for the other", async () => {
     const folder = configFolder({ "haft.yaml": ROUTING, "weather_tools.yaml": WEATHER });
     const { toolsets, sources = [] } = await configuredRuntime(join(folder, "haft.yaml"), { environment: {} });
     const loaded = (await Promise.all(sources.map(loadSource))).flatMap((source) => source.toolsets);
@@ -90,7 +90,7 @@ describe("the seed's examples", () => {
     ]);
   });
 
-  test("F0.46 F0.56 the error example is read unchanged, and its errors are not tried again", async () => {
+  test("F0.46 F0.56 the error example is read unchanged, and its errors are not retried", async () => {
     const { config } = await load("haft.yaml", ERRORS);
 
     expect(config.engines.get("lm_sim")?.faults).toEqual({
@@ -102,7 +102,7 @@ describe("the seed's examples", () => {
     });
   });
 
-  test("F0.58 an engine of a type that nobody registered takes its own tools along, and says which types there are", async () => {
+  test("F0.58 an engine of an unregistered type makes only its own tools unavailable, and lists the known types", async () => {
     const text = `tools:
   registry:
     - { type: inline, namespace: sim, engine: oracle, tools: [{ name: a, description: A }] }
@@ -125,7 +125,7 @@ describe("the seed's examples", () => {
 });
 
 describe("F0.56 the registry", () => {
-  test("F0.56 a flat list under tools is a registry only", async () => {
+  test("F0.56 an array under tools is a registry only", async () => {
     const runtime = await openRuntime({ "haft.yaml": "tools:\n  - { type: file, path: w.yaml }\n", "w.yaml": WEATHER });
     await runtime.open();
 
@@ -133,7 +133,7 @@ describe("F0.56 the registry", () => {
     expect(await runtime.execute({ name: "weather", input: {} })).toMatchObject({ error: { code: "not_executable" } });
   });
 
-  test("F0.56 enrichments are read in the words of the seed, and tables of other programs only when asked", async () => {
+  test("F0.56 enrichments with the fms-dgt keys are read, and tables of other programs only with foreignKeys", async () => {
     const text = "task_name: x\ntools:\n  enrichments:\n    - { type: neighbors, model: m, k: 3 }\n";
     const folder = configFolder({ "haft.yaml": text });
     const { enrichments } = (await load("haft.yaml", text.slice(text.indexOf("tools")))).config;
@@ -143,7 +143,7 @@ describe("F0.56 the registry", () => {
     expect(await configuredRuntime(join(folder, "haft.yaml"), { foreignKeys: true })).toMatchObject({ toolsets: [], sources: [] });
   });
 
-  test("F0.57 the words of the seed for a server and a service are read", async () => {
+  test("F0.57 the fms-dgt keys of a server and a service are read", async () => {
     const text = `tools:
   - { type: mcp, base_url: "http://localhost/mcp", bearer_token: "env:TOKEN", verify: false, timeout: 3, namespace: m }
   - { type: rest, spec: petstore.json, base_url: "http://localhost/v1", operation_ids: [a], basic_auth: [me, "\${TOKEN}"], verify: ca.pem, namespace: r }
@@ -174,7 +174,7 @@ describe("F0.56 the registry", () => {
   });
 });
 
-describe("F0.57 checks", () => {
+describe("F0.57 invalid entries", () => {
   const entry = (more: string): string => `    - { type: inline, tools: [], ${more} }\n`;
   const engines = "  engines: { one: { type: local }, two: { type: local } }\n";
 
@@ -235,7 +235,7 @@ describe("F0.57 checks", () => {
 });
 
 describe("F0.58 routing", () => {
-  test("F0.58 the only engine answers for entries that name none, by the namespaces their files say; multi stands for nothing", async () => {
+  test("F0.58 a single engine answers for entries that name none, in the namespaces of their files; multi counts as none", async () => {
     const text =
       "tools:\n  registry: [{ type: file, path: w.yaml }]\n  engines: { all: { type: multi, engines: {} }, one: { type: parrot, n: 8 } }\n";
     const runtime = await openRuntime(
@@ -252,7 +252,7 @@ describe("F0.58 routing", () => {
     ).toMatchObject([{ output: "one a" }, { output: "one b" }]);
   });
 
-  test("F0.57 several namespaces share an engine, and it is one object", async () => {
+  test("F0.57 namespaces that name one engine share its instance", async () => {
     const text =
       "engines: { one: { type: parrot } }\ntools:\n  - { type: inline, namespace: a, tools: [{ name: x, description: X }] }\n  - { type: inline, namespace: b, tools: [{ name: x, description: X }] }\n";
     const folder = configFolder({ "haft.yaml": text });
@@ -263,7 +263,7 @@ describe("F0.58 routing", () => {
     expect(toolsets[0]?.engine).toBe(toolsets[1]?.engine);
   });
 
-  test("F0.57 two entries of one server and one namespace are one toolset's", async () => {
+  test("F0.57 two entries with the same server and namespace share one engine", async () => {
     const text = `tools:
   registry:
     - { type: mcp, url: "http://localhost:1/mcp", namespace: m }
@@ -277,7 +277,7 @@ describe("F0.58 routing", () => {
     expect(toolsets[0]?.engine).toBe(more[0]?.engine);
   });
 
-  test("an engine of an extension is made anew for each session when its configuration isolates them", async () => {
+  test("an extension's engine is created anew for each session if its configuration isolates sessions", async () => {
     let made = 0;
     const counting: Extensions = {
       engines: {
@@ -304,7 +304,7 @@ describe("F0.58 routing", () => {
     ]);
   });
 
-  test("F0.58 tools that one server lists are answered by the engine their entry names", async () => {
+  test("F0.58 tools listed by a server are answered by the engine that its entry names", async () => {
     const text = `tools:
   registry: [{ type: mcp, command: server, namespace: m, engine: sim }]
   engines: { sim: { type: parrot } }
@@ -328,7 +328,7 @@ describe("F0.13 extensions", () => {
     },
   };
 
-  test("F0.13 a source of the program's own is used by its name, in the registry and among toolsets", async () => {
+  test("F0.13 a source passed by the program is used by its type name, in the registry and in toolsets", async () => {
     const runtime = await openRuntime(
       { "haft.yaml": `${text}toolsets: { own: { type: list, word: "env:WORD" } }\n` },
       { extensions: list, environment: { WORD: "bye" } },
@@ -338,7 +338,7 @@ describe("F0.13 extensions", () => {
     expect(namesIn(runtime)).toEqual(["mine::hello", "own::bye"]);
   });
 
-  test("F0.13 a module that the file names brings engines and sources", async () => {
+  test("F0.13 a module named by the file provides engines and sources", async () => {
     const module = `export const haftEngines = { echo: (options) => ({ kind: "echo", call: ({ input }) => ({ ...options, ...input }) }) };
 export const haftSources = { one: (_options, { name, engine }) => ({ name, load: async () => [{ name, engine, tools: [{ name: "t", description: "", inputSchema: {} }] }] }) };
 `;
@@ -349,7 +349,7 @@ export const haftSources = { one: (_options, { name, engine }) => ({ name, load:
     expect(await runtime.execute({ name: "x::t", input: { a: 2 } })).toMatchObject({ output: { n: 1, a: 2 } });
   });
 
-  test("F0.13 a name that is built in or given twice throws", async () => {
+  test("F0.13 an extension name that is built in or registered twice is an error", async () => {
     const load = async (extensions: Extensions): Promise<unknown> =>
       await configuredRuntime(join(configFolder({ "haft.yaml": "{}" }), "haft.yaml"), { extensions });
 
@@ -404,12 +404,12 @@ export const haftSources = { one: (_options, { name, engine }) => ({ name, load:
       {},
       /^haft\.toml:1:15: extensions\[0\]: "x\.mjs" must export haftEngines, haftSources or haftEnrichments/u,
     ],
-  ])("F0.13 %s is named with its place", async (_what, files, extensions, message) => {
+  ])("F0.13 %s is reported with its place", async (_what, files, extensions, message) => {
     expect(await buildProblems(files, { extensions: extensions as Extensions })).toEqual([expect.stringMatching(message)]);
   });
 });
 
-test("F0.17 inline tools of the configuration are callable through their engine, and a bad one is left out", async () => {
+test("F0.17 inline tools of the configuration are called through their engine, and an invalid one is left out", async () => {
   const config = `[engines.p]\ntype = "parrot"\n[toolsets.mine]\ntype = "inline"\ntools = [{ name = "a", description = "A" }, { description = "no name" }, { name = "b", description = "B", namespace = "other" }]\n`;
   const runtime = await openRuntime({ "haft.toml": config }, { extensions: parrot });
   await runtime.open();
@@ -418,7 +418,7 @@ test("F0.17 inline tools of the configuration are callable through their engine,
   expect(await runtime.execute({ name: "mine::a", input: {} })).toMatchObject({ output: "p a" });
 });
 
-test("F0.50 F0.58 an engine that brings its own tools needs no others: a search over a file of documents", async () => {
+test("F0.50 F0.58 an engine with its own tools needs no others: a search over a file of documents", async () => {
   const text =
     "engines: { docs: { type: search, documents: docs.jsonl, limit: 1, timeout: 2 } }\ntools: [{ type: inline, namespace: docs, tools: [] }]\n";
   const runtime = await openRuntime({
@@ -450,7 +450,7 @@ test("F0.6 the same tools from a file, inline and a module give equal registries
   ).toEqual(expected);
 });
 
-test("F4.11 F4.15 descriptors and mcp tables of the seed stand in a configuration", async () => {
+test("F4.11 F4.15 descriptors and an mcp table of the requirements can be used in a configuration", async () => {
   const folder = configFolder({
     "haft.toml":
       '[toolsets.d]\ntype = "descriptors"\npath = "data/ensembles"\n[mcp.web]\ntransport = "http"\nurl = "https://example.com/${PART}"\nheaders = { A = "env:PART" }\n',
@@ -465,7 +465,7 @@ test("F4.11 F4.15 descriptors and mcp tables of the seed stand in a configuratio
   ]);
 });
 
-test("an MCP toolset takes the effects, the choice of tools and the folder that the configuration says", async () => {
+test("an MCP toolset takes effects, include, exclude and cwd from the configuration", async () => {
   const text = `[toolsets.m]
 type = "mcp"
 command = "server"
@@ -494,7 +494,7 @@ effects = { "read_*" = "readOnly", other = { reads = "m:{id}", writes = ["m:all"
   ]);
 });
 
-test("a server runs in the folder that cwd says, which lies inside that of the configuration or is absolute", async () => {
+test("a server runs in its cwd, which must lie inside the folder of the configuration or be absolute", async () => {
   const script = "import { writeFileSync } from 'node:fs'; writeFileSync('here', process.cwd());";
   const config = (cwd: string): string =>
     `[toolsets.m]\ntype = "mcp"\ncommand = ${JSON.stringify(process.execPath)}\nargs = ["--input-type=module", "-e", ${JSON.stringify(script)}]\ncwd = ${JSON.stringify(cwd)}\n`;
@@ -509,7 +509,7 @@ test("a server runs in the folder that cwd says, which lies inside that of the c
   ]);
 });
 
-test.each(["stdio", "http", "sse"])("type %s says the transport of a server in a table of mcp", async (type) => {
+test.each(["stdio", "http", "sse"])("type %s sets the transport of a server in an mcp table", async (type) => {
   const server = type === "stdio" ? 'command = "server"' : 'url = "https://example.com/mcp"';
   const { config } = await load("haft.toml", `[mcp.m]\ntype = "${type}"\n${server}\n`);
 

@@ -79,7 +79,7 @@ test.each([
   ["a factory of engines that says it", engine('type = "loud"\nkey = "env:KEY"')],
   ["a factory of sources that says it", '[toolsets.x]\ntype = "loud"\nkey = "Bearer ${KEY}"\n'],
   ["an engine that nobody knows", engine('type = "oracle"\nkey = "env:KEY"')],
-])("E12 %s is an error without the secret", async (_what, config) => {
+])("E12 %s is an error that does not contain the secret", async (_what, config) => {
   const said = await everythingSaid(config);
 
   expect(said.length).toBeGreaterThan(100);

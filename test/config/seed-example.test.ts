@@ -38,7 +38,7 @@ async function seedRuntime(script: readonly ServedAnswer[]) {
   return { runtime, ollama, staff };
 }
 
-test("F0.40 F0.51 F0.55 F0.56 calls of both namespaces run in one session, and the model is shown what the server answered", async () => {
+test("F0.40 F0.51 F0.55 F0.56 calls of both namespaces run in one session, and the model sees the server's results", async () => {
   const { runtime, ollama, staff } = await seedRuntime([
     { text: '{"sky": "clear", "degrees": 21}' },
     { text: '{"sky": "rain", "degrees": 12}' },
@@ -66,7 +66,7 @@ test("F0.40 F0.51 F0.55 F0.56 calls of both namespaces run in one session, and t
   ]);
 });
 
-test("F0.43 F0.44 prose in a reply's place is a failed result, which the next request shows", async () => {
+test("F0.43 F0.44 prose instead of JSON in a reply is a failed result, which the next request contains", async () => {
   const { runtime, ollama } = await seedRuntime([{ text: "It is sunny, I think." }, { text: '{"sky": "rain", "degrees": 12}' }]);
   const session = runtime.session();
   const [failed] = await session.execute([weather("Rome")]);
@@ -77,7 +77,7 @@ test("F0.43 F0.44 prose in a reply's place is a failed result, which the next re
   expect(messagesOf(ollama.requests[1]?.body ?? {})[2]?.content).toMatch(/error/iu);
 });
 
-test("F0.40 a provider that refuses is a typed result of its own namespace, and of no other", async () => {
+test("F0.40 a provider's refusal is a typed error of its own namespace only", async () => {
   const { runtime } = await seedRuntime([{ status: 400, message: "no such model" }]);
 
   expect(await runtime.execute([weather("Rome"), { name: "hr_api::find_person", input: {} }])).toMatchObject([
@@ -87,7 +87,7 @@ test("F0.40 a provider that refuses is a typed result of its own namespace, and 
 });
 
 testInCI(
-  "F0.46 F0.47 of 1,000 calls as many fail as the example says, each at once and without asking the model, the same ones each time",
+  "F0.46 F0.47 of 1,000 calls the configured share fails, at once and without asking the model, the same calls each time",
   async () => {
     const ollama = await startProviderServer({ format: "ollama", script: [{ text: '{"sky": "clear", "degrees": 21}' }] });
     onTestFinished(() => ollama.close());

@@ -16,7 +16,7 @@ async function problemsOf(toml: string): Promise<readonly string[]> {
   }
 }
 
-test("issue 19.5 issuers, rules and origins are read as they stand", async () => {
+test("issue 19.5 issuers, rules and origins are read unchanged", async () => {
   const folder = configFolder({
     "haft.toml": `[serve]
 basePath = "/haft"
@@ -50,7 +50,7 @@ allow = ["files::*"]
   });
 });
 
-test("issue 19.4 receivers of webhooks are read as they stand, and their variables are not needed to do so", async () => {
+test("issue 19.4 webhooks are read unchanged, without their variables being set", async () => {
   const folder = configFolder({ "haft.toml": `${WEBHOOK}events = ["job.ended"]\nallowPrivate = ["10.0.0.7"]\n` });
   const { config } = await loadConfig(join(folder, "haft.toml"), { environment: {} });
   expect(config.webhooks).toEqual([{ url: "https://a", secret: "env:S", events: ["job.ended"], allowPrivate: ["10.0.0.7"] }]);

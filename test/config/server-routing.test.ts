@@ -82,7 +82,7 @@ async function answersOf(
   }
 }
 
-test("F0.58 every call is answered by the server that its entry brings, or by the stand-in that it names, or the configuration is refused with its place", async () => {
+test("F0.58 a call is answered by its entry's server or by the stand-in it names, or else the configuration is refused", async () => {
   const servers = await startServers();
 
   await fc.assert(
@@ -107,14 +107,14 @@ test.each([
   ["another MCP server", "mcp A", "mcp B", /engine: engine "e0" reaches another server than the url of this entry/u],
   ["another service", "rest A", "rest B", /engine: engine "e0" reaches another server than the document of this entry/u],
   ["a service where the entry has an MCP server", "mcp A", "rest B", /engine: engine "e0" reaches another server/u],
-] as const)("F0.58 an engine that is named and reaches %s is refused with its place", async (_what, server, engine, problem) => {
+] as const)("F0.58 an entry that names an engine for %s is refused with its place", async (_what, server, engine, problem) => {
   const servers = await startServers();
   const outcome = await answersOf({ entries: [{ server, engine: 0 }], engines: [engine] }, servers);
 
   expect(outcome).toEqual({ problems: [expect.stringMatching(problem)] });
 });
 
-test("F0.58 entries that bring the same server have its tools each, whether they name the engine or not", async () => {
+test("F0.58 entries with the same server each have its tools, whether they name the engine or not", async () => {
   const servers = await startServers();
   const entries = [0, undefined, 0, undefined].map((engine) => ({ server: "mcp A" as const, engine }));
   const { answers } = (await answersOf({ entries, engines: ["mcp A"] }, servers)) as { readonly answers: readonly string[] };
@@ -122,7 +122,7 @@ test("F0.58 entries that bring the same server have its tools each, whether they
   expect(answers.map((answer) => answer.includes("mcp A"))).toEqual([true, true, true, true]);
 });
 
-test("F0.58 what an entry says of its server wins over what the engine that it names says", async () => {
+test("F0.58 server settings of an entry override those of the engine that it names", async () => {
   const tokens: unknown[] = [];
   const { url } = await loopbackMcp({
     ...legacy(),
@@ -150,7 +150,7 @@ test("F0.58 what an entry says of its server wins over what the engine that it n
   expect(tokens).toEqual(["entry", "engine"]);
 });
 
-test("F0.58 operation_ids of an entry hold beside a rest engine with operations of its own", async () => {
+test("F0.58 operation_ids of an entry apply although its rest engine has operation_ids of its own", async () => {
   const paths = Object.fromEntries(
     ["a", "b"].map((id) => [`/${id}`, { get: { operationId: id, responses: { 200: { description: "" } } } }]),
   );

@@ -88,11 +88,11 @@ test.each([
       },
     }),
   ],
-])("DESIGN 5 the whole table is read from %s, the rules in the order of the file", async (name, text) => {
+])("DESIGN 5 the whole table is read from %s, with the rules in the order of the file", async (name, text) => {
   expect((await load(name, text)).config.simulation).toEqual(READ);
 });
 
-test("an empty table says nothing, and none is undefined", async () => {
+test("an empty table sets nothing, and without a table simulation is undefined", async () => {
   expect((await load("haft.toml", "[simulation]\n")).config.simulation).toEqual({
     lm: {},
     sources: [],
@@ -101,7 +101,7 @@ test("an empty table says nothing, and none is undefined", async () => {
   expect((await load("haft.toml", "")).config.simulation).toBeUndefined();
 });
 
-describe("what cannot be used is an error with its place", () => {
+describe("an invalid simulation table is an error with its place", () => {
   test.each([
     ["a key by its old name", "simulation.rungs = 1", '1:1: simulation.rungs: unknown key. Did you mean "sources"?'],
     ["an unknown key", "simulation.source = 1", '1:1: simulation.source: unknown key. Did you mean "sources"?'],

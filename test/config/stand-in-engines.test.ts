@@ -61,7 +61,7 @@ async function failureOf(lines: string, files: Readonly<Record<string, string>> 
 }
 
 describe("type = example", () => {
-  test("DESIGN 5 results are made up of the output schema, the same ones of the same seed", async () => {
+  test("DESIGN 5 results are generated from the output schema, and equal for equal seeds", async () => {
     const outputs = [];
     for (const seed of ["7", "7", '"other"']) {
       const runtime = await runtimeOf(`type = "example"\nseed = ${seed}`);
@@ -75,7 +75,7 @@ describe("type = example", () => {
 });
 
 describe("type = replay", () => {
-  test("calls are answered as the file has them, and the nearest where that was asked for", async () => {
+  test("calls get their recorded results, or the nearest if match is nearest", async () => {
     const files = { "shop.jsonl": await recorded() };
     const strict = await runtimeOf('type = "replay"\nrecording = "shop.jsonl"', files);
     expect(await strict.execute([stock(1), stock(1), stock(2)])).toMatchObject([
@@ -89,7 +89,7 @@ describe("type = replay", () => {
     expect(await repeating.execute([stock(1), stock(1)])).toMatchObject([{ output: { count: 12 } }, { output: { count: 12 } }]);
   });
 
-  test("a file that is not there, is none, or is damaged takes its own toolsets along, with the place", async () => {
+  test("a recording that is missing, invalid or damaged makes only its own toolsets unavailable, with the place", async () => {
     const lines = 'type = "replay"\nrecording = "shop.jsonl"';
     const start = 'Engine "sim" cannot be used: haft.toml:17:1: engines.sim.recording: ';
     expect(await failureOf(lines)).toBe(`${start}Cannot read the recording shop.jsonl: there is no such file.`);
@@ -103,7 +103,7 @@ describe("type = stub", () => {
   const STUBS =
     "- { tool: stock, input: { id: 1 }, output: { count: 1, name: nails }, times: 1 }\n- { tool: stock, error: { message: Sold out. } }\n";
 
-  test("answers come from a list or from a file, in their order", async () => {
+  test("results come from a file of stubs, in their order", async () => {
     const runtime = await runtimeOf('type = "stub"\nstubs = "stubs.yaml"', { "stubs.yaml": STUBS });
     expect(await runtime.execute([stock(1), stock(1)])).toMatchObject([
       { status: "ok", output: { count: 1, name: "nails" }, origin: "stub" },
@@ -115,7 +115,7 @@ describe("type = stub", () => {
     expect(await json.execute(stock(9))).toMatchObject({ output: { count: 3 } });
   });
 
-  test("a file that cannot be read takes its own toolsets along, with the place", async () => {
+  test("a file of stubs that cannot be read makes only its own toolsets unavailable, with the place", async () => {
     const lines = 'type = "stub"\nstubs = "stubs.yaml"';
     const start = 'Engine "sim" cannot be used: haft.toml:17:1: engines.sim.stubs: ';
     expect(await failureOf(lines)).toBe(`${start}Cannot read the list of answers stubs.yaml: there is no such file.`);
@@ -126,7 +126,7 @@ describe("type = stub", () => {
   });
 });
 
-describe("what cannot be used is an error with its place", () => {
+describe("an invalid stand-in engine is an error with its place", () => {
   test.each([
     ["a replay of nothing", 'type = "replay"', '15:2: engines.sim: "recording" is missing: the file with the recorded calls.'],
     [
@@ -172,7 +172,7 @@ describe("what cannot be used is an error with its place", () => {
     expect(first).toContain(`haft.toml:${problem}`);
   });
 
-  test("a path that leaves the folder is refused", async () => {
+  test("a path outside the folder is refused", async () => {
     const folder = configFolder({ "haft.toml": `${SHOP}type = "replay"\nrecording = "../a.jsonl"\n` });
     await expect(configuredRuntime(join(folder, "haft.toml"))).rejects.toMatchObject({
       code: "invalid_config",
@@ -181,7 +181,7 @@ describe("what cannot be used is an error with its place", () => {
   });
 });
 
-describe("F0.50 a search in the words of seed 000's own code", () => {
+describe("F0.50 a search with the fms-dgt keys", () => {
   const DOCUMENTS = ["red apple pie", "apple sauce", "plum cake", "apple cider", "apple", "apple tart", "apple juice"];
   const files = { "docs.jsonl": DOCUMENTS.map((body, index) => JSON.stringify({ doc_id: `d${index}`, body, lang: "en" })).join("\n") };
   const search = (more: string): string => `engines:
@@ -198,7 +198,7 @@ tools:
     return await runtime.execute({ name: "find::search", input });
   }
 
-  test("F0.50 documents have id, text, score and the other fields as metadata; five of them, or as many as the call says", async () => {
+  test("F0.50 documents have id, text, score and metadata with all other fields; five are returned, or as many as the call asks", async () => {
     const { output } = await found("", { query: "apple" });
     expect(output).toHaveLength(5);
     expect(output).toContainEqual({ id: "d4", text: "apple", score: expect.any(Number), metadata: { lang: "en" } });
@@ -207,7 +207,7 @@ tools:
     expect((await found(", limit: 3", { query: "apple", limit: 1 })).output).toHaveLength(1);
   });
 
-  test("F0.50 documents below relevance_threshold are not found", async () => {
+  test("F0.50 documents below relevance_threshold are not returned", async () => {
     expect((await found(", relevance_threshold: 1", { query: "red apple pie of plums" })).output).toEqual([]);
   });
 
@@ -215,7 +215,7 @@ tools:
     ["empty_result", { status: "ok", fault: "empty_result", output: [] }],
     ["index_not_found", { status: "error", fault: "index_not_found", error: { message: "Simulated error: index_not_found" } }],
     ["network_error", { status: "error", fault: "network_error" }],
-  ])("F0.50 its error categories may be its own: %s", async (type, result) => {
+  ])("F0.50 its error_categories may have types of its own: %s", async (type, result) => {
     expect(await found(`, error_categories: [{ type: ${type}, probability: 1 }]`, { query: "apple" })).toMatchObject(result);
   });
 });

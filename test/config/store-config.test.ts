@@ -60,7 +60,7 @@ describe("problems", () => {
   });
 });
 
-test("the file of the store lies beside the configuration, and is made when the store is first opened", async () => {
+test("the store file is relative to the configuration, and created when the store is first opened", async () => {
   const folder = configFolder({ "haft.toml": '[store]\npath = "${PLACE}.db"\nbusyTimeoutMs = 100\n' });
   const store = buildStore(await loadConfig(join(folder, "haft.toml"), { environment: { PLACE: "here" } }));
   const madeBefore = existsSync(join(folder, "here.db"));
@@ -76,7 +76,7 @@ test("the file of the store lies beside the configuration, and is made when the 
   });
 });
 
-test("without the table there is no store", async () => {
+test("without a store table there is no store", async () => {
   expect(buildStore(await load("haft.toml", ""))).toBeUndefined();
 });
 

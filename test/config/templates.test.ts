@@ -28,7 +28,7 @@ output = "json"
 inputSchema = { type = "object", properties = { text = { type = "string" }, count = { type = "integer" }, list = { type = "array", items = { type = "string" } } } }`;
 
 describe("tools that run a program", () => {
-  test("G06 each argument is one argument, whatever is in it, and no shell reads it", async () => {
+  test("G06 each argument stays one argument whatever it contains, and no shell reads it", async () => {
     const call = await calls(tool(PRINT));
     const text = "a b; $(touch x) `id` | & > \n %PATH% \"'";
     expect((await call("t::run", { text, count: 3, list: ["x", "y z"] })).output).toEqual([text, "--count=3", "x", "y z", "{braces}"]);
@@ -39,7 +39,7 @@ describe("tools that run a program", () => {
     expect((await call("t::run", { list: [] })).output).toEqual(["{braces}"]);
   });
 
-  test("G05 a value that would be an option is refused before --, and passes behind it", async () => {
+  test("G05 a value that looks like an option is refused before --, and passed after it", async () => {
     const schema = 'inputSchema = { type = "object", properties = { a = {}, b = {} } }';
     const call = await calls(tool(`command = ["node", "-p", "process.argv.length", "{a}", "--", "{b}"]\n${schema}`));
     const refused = await call("t::run", { a: "--eval=process.exit(9)" });
@@ -53,7 +53,7 @@ describe("tools that run a program", () => {
     expect((await list("t::run", { a: ["x", "-e"] })).error?.code).toBe("invalid_input");
   });
 
-  test("G05 arguments that are too long for the system are bad input, and nothing was started", async () => {
+  test("G05 arguments too long for the system are invalid input, and no program is started", async () => {
     const call = await calls(
       tool('command = ["node", "--", "{a}"]\ninputSchema = { type = "object", properties = { a = { type = "string" } } }'),
     );
@@ -65,7 +65,7 @@ describe("tools that run a program", () => {
     ]);
   });
 
-  test("F1.3 exit codes: 0 is success, others are errors with what was said, and those of okExitCodes are not", async () => {
+  test("F1.3 exit code 0 is success, other codes are errors with stderr, and okExitCodes are successes", async () => {
     const command = `command = ["node", "-e", "console.log(1); console.error('no luck'); process.exit(3)"]`;
     const failed = await (await calls(tool(command)))("t::run");
     expect(failed).toMatchObject({ status: "error", exitCode: 3, output: "1\n", error: { message: "node exited with code 3: no luck." } });
@@ -73,7 +73,7 @@ describe("tools that run a program", () => {
     expect(ok).toMatchObject({ status: "ok", output: "1\n", metadata: { exitCode: 3 } });
   });
 
-  testInCI("input of the program, lines, JSON that is none, a program that is not there, time", async () => {
+  testInCI("standard input, output as lines, invalid JSON, a missing program, and a timeout", async () => {
     const schema = 'inputSchema = { type = "object", properties = { text = { type = "string" } } }';
     const upper = `"process.stdin.on('data', (d) => process.stdout.write(String(d).toUpperCase()))"`;
     const stdin = await calls(tool(`command = ["node", "-e", ${upper}]\nstdin = "<{text}>\\n{text}"\noutput = "lines"\n${schema}`));
@@ -93,7 +93,7 @@ describe("tools that run a program", () => {
     const sandboxed = (lines: string, more = ""): string =>
       tool(lines).replace('"command"\n', `"command"\nsandbox = "bubblewrap"\n${more}`);
 
-    test("a program changes its folder only, has no network and reads no file outside, and its output and exit code are as ever", async () => {
+    test("a program can change only its folder, has no network and cannot read other files; output and exit code are unchanged", async () => {
       const outside = folderWith({ "secret.txt": "the secret" }, "/var/tmp");
       const script = `touch inside; touch ${outside}/x; cat ${outside}/secret.txt; cat /proc/net/dev | grep -c eth; echo said; exit 3`;
       const lines = `command = ["sh", "-c", ${JSON.stringify(script)}]\nokExitCodes = [3]`;
@@ -104,7 +104,7 @@ describe("tools that run a program", () => {
       expect([existsSync(join(folder, "work/inside")), existsSync(join(outside, "x"))]).toEqual([true, false]);
     });
 
-    testInCI("it reads what is allowed, has its variables and its input, and a tool may be taken out of the sandbox", async () => {
+    testInCI("the program reads allowed folders, its variables and its input, and a tool can opt out of the sandbox", async () => {
       const outside = folderWith({ "notes.txt": "readable" }, "/var/tmp");
       const toml = sandboxed(
         `command = ["sh", "-c", "cat; cat ${outside}/notes.txt; echo $WHO"]\nstdin = "{text}-"\ninputSchema = { type = "object", properties = { text = { type = "string" } } }`,
@@ -117,7 +117,7 @@ describe("tools that run a program", () => {
     });
 
     testInCI(
-      "one tool alone may be in the sandbox, and a program whose time is up ends with what it had written",
+      "a single tool can be sandboxed, and a program that times out returns its output so far",
       async () => {
         const outside = folderWith({}, "/var/tmp");
         const call = await calls(
@@ -133,12 +133,12 @@ describe("tools that run a program", () => {
   test.each([
     ["a sandbox that is none", 'sandbox = "docker"\n', /toolsets\.t\.sandbox: must be one of "bubblewrap", "none", not "docker"/u],
     ["a key of the sandbox without one", "network = true\n", /toolsets\.t\.network: belongs to a sandbox; add sandbox = "bubblewrap"/u],
-  ])("issue 18 %s is named with its place", async (_what, lines, problem) => {
+  ])("issue 18 %s is reported with its place", async (_what, lines, problem) => {
     const toml = tool('command = ["a"]').replace('"command"\n', `"command"\n${lines}`);
     expect(await problemsOf("haft.toml", toml)).toEqual([expect.stringMatching(problem)]);
   });
 
-  test("issue 18 the folder of a sandbox that is not there is named with its place", async () => {
+  test("issue 18 a missing sandbox folder is reported with its place", async () => {
     const toml = tool('command = ["a"]').replace('"command"\n', '"command"\nsandbox = "bubblewrap"\nroot = "nowhere"\n');
     const folder = configFolder({ "haft.toml": toml });
     await expect(configuredRuntime(join(folder, "haft.toml"))).rejects.toThrow(
@@ -146,7 +146,7 @@ describe("tools that run a program", () => {
     );
   });
 
-  test("effects are those that are written; without them the tool counts as undeclared", async () => {
+  test("a tool with declared effects and a cache runs, and an unknown effects preset is refused", async () => {
     const declared = await calls(tool('command = ["node", "-p", "1"]\neffects = "readOnly"\ncache = "turn"'));
     expect((await declared("t::run")).output).toBe("1\n");
     expect(await problemsOf("haft.toml", tool('command = ["node"]\neffects = "harmless"'))).toEqual([
@@ -186,7 +186,7 @@ describe("tools that run a program", () => {
       'command = ["a"]\neffects = { writes = "file:{x}" }\ninputSchema = { type = "object", properties = { y = {} } }',
       /\{x\}/u,
     ],
-  ])("%s is refused where it stands", async (_what, lines, problem) => {
+  ])("%s is refused with its place", async (_what, lines, problem) => {
     const folder = configFolder({ "haft.toml": tool(lines) });
     const failure = await configuredRuntime(join(folder, "haft.toml"), { environment: {} }).then(
       () => [],
@@ -230,7 +230,7 @@ const http = (baseUrl: string, lines: string, more = ""): string =>
 const PROPERTIES = `inputSchema = { type = "object", properties = { id = {}, tags = { type = "array" }, note = { type = "string" } } }`;
 
 describe("tools that send a request", () => {
-  test("address, headers and body are filled; parameters without a value are left out", async () => {
+  test("URL, headers and body are filled from the input; parameters without a value are left out", async () => {
     const base = await echo();
     const lines = `method = "post"\nurl = "/users/{id}?tag={tags}&q={note}&fixed=1"\nheaders = { X-Note = "n:{note}", X-Id = "{id}" }\nbody = { id = "{id}", note = "<{note}>", tags = ["{tags}", 1] }\n${PROPERTIES}`;
     const call = await calls(http(`${base}/v1`, lines, 'headers = { Authorization = "Bearer ${TOKEN}" }'), {}, { TOKEN: "secret-token" });
@@ -246,7 +246,7 @@ describe("tools that send a request", () => {
     expect([output.headers["content-type"], JSON.stringify(result).includes("secret-token")]).toEqual(["application/json", false]);
   });
 
-  test("a value stays in its place in the address", async () => {
+  test("a value cannot leave its place in the URL", async () => {
     const call = await calls(http(await echo(), `url = "/users/{id}?q={note}"\n${PROPERTIES}`));
     const { output } = (await call("t::ask", { id: "../../admin?x=1#y", note: "a&b=c" })) as unknown as { readonly output: Seen };
     expect(output.url).toBe("/users/..%2F..%2Fadmin%3Fx%3D1%23y?q=a%26b%3Dc");
@@ -254,7 +254,7 @@ describe("tools that send a request", () => {
     expect((await call("t::ask", {})).error?.message).toBe("The path /users/{id} needs a value for each of its names.");
   });
 
-  test("a header cannot be split, errors carry the status, and no redirect leads to a private address", async () => {
+  test("a value cannot split a header, errors carry the status, and a redirect to a private address is refused", async () => {
     const base = await echo();
     const call = await calls(http(base, `url = "/status/{id}"\nheaders = { X-Note = "{note}" }\n${PROPERTIES}`));
     expect((await call("t::ask", { id: 200, note: "a\r\nX-Evil: 1" })).error?.message).toContain("line break");
@@ -263,7 +263,7 @@ describe("tools that send a request", () => {
     expect((await call("t::ask", { id: 302 })).error?.code).toBe("permission_denied");
   });
 
-  test("a text is sent as text, and the tool is undeclared and external unless it says otherwise", async () => {
+  test("a text body is sent as text/plain, with POST", async () => {
     const call = await calls(http(await echo(), `url = "/"\nbody = "note: {note}"\n${PROPERTIES}`));
     const { output } = (await call("t::ask", { note: "x" })) as unknown as { readonly output: Seen };
     expect([output.method, output.body, output.headers["content-type"]]).toEqual(["POST", "note: x", "text/plain; charset=utf-8"]);
@@ -290,7 +290,7 @@ describe("tools that send a request", () => {
     ["a method that is none", 'url = "/"\nmethod = "G T"', "http://a", /method: the method "G T" is not an HTTP method/u],
     ["a service that is none", 'url = "/"', "ftp://a", /baseUrl: must be an http or https address/u],
     ["an unknown key", 'url = "/"\nquery = {}', "http://a", /query: unknown key/u],
-  ])("%s is refused where it stands", async (_what, lines, base, problem) => {
+  ])("%s is refused with its place", async (_what, lines, base, problem) => {
     const text = base === "" ? http("x", lines).replace('baseUrl = "x"', "") : http(base, lines);
     const folder = configFolder({ "haft.toml": text });
     const failure = await configuredRuntime(join(folder, "haft.toml"), { environment: {} }).then(

@@ -29,13 +29,13 @@ async function written(tools: readonly Tool[] = [TOOL]): Promise<string> {
   return folder;
 }
 
-test("F4.9 tools come back as they were, with the same fingerprint, in another process as well", async () => {
+test("F4.9 cached tools round-trip with the same fingerprint", async () => {
   const folder = await written();
   const tools = await toolCacheFiles(folder).read(KEY);
   expect([tools, tools?.map(definitionFingerprint)]).toEqual([[TOOL], [definitionFingerprint(TOOL)]]);
 });
 
-test("D20 another key finds nothing; neither names nor files hold what is in a key, and another folder names the same key otherwise", async () => {
+test("D20 another key finds nothing; file names and contents do not reveal the key, and differ between folders", async () => {
   const [folder, other] = [await written(), await written()];
   const names = readdirSync(folder);
   const texts = names.map((name) => readFileSync(join(folder, name), "utf8")).join("");
@@ -47,18 +47,18 @@ test("D20 another key finds nothing; neither names nor files hold what is in a k
   }).toEqual({ otherKey: undefined, secret: false, names: [expect.stringMatching(/^[0-9a-f]{64}\.json$/u), "salt"], same: false });
 });
 
-test("D20 only the user can read what is kept", async () => {
+test("D20 cached files are readable only by the user", async () => {
   const folder = await written();
   const mode = (path: string): number => statSync(path).mode & 0o777;
   expect([mode(folder), mode(listFile(folder)), mode(join(folder, "salt"))]).toEqual([0o700, 0o600, 0o600]);
 });
 
-test("F4.9 nothing is there before anything was written, and looking makes nothing", async () => {
+test("F4.9 an empty cache has no tools, and reading creates no files", async () => {
   const folder = configFolder();
   expect([await toolCacheFiles(join(folder, "haft/tools")).read(KEY), readdirSync(folder)]).toEqual([undefined, []]);
 });
 
-describe("what would not come back as it was is not kept", () => {
+describe("tools that would not round-trip are not cached", () => {
   const tools: readonly (readonly [what: string, tool: Tool])[] = [
     ["a handler", { ...TOOL, execute: () => 1 }],
     ["computed effects", { ...TOOL, effects: { reads: () => [] } }],
@@ -72,7 +72,7 @@ describe("what would not come back as it was is not kept", () => {
   });
 });
 
-describe("a file is refused", () => {
+describe("a cache file is refused", () => {
   const texts: readonly (readonly [what: string, text: string])[] = [
     ["that is cut", '{"format":"haft-tools","version":1,"tools":[{"name":"re'],
     ["of another format", '{"format":"haft-lock","version":1,"tools":[]}'],
@@ -122,7 +122,7 @@ describe("a file is refused", () => {
   });
 });
 
-test("F4.9 the folder is where the system keeps caches, and a relative XDG_CACHE_HOME does not count", () => {
+test("F4.9 the folder is the system's cache folder, and a relative XDG_CACHE_HOME is ignored", () => {
   expect([
     toolCacheFolder({ XDG_CACHE_HOME: "/var/cache/me" }),
     toolCacheFolder({ XDG_CACHE_HOME: "cache" }).endsWith("/.cache/haft/tools"),

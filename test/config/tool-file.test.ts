@@ -43,7 +43,7 @@ describe("shapes", () => {
     "the flat OpenAI shape": [{ type: "function", ...lookup }],
     "the Anthropic shape": [{ name: "lookup", description: "Looks up.", input_schema: SCHEMA }],
   };
-  test.each(Object.entries(shapes))("F0.14 F0.16 %s gives the same tools in YAML and in JSON", async (_what, value) => {
+  test.each(Object.entries(shapes))("F0.14 F0.16 %s yields the same tools in YAML and in JSON", async (_what, value) => {
     const json = JSON.stringify(value, null, "\t");
     const expected = { tools: new Map([["default", [TOOL]]]), problems: [], unknown: [], notes: [] };
 
@@ -58,7 +58,7 @@ describe("shapes", () => {
     expect(names(await read("tools.yaml", text))).toEqual(["api::a", "api::b", "other::a"]);
   });
 
-  test("F0.16 namespaces and tools may stand side by side", async () => {
+  test("F0.16 namespaces and tools may be mixed in one object", async () => {
     expect(names(await read("tools.yaml", "namespace: mine\napi:\n  - { name: a, description: A }\nb: { description: B }\n"))).toEqual([
       "api::a",
       "mine::b",
@@ -97,7 +97,7 @@ describe("shapes", () => {
     expect(await problem(name, text)).toBe(message);
   });
 
-  test.each(["tools.txt", "tools", "tools.yaml.bak"])("F0.14 %s is refused by its name", async (name) => {
+  test.each(["tools.txt", "tools", "tools.yaml.bak"])("F0.14 %s is refused because of its file name", async (name) => {
     expect(await problem(name, "[]")).toBe(`Cannot read the tool file ${name}: its name must end in .yaml, .yml or .json.`);
   });
 });
@@ -117,7 +117,7 @@ describe("F0.15 namespaces", () => {
 });
 
 describe("one tool", () => {
-  test("F0.6 has every field of ours as data", async () => {
+  test("F0.6 has every field of a Haft tool as data", async () => {
     const full = {
       name: "move",
       title: "Move",
@@ -146,7 +146,7 @@ describe("one tool", () => {
     expect(tools.get("default")).toEqual([full]);
   });
 
-  test("F0.6 has its schemas under every usual word, and {} as output says nothing", async () => {
+  test("F0.6 has its schemas under every common key, and {} as output counts as no output schema", async () => {
     const text = JSON.stringify({
       a: { description: "A", parameters: {}, output_parameters: {} },
       b: { description: "B", arguments: { properties: { x: { type: "dict" } } }, returns: { type: "float" } },
@@ -163,7 +163,7 @@ describe("one tool", () => {
     ]);
   });
 
-  test("a preset names its effects, and hints of MCP only add caution", async () => {
+  test("may have an effects preset, and MCP hints that only make it more cautious", async () => {
     const text = JSON.stringify([
       { name: "a", description: "", effects: "readOnly" },
       { name: "b", description: "", annotations: { readOnlyHint: true, destructiveHint: true } },
@@ -178,7 +178,7 @@ describe("one tool", () => {
     ]);
   });
 
-  test("F4.10 a bad one is reported with its place and left out, and the others load", async () => {
+  test("F4.10 is reported with its place and left out if it is invalid, and the others load", async () => {
     const text = `api:
   - { name: good, description: G }
   - { name: "", description: no name }
@@ -207,14 +207,14 @@ describe("one tool", () => {
     ]);
   });
 
-  test("an unknown key is told, and the tool loads", async () => {
+  test("loads despite an unknown key, which is reported", async () => {
     const result = await read("tools.yaml", "- { name: a, description: A, timoutMs: 3 }\n");
 
     expect(names(result)).toEqual(["default::a"]);
     expect(result.unknown).toEqual(['tools.yaml:1:3: [0]: timoutMs: unknown key. Did you mean "timeoutMs"?']);
   });
 
-  test("an overload of another schema is kept, and one of the same is reported", async () => {
+  test("may be overloaded with another schema; an overload with the same schema is reported", async () => {
     const text = JSON.stringify([lookup, { ...lookup, parameters: {} }, { ...lookup, description: "Again.", parameters: { ...SCHEMA } }]);
     const result = await read("tools.json", text);
 
@@ -224,7 +224,7 @@ describe("one tool", () => {
     ]);
   });
 
-  test("J05 a variable in a description stays text", async () => {
+  test("J05 keeps a variable in its description as text", async () => {
     const { tools } = await read("tools.yaml", "- { name: a, description: '${AWS_SECRET_ACCESS_KEY} ${A:-$(id)}' }\n");
 
     expect(tools.get("default")?.[0]?.description).toBe("${AWS_SECRET_ACCESS_KEY} ${A:-$(id)}");
@@ -232,7 +232,7 @@ describe("one tool", () => {
 });
 
 describe("hostile files", () => {
-  test("J01 an alias bomb is refused before it is built", async () => {
+  test("J01 an alias bomb is refused before it is expanded", async () => {
     const levels = "bcdefghi".split("").map((name, index) => `${name}: &${name} [${Array(9).fill(`*${"abcdefgh"[index]}`).join(", ")}]`);
 
     expect(await problem("tools.yaml", `a: &a [lol]\n${levels.join("\n")}\n`)).toMatch(/^tools\.yaml:\d+:\d+: more than 1000 aliases\.$/u);
@@ -251,7 +251,7 @@ describe("hostile files", () => {
     expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
   });
 
-  test.each(["1e3", "012", "~", "true"])("J03 the tool name %s is no text, and must be quoted", async (name) => {
+  test.each(["1e3", "012", "~", "true"])("J03 the tool name %s is not a string in YAML, and must be quoted", async (name) => {
     expect(await problem("tools.yaml", `${name}: { description: A }\n`)).toBe(
       `tools.yaml:1:1: the key ${name} is not a string in YAML; write it in quotes: "${name}".`,
     );
@@ -260,11 +260,11 @@ describe("hostile files", () => {
     );
   });
 
-  test.each(["no", "on", "off", "2024-01-01"])("J03 the tool name %s is text", async (name) => {
+  test.each(["no", "on", "off", "2024-01-01"])("J03 the tool name %s is a string", async (name) => {
     expect(names(await read("tools.yaml", `${name}: { description: A }\n`))).toEqual([`default::${name}`]);
   });
 
-  test("J06 F0.16 tens of thousands of overloads of one name are told apart soon, and a repeated one is left out", async () => {
+  test("J06 F0.16 tens of thousands of overloads of one name are compared quickly, and a duplicate is left out", async () => {
     const overloads = Array.from({ length: 30_000 }, (_, index) => ({ name: "t", parameters: { properties: { [`a${index}`]: {} } } }));
     const { tools, problems } = await read("many.json", JSON.stringify([...overloads, overloads[7]]));
 
@@ -272,7 +272,7 @@ describe("hostile files", () => {
     expect(problems[0]).toContain('[30000]: the tool "t" is already defined with the same input schema');
   });
 
-  test("J03 a tool that comes twice in a table is refused", async () => {
+  test("J03 a tool that appears twice in an object is refused", async () => {
     expect(await problem("tools.yaml", "a: { description: A }\na: { description: B }\n")).toBe(
       'tools.yaml:2:1: the key "a" appears twice.',
     );

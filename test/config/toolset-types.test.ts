@@ -15,7 +15,7 @@ import { loadSource, namesOf } from "./source-context.ts";
 const toolset = (type: string, lines: string): string => `[toolsets.x]\ntype = "${type}"\n${lines}\n`;
 
 describe("mcp", () => {
-  test("F4.15 a server at an address has every key there is", async () => {
+  test("F4.15 a server with a URL accepts every key", async () => {
     const { config } = await load(
       "haft.toml",
       toolset(
@@ -116,13 +116,13 @@ describe("mcp", () => {
     ],
     ["a name twice", 'url = "http://b"\nrename = { a = "c", b = "c" }', '4:21: toolsets.x.rename.b: gives the name "c", as "a" does.'],
     ["another isolation", 'url = "http://b"\nisolation = "call"', '4:1: toolsets.x.isolation: must be one of "session", not "call".'],
-  ])("F0.57 %s is named with its place", async (_what, lines, problem) => {
+  ])("F0.57 %s is reported with its place", async (_what, lines, problem) => {
     expect(await problemsOf("haft.toml", toolset("mcp", lines))).toEqual([
       typeof problem === "string" ? `haft.toml:${problem}` : expect.stringMatching(problem),
     ]);
   });
 
-  test("isolation gives every session an engine, and lazy servers are remembered where there is a memory", async () => {
+  test("isolation gives every session its own engine, and the tools of a lazy server come from the tool memory", async () => {
     const remembered: Tool[] = [{ name: "known", description: "K", inputSchema: {} }];
     const memory: ToolMemory = { read: async () => remembered, write: async () => undefined };
     const folder = configFolder({
@@ -167,7 +167,7 @@ get_pet = "pet"
 "get*" = "readOnly"
 add = { writes = ["pets"], idempotent = true, external = true, destructive = false, commutative = true }`;
 
-  test("F0.19 has every key there is", async () => {
+  test("F0.19 accepts every key", async () => {
     const { config } = await load("haft.toml", toolset("openapi", every), { HOST: "example.com", KEY: "swordfish" });
 
     expect(config.toolsets.get("x")).toEqual({
@@ -205,7 +205,7 @@ add = { writes = ["pets"], idempotent = true, external = true, destructive = fal
     });
   });
 
-  test("auth may be one for each scheme of the document", async () => {
+  test("auth may be set for each security scheme of the document", async () => {
     const lines =
       'document = "a.json"\n[toolsets.x.auth.key]\ntype = "apiKey"\nname = "X-Key"\nvalue = "env:KEY"\nin = "query"\n[toolsets.x.auth.login]\ntype = "basic"\nusername = "me"\npassword = "p"\n';
     const { config } = await load("haft.toml", toolset("openapi", lines), { KEY: "swordfish" });
@@ -236,13 +236,13 @@ add = { writes = ["pets"], idempotent = true, external = true, destructive = fal
       'document = "a.json"\nisolation = "session"',
       '4:1: toolsets.x.isolation: only a toolset of type "mcp" has it.',
     ],
-  ])("F0.57 %s is named with its place", async (_what, lines, problem) => {
+  ])("F0.57 %s is reported with its place", async (_what, lines, problem) => {
     const [first] = await problemsOf("haft.toml", toolset("openapi", lines));
 
     expect(first).toEqual(typeof problem === "string" ? `haft.toml:${problem}` : expect.stringMatching(problem));
   });
 
-  test("F0.19 a document beside the configuration gives its tools, with the settings of its toolset", async () => {
+  test("F0.19 a document next to the configuration provides tools with the settings of its toolset", async () => {
     const document = {
       openapi: "3.1.0",
       info: { title: "Pets", version: "1" },
@@ -281,7 +281,7 @@ describe("file", () => {
     ["${A:-$(id)}/t.yaml", '"${A:-$(id)}" does not name an environment variable; write ${NAME}, or env:NAME as the whole value.'],
     ["env:A", "must end in .yaml, .yml or .json."],
     ["tools.txt", "must end in .yaml, .yml or .json."],
-  ])("J05 F0.14 the path %s is refused", async (path, problem) => {
+  ])("J05 F0.14 the path %s is refused when the file is loaded", async (path, problem) => {
     expect(await problemsOf("haft.toml", toolset("file", `path = '${path}'`), { A: "/etc" })).toEqual([
       `haft.toml:3:1: toolsets.x.path: ${problem}`,
     ]);
@@ -293,13 +293,13 @@ describe("file", () => {
       /must lie inside the folder of this file, and "\.\.\/tools\.yaml" does not; to use it anyway, write an absolute path\.$/u,
     ],
     ["file:///etc/tools.yaml", /must be the path of a file, not the address "file:\/\/\/etc\/tools\.yaml"\.$/u],
-  ])("J05 the path %s is refused when it is used", async (path, problem) => {
+  ])("J05 the path %s is refused when the runtime is built", async (path, problem) => {
     const folder = configFolder({ "haft.toml": toolset("file", `path = "${path}"`) });
 
     expect((await configError(configuredRuntime(join(folder, "haft.toml")))).message).toMatch(problem);
   });
 
-  test("F0.15 F4.8 the name of the toolset is the namespace where nothing else says one, and its settings hold for all", async () => {
+  test("F0.15 F4.8 the toolset's name is the default namespace, and its settings apply to all namespaces", async () => {
     const folder = configFolder({
       "haft.toml": toolset("file", 'path = "t.yaml"\nmaxConcurrent = 2\ntimeoutMs = 9\ndescription = "Mine"'),
       "t.yaml": "a: { description: A }\nother:\n  - { name: b, description: B }\n",
@@ -314,7 +314,7 @@ describe("file", () => {
     ]);
   });
 
-  test("F0.11 F4.10 a file that breaks keeps its tools, is reported, and gives the new ones once it is mended", async () => {
+  test("F0.11 F4.10 an invalid change of a file keeps the loaded tools, and a corrected file replaces them", async () => {
     const { writeFileSync } = await import("node:fs");
     const folder = configFolder({ "haft.toml": toolset("file", 'path = "t.yaml"'), "t.yaml": tools });
     const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
@@ -331,7 +331,7 @@ describe("file", () => {
   });
 });
 
-test("F4.8 F4.13 a disabled toolset is neither built nor read, whatever its type", async () => {
+test("F4.8 F4.13 a disabled toolset of any type is neither built nor read", async () => {
   const types: Readonly<Record<string, string>> = {
     file: 'path = "${NONE}/none.yaml"',
     descriptors: 'path = "${NONE}"',
@@ -345,7 +345,7 @@ test("F4.8 F4.13 a disabled toolset is neither built nor read, whatever its type
   expect(await configuredRuntime(join(folder, "haft.toml"), { environment: {} })).toMatchObject({ toolsets: [], sources: [] });
 });
 
-test("F4.6 tools of a file can be called between open and close, and not before or after", async () => {
+test("F4.6 tools of a file can be called only between open and close", async () => {
   const folder = configFolder({
     "haft.toml": `extensions = ["e.mjs"]\nengines = { e = { type = "e" } }\n${toolset("file", 'path = "t.yaml"')}`,
     "t.yaml": "- { name: a, description: A }\n",
@@ -368,7 +368,7 @@ test("F4.6 tools of a file can be called between open and close, and not before 
 });
 
 describe("programs", () => {
-  test("issue 18 their mode and limits are read, and their tool is offered in the place of the others", async () => {
+  test("issue 18 mode and limits are read", async () => {
     const { config } = await load("haft.toml", toolset("program", 'mode = "only"\nmaxRunMs = 100\nmaxCalls = 5'));
     expect(config.toolsets.get("x")).toMatchObject({ type: "program", mode: "only", maxRunMs: 100, maxCalls: 5 });
   });
@@ -377,7 +377,7 @@ describe("programs", () => {
     ["another mode", 'mode = "alone"', '3:1: toolsets.x.mode: must be one of "beside", "only", not "alone".'],
     ["too much memory", "maxMemoryMb = 4096", /maxMemoryMb: .* 16 to 1024/u],
     ["an unknown key", "maxCals = 4", /maxCals: unknown key.*maxCalls/u],
-  ])("issue 18 %s is named with its place", async (_what, lines, problem) => {
+  ])("issue 18 %s is reported with its place", async (_what, lines, problem) => {
     expect(await problemsOf("haft.toml", toolset("program", lines))).toEqual([
       typeof problem === "string" ? `haft.toml:${problem}` : expect.stringMatching(problem),
     ]);
@@ -387,7 +387,7 @@ describe("programs", () => {
 describe("chains", () => {
   const chain = (lines: string): string => toolset("chains", `[toolsets.x.chains.trip]\n${lines}`);
 
-  test("F2.24 the steps and how they are offered are read, in the words of other systems as well", async () => {
+  test("F2.24 steps and tool description are read, also under the keys of other systems", async () => {
     const steps = `steps = [{ tool = "a::b", inputMapping = { c = "d[0].e" }, outputKey = "f" }, { tool_name = "g", input_mapping = { h = { value = 1 } }, output_key = "i" }]`;
     const { config } = await load("haft.toml", chain(`description = "Trips."\n${steps}\nanswer_key = "f"`));
     const read = config.toolsets.get("x");
@@ -443,7 +443,7 @@ describe("chains", () => {
       toolset("chains", 'engine = "e"\n[toolsets.x.chains.trip]\ndescription = "D."\nsteps = [{ tool = "a" }]'),
       /toolsets\.x\.engine: a toolset of this type/u,
     ],
-  ])("F2.25 %s is named with its place", async (_what, text, problem) => {
+  ])("F2.25 %s is reported with its place", async (_what, text, problem) => {
     const [first = ""] = await problemsOf("haft.toml", text);
     if (typeof problem === "string") expect(first).toBe(`haft.toml:${problem}`);
     else expect(first).toMatch(problem);
@@ -502,12 +502,12 @@ budget = { tokens = { hard = 9 } }`;
     ["a pattern that is not one", delegate('description = "D."\nallow = [""]'), /delegates\.reader\.allow\[0\]/u],
     ["a number that cannot be", toolset("delegates", "maxRunning = 0\n[toolsets.x.delegates]"), /maxRunning/u],
     ["an engine", toolset("delegates", 'engine = "e"\n[toolsets.x.delegates]'), /toolsets\.x\.engine: a toolset of this type/u],
-  ])("F1.53 %s is named with its place", async (_what, text, problem) => {
+  ])("F1.53 %s is reported with its place", async (_what, text, problem) => {
     const [first = ""] = await problemsOf("haft.toml", text);
     expect(first).toMatch(problem);
   });
 
-  test("F1.53 a delegate without any model is listed, says what is missing, and does not affect the others", async () => {
+  test("F1.53 a delegate without a model is listed as unusable with the reason, and does not affect the others", async () => {
     const folder = configFolder({
       "haft.toml": `${delegate('description = "D."')}[toolsets.x.delegates.other]\ndescription = "O."\nmodel = "ollama/x"\n`,
     });
@@ -520,7 +520,7 @@ budget = { tokens = { hard = 9 } }`;
 });
 
 describe("memory", () => {
-  test("F1.70 issue 18 sessions of the store are searched where the configuration says so, and by default the own session alone", async () => {
+  test("F1.70 issue 18 all stored sessions are searched if the configuration says so, and by default only the own session", async () => {
     for (const [lines, finds] of [
       ['sessions = "all"', true],
       ["", false],
@@ -538,7 +538,7 @@ describe("memory", () => {
     }
   });
 
-  test("F1.70 issue 18 a word that is none is named with its place", async () => {
+  test("F1.70 issue 18 an unknown value of sessions is reported with its place", async () => {
     expect(await problemsOf("haft.toml", toolset("memory", 'sessions = "some"'))).toEqual([
       'haft.toml:3:1: toolsets.x.sessions: must be one of "own", "all", not "some".',
     ]);
@@ -551,7 +551,7 @@ describe("artifacts", () => {
     return { folder, options: await configuredRuntime(join(folder, "haft.toml")) };
   };
 
-  test("F1.19 files of answers are kept in the store, in a folder or nowhere, as the configuration says", async () => {
+  test("F1.19 artifacts are kept in the store, in a folder or nowhere, as configured", async () => {
     const inStore = await reading('[runtime]\nartifacts = "store"\n[store]\npath = "haft.db"\n');
     expect(inStore.options.artifacts).toBe(inStore.options.store?.artifacts);
     expect((await reading('[runtime]\nartifacts = "none"\n')).options.artifacts).toBe(false);
@@ -565,7 +565,7 @@ describe("artifacts", () => {
     await runtime.close();
   });
 
-  test("F1.19 a store that is not there, and no place, are named with their place", async () => {
+  test("F1.19 a missing store and an empty folder are reported with their place", async () => {
     expect(await problemsOf("haft.toml", '[runtime]\nartifacts = "store"\n')).toEqual([
       'haft.toml:2:1: runtime.artifacts: keeps files in the store, and there is no [store]. Name a folder, such as "./artifacts".',
     ]);

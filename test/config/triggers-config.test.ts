@@ -35,8 +35,8 @@ tools = ["add_timer"]
 type = "channels"
 `;
 
-describe("F1.57 F1.62 channels and triggers of a configuration", () => {
-  test("are given to every session whose triggers start, once, and their tools are there", async () => {
+describe("F1.57 F1.62 configured channels and triggers", () => {
+  test("are added once to every session whose triggers start, and their tools are available", async () => {
     const parts = await buildRuntimeParts(await load("haft.toml", TOML));
     const { triggers, toolsets } = parts;
     expect(toolsets.map(({ name, tools = [] }) => [name, tools.map((tool) => tool.name)])).toEqual([
@@ -65,7 +65,7 @@ describe("F1.57 F1.62 channels and triggers of a configuration", () => {
     ]);
   });
 
-  test("are added to the triggers that the program brings", async () => {
+  test("are added to the triggers that the program passes", async () => {
     const triggers = createTriggers({ channels: createChannels() });
     const folder = configFolder({ "haft.toml": TOML });
     const { toolsets } = await configuredRuntime(join(folder, "haft.toml"), { triggers });
@@ -74,7 +74,7 @@ describe("F1.57 F1.62 channels and triggers of a configuration", () => {
     await expect(configuredRuntime(join(folder, "haft.toml"), { triggers })).rejects.toMatchObject({ code: "duplicate" });
   });
 
-  test("one that cannot be added to a session is logged, and the others are there", async () => {
+  test("a trigger that cannot be added to a session is logged, and the others are added", async () => {
     const triggers = createTriggers();
     triggers.declare({ type: "channel", name: "none", channel: "none" });
     triggers.declare({ type: "timer", name: "tick", interval: 1, prompt: "x" });
@@ -89,7 +89,7 @@ describe("F1.57 F1.62 channels and triggers of a configuration", () => {
   });
 });
 
-describe("F1.59 F1.60 F1.61 problems have their file, line and column", () => {
+describe("F1.59 F1.60 F1.61 problems are reported with file, line and column", () => {
   const trigger = (text: string): string => `[[channels]]\nname = "news"\n[[triggers]]\nname = "t"\n${text}\n`;
   test.each([
     ['type = "timer"\nprompt = "x"\ninterval = 0', /^haft\.toml:7:1: triggers\[0\]\.interval: .* 0/u],
@@ -122,7 +122,7 @@ describe("F1.59 F1.60 F1.61 problems have their file, line and column", () => {
       /^haft\.toml:5:1: triggers\[0\]\.type: must be one of "timer", "schedule", "channel", not "timr"\. Did you mean "timer"\?/u,
     ],
     ['type = "timer"\nprompt = "x"\ninterval = 2026-01-01', /^haft\.toml:\d+:\d+: triggers\[0\]/u],
-  ])("%j", async (text, expected) => {
+  ])("trigger %j", async (text, expected) => {
     const problems = await problemsOf("haft.toml", trigger(text));
     expect(problems).toEqual([expect.stringMatching(expected)]);
   });
@@ -139,11 +139,11 @@ describe("F1.59 F1.60 F1.61 problems have their file, line and column", () => {
       '[toolsets.t]\ntype = "triggers"\nengine = "x"\n',
       /^haft\.toml:3:1: toolsets\.t\.engine: a toolset of this type answers its calls itself/u,
     ],
-  ])("%j", async (text, expected) => {
+  ])("configuration %j", async (text, expected) => {
     expect(await problemsOf("haft.toml", text)).toEqual([typeof expected === "string" ? expected : expect.stringMatching(expected)]);
   });
 
-  test("an unknown tool of the toolset is a problem with its place", async () => {
+  test("an unknown trigger tool is a problem with its place", async () => {
     const loaded = await load("haft.toml", '[toolsets.t]\ntype = "triggers"\ntools = ["add_tmer"]\n');
     await expect(buildRuntimeParts(loaded)).rejects.toMatchObject({
       code: "invalid_config",
@@ -152,7 +152,7 @@ describe("F1.59 F1.60 F1.61 problems have their file, line and column", () => {
   });
 });
 
-test("F1.58 the triggers that a creature lists become tools, and unknown ones are named", async () => {
+test("F1.58 the triggers of a creature become tools, and unknown ones are reported", async () => {
   const loaded = await load(
     "haft.yaml",
     "tools:\n  - { name: add_timer, type: trigger }\n  - { name: watch_channel, type: trigger }\n  - { name: add_door, type: trigger }\n",

@@ -274,11 +274,11 @@ const ORDINARY: readonly Table[] = [
 ];
 
 describe("what a configuration must be trusted for", () => {
-  test.each(PROGRAMS)("J08 programs and requests: %j", async (config, lines) => {
+  test.each(PROGRAMS)("J08 programs and requests need trust: %j", async (config, lines) => {
     expect(await needsOf(config)).toEqual(lines);
   });
 
-  test("issue 18 J08 the variables of programs that commands run", async () => {
+  test("issue 18 J08 variables set for the programs of a command toolset", async () => {
     const k = { type: "command", env: { LD_PRELOAD: "./a.so", LANG: "C" }, tools: [{ name: "t", command: ["ls"] }] };
     expect(await needsOf({ toolsets: { k } })).toEqual([
       "toolsets.k runs ls",
@@ -290,7 +290,7 @@ describe("what a configuration must be trusted for", () => {
     expect(await needsOf(config)).toEqual([line]);
   });
 
-  test("J08 ordinary configurations need no trust, each alone and any of them together; with any right they do", async () => {
+  test("J08 ordinary settings need no trust, alone or combined; together with any widening setting they do", async () => {
     for (const config of ORDINARY) expect([config, await needsOf(config)]).toEqual([config, []]);
     await fc.assert(
       fc.asyncProperty(
@@ -308,7 +308,7 @@ describe("what a configuration must be trusted for", () => {
     );
   });
 
-  test("J08 a workspace that is a link to elsewhere is outside", async () => {
+  test("J08 a workspace that is a link to another folder counts as outside", async () => {
     const folder = configFolder({ "haft.toml": '[toolsets.a]\ntype = "files"\nroot = "inner"\n' });
     symlinkSync("/etc", join(folder, "inner"));
 
@@ -317,7 +317,7 @@ describe("what a configuration must be trusted for", () => {
     });
   });
 
-  test("J08 a server of a descriptor is asked about like one of the configuration", async () => {
+  test("J08 a server in a descriptor needs trust like one in the configuration", async () => {
     const config = { toolsets: { d: { type: "descriptors", path: "d" } } };
     const server = '[mcp.far]\nurl = "https://example.com/mcp"\ntrustAnnotations = true\n';
 

@@ -80,7 +80,7 @@ afterAll(() => {
   if (folder !== "") rmSync(folder, { recursive: true, force: true });
 });
 
-test.skipIf(!inCI)(`Turbopack of Next.js builds a route that imports it ${IN_CI}`, { timeout: 240_000 }, async (context) => {
+test.skipIf(!inCI)(`Turbopack of Next.js builds a route that imports haft ${IN_CI}`, { timeout: 240_000 }, async (context) => {
   if (failure !== undefined) context.skip(failure);
   write("app/layout.js", "export default function Layout({ children }) { return children; }\n");
   write("app/route/route.js", ROUTE);

@@ -41,7 +41,7 @@ afterAll(() => {
 });
 
 test.skipIf(!inCI).for(["esm", "cjs"] as const)(
-  `as %s, the program runs without the packages beside it ${IN_CI}`,
+  `bundled as %s, the program runs without node_modules ${IN_CI}`,
   { timeout: 240_000 },
   async (format, context) => {
     if (failure !== undefined) context.skip(failure);

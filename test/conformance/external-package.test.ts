@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 const GUIDE = fileURLToPath(new URL("../../docs/guides/bundle-and-host.md", import.meta.url));
 const PROGRAM = 'import "haft";\nimport "haft/sqlite";\nimport "haft/program";\nimport "./haft-of-mine.js";\n';
 
-test("the pattern of the guide leaves out every entry of the package, and nothing of the program", async () => {
+test("the pattern in the guide makes every entry of the package external, and nothing of the program", async () => {
   const patterns = [...readFileSync(GUIDE, "utf8").matchAll(/`externals?: \[\/(?<text>[^\]]+)\/\]`/gu)].map(
     (match) => match.groups?.["text"],
   );

@@ -47,7 +47,7 @@ await server.close();
 await runtime.close();
 `;
 
-test("parts without their right say which flag is missing, and the others work", async () => {
+test("features without their permission name the missing flag, and the others work", async () => {
   const folder = mkdtempSync(join(tmpdir(), "haft-permissions-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   mkdirSync(join(folder, "work"));

@@ -8,7 +8,7 @@ const NAME = fc.oneof(
   fc.constantFrom("//a:b", "///a:b", "//[", "//", "a%2Fb", "100%", "C:\\a b"),
 );
 
-test("every name is a URI that gives the name back, over several servers as well", () => {
+test("every name round-trips through its URI, across several servers too", () => {
   fc.assert(
     fc.property(
       NAME.filter((name) => !name.trim().toLowerCase().startsWith("attachment:")),

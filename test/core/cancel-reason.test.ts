@@ -23,11 +23,11 @@ test.each<readonly [string, unknown, string]>([
   ["an error whose getter throws", hostile(), "the caller aborted"],
   ["an object", { message: "not an error" }, "the caller aborted"],
   ["null", null, "the caller aborted"],
-])("the reason of a signal that was aborted with %s", (_, reason, words) => {
+])("the reason of a signal aborted with %s", (_, reason, words) => {
   expect(said(reason)).toBe(words);
 });
 
-test("a signal of AbortSignal.timeout and one of several tell what the first of them was aborted with", async () => {
+test("the reason of AbortSignal.timeout and of AbortSignal.any is that of the first signal that aborted", async () => {
   const timeout = AbortSignal.timeout(1);
   await new Promise((resolve) => timeout.addEventListener("abort", resolve));
   expect(formatCancelReason(timeout)).toBe("the time limit of its caller was reached");
@@ -36,7 +36,7 @@ test("a signal of AbortSignal.timeout and one of several tell what the first of 
   );
 });
 
-test("whatever was thrown becomes one short line", () => {
+test("any thrown value becomes one short line", () => {
   const text = fc.oneof(fc.string({ unit: "binary", maxLength: 2_000 }), fc.constant("\n".repeat(900)), fc.constant("\u202e".repeat(900)));
   const reason = fc.oneof(
     text,

@@ -7,7 +7,7 @@ import { providerName, toQualifiedName } from "../../src/wire/provider-name.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 test.each<ErrorCode>(["conflict", "duplicate", "execution_failed", "not_found"])(
-  "a tool that answers %s tells the model what would work",
+  "a tool that throws %s gives the model its hint",
   async (code) => {
     const book = tool("book", () => {
       throw new ToolError(code, "The slot is taken.", { hint: "Choose another slot." });
@@ -18,7 +18,7 @@ test.each<ErrorCode>(["conflict", "duplicate", "execution_failed", "not_found"])
 );
 
 test.each(["gett", "files.read", "send mail", "b_c__get", "__proto__", "a__gett", "über"])(
-  "a name that no tool has is told as the model wrote it: %s",
+  "an unknown tool name is reported to the model as it was written: %s",
   async (written) => {
     const toolset = { name: "a", tools: [tool("get", () => 1)] };
     const name = toQualifiedName(written, new Map());

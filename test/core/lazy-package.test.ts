@@ -23,7 +23,7 @@ test.each([
     "Your application tried to access hono, but it isn't declared in your dependencies; this makes the require call ambiguous and unsound.\n\nRequired package: hono",
   ],
   ["Cloudflare Workers", 'No such module "hono".'],
-])("a package that is not there is not installed, in the words of %s", (_, message) => {
+])("a missing package is reported as not installed, from the message of %s", (_, message) => {
   expect(packageLoadError(HONO, new Error(message))).toMatchObject({
     code: "unavailable",
     message: "The package hono is not installed; the HTTP API needs it.",
@@ -59,14 +59,14 @@ test.each([
     "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined.",
     "Cannot destructure property 'TrieRouter' of '(intermediate value)' as it is undefined",
   ],
-])("any other failure of its import is told, without the folders of the machine: %s", (message, reason) => {
+])("any other import failure is reported without local folders: %s", (message, reason) => {
   expect(packageLoadError(HONO, new Error(message))).toMatchObject({
     message: `The package hono is installed but cannot be loaded: ${reason}; the HTTP API needs it.`,
     operatorHint: expect.stringMatching(/^npm ls hono .* In a bundle/u),
   });
 });
 
-test("no part says that a package is not installed which is there and broken", async () => {
+test("every part reports a broken package as broken, not as missing", async () => {
   const hooks = new URL("break-packages.ts", import.meta.url).href;
   const program = fileURLToPath(new URL("broken-packages.ts", import.meta.url));
   const args = ["--no-warnings", "--conditions=haft-source", "--import", hooks, program];

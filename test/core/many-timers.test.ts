@@ -9,7 +9,7 @@ const LEAST_MS = 10;
 
 const handles = (): number => process.getActiveResourcesInfo().filter((kind) => kind === "Timeout").length;
 
-test(`L14 of ${COUNT} timeouts none is early or lost, those that are cancelled stay silent, and no handle is left`, async () => {
+test(`L14 of ${COUNT} timeouts none is early or lost, cancelled ones never fire, and no handle is left`, async () => {
   const { clock } = systemPorts;
   const random = seededRandom(14);
   const before = handles();

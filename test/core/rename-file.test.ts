@@ -27,7 +27,7 @@ test.each(["EPERM", "EACCES", "EBUSY"])("on Windows a rename waits while another
   expect(asked()).toBe(3);
 });
 
-test("a file that stays open ends the wait with the error of the system", async () => {
+test("a file that stays open ends the wait with the system's error", async () => {
   const { move, asked } = busyFor(Infinity, "EPERM");
 
   await expect(renameFile("new", "old", { platform: "win32", move, clock })).rejects.toMatchObject({ code: "EPERM" });

@@ -16,7 +16,7 @@ function claim(...writes: readonly string[]): Claim {
   };
 }
 
-test("a claim that is alone needs no place", () => {
+test("a single claim needs no node", () => {
   const tree = new ResourceTree();
   const alone = claim("file:/a/b/c");
   tree.add(alone);
@@ -25,7 +25,7 @@ test("a claim that is alone needs no place", () => {
   expect([tree.claims, tree.places]).toEqual([0, 0]);
 });
 
-test("an idle tree keeps no place, whatever went through it", () => {
+test("an idle tree keeps no nodes, whatever claims it had", () => {
   const tree = new ResourceTree();
   const claims = Array.from({ length: 10_000 }, (_, index) => claim(`file:/${index % 100}/${index}`));
   for (const one of claims) tree.add(one);
@@ -34,7 +34,7 @@ test("an idle tree keeps no place, whatever went through it", () => {
   expect([tree.claims, tree.places]).toEqual([0, 0]);
 });
 
-test("a tree that is never idle keeps at most as many empty places as held ones, and 64", () => {
+test("a tree that is never idle keeps at most as many empty nodes as held ones, plus 64", () => {
   const tree = new ResourceTree();
   const held = [claim("a:"), claim("b:")];
   for (const one of held) tree.add(one);
@@ -51,7 +51,7 @@ test("a tree that is never idle keeps at most as many empty places as held ones,
   expect([tree.claims, tree.places]).toEqual([0, 0]);
 });
 
-test("each claim that a release frees is told once, in sequence", () => {
+test("each claim that a release unblocks is notified once, in sequence", () => {
   const tree = new ResourceTree();
   const told: number[] = [];
   const telling = (key: string): Claim => {

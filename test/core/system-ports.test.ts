@@ -4,7 +4,7 @@ import { inProcessorTime } from "../processor-time.ts";
 
 const { clock } = systemPorts;
 
-test("B06 a hundred thousand timers that are cancelled in the order they were set cost linear time", () => {
+test("B06 cancelling 100,000 timers in the order they were set costs linear time", () => {
   // Some 30 ms; minutes when each cancellation sweeps.
   inProcessorTime(5_000, () => {
     const cancels = Array.from({ length: 100_000 }, () => clock.timer(() => {}, 30_000));
@@ -12,7 +12,7 @@ test("B06 a hundred thousand timers that are cancelled in the order they were se
   });
 });
 
-test("B02 a timer fires once, after its time, whatever was cancelled around it", async () => {
+test("B02 a timer fires once, after its time, whatever timers around it were cancelled", async () => {
   const fired: string[] = [];
   const cancels = Array.from({ length: 5_000 }, () => clock.timer(() => fired.push("cancelled"), 1));
   const startedAt = clock.now();
@@ -28,7 +28,7 @@ test("B02 a timer fires once, after its time, whatever was cancelled around it",
   expect(waitedMs).toBeGreaterThanOrEqual(20);
 });
 
-test("B02 timers that are due together fire in the order they were set, but for those that one of them cancels", async () => {
+test("B02 timers due together fire in the order they were set, except those that one of them cancels", async () => {
   const fired: string[] = [];
   const set = (name: string): (() => void) => clock.timer(() => fired.push(name), 5);
   const cancelFirst = set("first");
@@ -58,7 +58,7 @@ test("an object expires once, not before its time, unless its timer is cancelled
   expect([expired, expiredAt >= startedAt + 5]).toEqual([1, true]);
 });
 
-test("the processor time goes on after it was asked for by a clock that is far ahead", () => {
+test("the processor time continues after a query from a clock that is far ahead", () => {
   const before = clock.processorTime?.(Date.now()) ?? 0;
   const endsAt = clock.now() + 10_000;
   while ((clock.processorTime?.(clock.now()) ?? 0) <= before) if (clock.now() > endsAt) throw new Error("It does not go on.");

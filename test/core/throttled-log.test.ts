@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { throttledLog } from "../../src/core/throttled-log.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 
-test("D13 D18 a server that gives cause for warnings without end fills twenty lines a minute and one for the rest", async () => {
+test("D13 D18 a server that warns endlessly logs twenty lines a minute and one that counts the rest", async () => {
   const [clock, log] = [new FakeClock(), new MemoryLog()];
   const throttled = throttledLog(log, clock);
   for (let index = 0; index < 1_000; index++) throttled.warn(`warning ${index}`);

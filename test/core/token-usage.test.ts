@@ -16,6 +16,6 @@ test.each([
     { inputTokens: 2.5, outputTokens: "7", cacheWriteTokens: 1e300 },
     { inputTokens: 3, outputTokens: 0 },
   ],
-])("F1.51 of %o only counts are taken", (told, read) => {
+])("F1.51 only valid counts are read from %o", (told, read) => {
   expect(readUsage(told as Partial<TokenUsage> | undefined)).toEqual(read);
 });

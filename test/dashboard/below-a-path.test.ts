@@ -15,7 +15,7 @@ const PROXIES = {
   "removes the path": (path: string) => path.replace(/^\/haft/u, ""),
 } as const;
 
-describe.runIf(inCI && CHROMIUM !== undefined)(`below a path, in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
+describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard below a base path, in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
   let scene: Scene;
   let browser: Browser;
   const proxies: Server[] = [];
@@ -59,7 +59,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`below a path, in a browser ${IN_
   const addressOf = (page: Page): string => new URL(page.url()).pathname;
 
   test.each(Object.entries(PROXIES))(
-    "the page, its files, its links and its requests are below the path: a proxy that %s",
+    "the page, its files, its links and its requests stay below the path behind a proxy that %s",
     async (_how, pathOf) => {
       const url = await proxied(pathOf);
       const { page, problems } = await openPage(browser, { url, key: scene.key }, "/sessions/orders", { as: "" });
@@ -92,7 +92,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`below a path, in a browser ${IN_
     },
   );
 
-  test("calls are made, approved and copied, and the key is forgotten", async () => {
+  test("calls can be run, approved and copied, and the key can be forgotten", async () => {
     const url = await proxied(PROXIES["removes the path"]);
     const { page, problems } = await openPage(browser, { url, key: scene.key }, "/tools/shop%3A%3Aprice", { as: "" });
     await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -129,7 +129,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`below a path, in a browser ${IN_
     await page.context().close();
   });
 
-  test("a file is opened, and its calls have addresses", async () => {
+  test("a file can be opened, and its calls have addresses", async () => {
     const recording = await (
       await fetch(`${scene.url}/v1/sessions/orders/recording`, { headers: { authorization: `Bearer ${scene.key}` } })
     ).text();
@@ -150,7 +150,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`below a path, in a browser ${IN_
     await page.context().close();
   });
 
-  test("servers below two paths of one host have keys of their own, and an address without the path is completed", async () => {
+  test("servers below two paths of one host have separate keys, and the path is added to an address without it", async () => {
     const { port } = new URL(scene.url);
     const { page } = await openPage(browser, scene, "/sessions", { as: "" });
     await enterKey(page);

@@ -18,7 +18,7 @@ function said(content: string, more: object = {}): LogEvent {
   return { type: "message-add", ...place, message: { role: "user", content }, ...more };
 }
 
-test("issue 20.2 the text that is written grows, and its message takes its place", () => {
+test("issue 20.2 streamed text grows, and is replaced by its complete message", () => {
   const log = new ChatLog();
   for (const event of [text(0, "A lamp "), text(7, "is 49")]) log.add(event);
   expect([log.partialText, log.items()]).toEqual(["A lamp is 49", []]);
@@ -26,7 +26,7 @@ test("issue 20.2 the text that is written grows, and its message takes its place
   expect([log.partialText, log.items().length]).toEqual(["", 1]);
 });
 
-test("issue 20.2 text whose beginning was missed says so, and text of other agents in a call is left out", () => {
+test("issue 20.2 text whose beginning was missed is marked, and text of other agents in a call is left out", () => {
   const log = new ChatLog();
   for (const event of [text(7, "is 49"), text(0, "I search", { parentCallId: "c" }), end("Found.", { parentCallId: "c" })]) log.add(event);
   expect(log.partialText).toBe("…is 49");
@@ -34,7 +34,7 @@ test("issue 20.2 text whose beginning was missed says so, and text of other agen
   expect(log.partialText).toBe("");
 });
 
-test("issue 20.2 a message that was cut off is not joined with the next, and missed parts are marked", () => {
+test("issue 20.2 a message that was cut off is not joined with the next, and gaps are marked", () => {
   const log = new ChatLog();
   for (const event of [text(0, "An old half"), text(0, "A "), text(2, "new text")]) log.add(event);
   expect(log.partialText).toBe("A new text");
@@ -44,7 +44,7 @@ test("issue 20.2 a message that was cut off is not joined with the next, and mis
   expect(log.partialText).toBe("…another");
 });
 
-test("issue 20.2 a message that was cut off makes room for the next message of a user", () => {
+test("issue 20.2 a message that was cut off is replaced by the user's next message", () => {
   const log = new ChatLog();
   for (const event of [text(0, "A lamp "), said("Again, please.", { parentCallId: "c" })]) log.add(event);
   expect(log.partialText).toBe("A lamp ");

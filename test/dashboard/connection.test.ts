@@ -39,7 +39,7 @@ async function refused(connection: Connection): Promise<void> {
   await reading;
 }
 
-test("screens of another principal are not shown to the principal before it", async () => {
+test("after a key of another principal was used, the screens of the first principal are not restored for it", async () => {
   const connection = await endedPage();
   answers.set("grace-1", "grace").set("ada-2", "ada");
   await connection.setKey("grace-1");
@@ -50,7 +50,7 @@ test("screens of another principal are not shown to the principal before it", as
   expect(connection.getState()).toMatchObject({ key: "ada-2", isKept: false, generation: generation + 1 });
 });
 
-test("an answer that came for an earlier key does not name the principal of this one", async () => {
+test("a late answer to an earlier key does not set the principal of the current key", async () => {
   const connection = await endedPage();
   answers.set("grace-1", "grace").set("ada-2", "ada");
   await connection.setKey("grace-1");
@@ -61,7 +61,7 @@ test("an answer that came for an earlier key does not name the principal of this
   expect(connection.getState().generation).toBe(generation + 1);
 });
 
-test("a server that cannot say whose key it is drops nothing of what was typed", async () => {
+test("when the server cannot say whose key it is, typed text is retained", async () => {
   const connection = await endedPage();
   const before = connection.getState();
   answers.set("ada-2", 503);

@@ -27,7 +27,7 @@ describe("issue 20.4 a field", () => {
   ];
   test.each(cases)("%s", (_, schema, shape) => expect(toFieldShape({ ...schema }, schema)).toEqual(shape));
 
-  test("of a union names its members by what tells them apart", () => {
+  test("of a union names each member by what distinguishes it", () => {
     const tagged = (kind: string) => ({ type: "object", properties: { kind: { const: kind } } });
     const shape = toFieldShape({ oneOf: [tagged("circle"), tagged("square"), { title: "Other" }, { type: "string" }] }, {});
     expect(shape).toMatchObject({
@@ -36,7 +36,7 @@ describe("issue 20.4 a field", () => {
     });
   });
 
-  test("follows local references, and leaves those that lead nowhere or in a circle", () => {
+  test("follows local references, and ignores unresolvable and circular ones", () => {
     const root = { $defs: { id: { type: "string" }, loop: { $ref: "#/$defs/loop" }, "a/b": { type: "integer" } } };
     expect(resolveLocalReferences({ $ref: "#/$defs/id", description: "Its id." }, root)).toEqual({
       type: "string",
@@ -47,13 +47,13 @@ describe("issue 20.4 a field", () => {
     expect(toFieldShape(resolveLocalReferences({ $ref: "https://evil.example/schema" }, root), root)).toEqual({ kind: "json" });
   });
 
-  test("of one that holds itself begins with what is required, and ends", () => {
+  test("of a recursive schema starts with its required properties, and is finite", () => {
     const root = { type: "object", properties: { next: { $ref: "#" }, size: { type: "integer", default: 3 } }, required: ["next"] };
     expect(JSON.stringify(createInitialValue(root, root)).length).toBeLessThan(400);
     expect(createInitialValue(root, root)).toMatchObject({ next: { next: {} }, size: 3 });
   });
 
-  test("that may be null says so", () => {
+  test("that may be null is recognized", () => {
     expect([isNullable({ type: ["string", "null"] }), isNullable({ type: "string" })]).toEqual([true, false]);
   });
 });
@@ -88,9 +88,9 @@ describe("the form of a union", () => {
     [{ free: 1 }, 7],
     [{ other: 1 }, 0],
     [undefined, 0],
-  ])("that %j fits is the one to begin with", (value, index) => expect(findMember(members, value, root)).toBe(index));
+  ])("that fits %j starts with the member that matches it", (value, index) => expect(findMember(members, value, root)).toBe(index));
 
-  test("that holds itself ends", () => {
+  test("that contains itself is finite", () => {
     const loop: Schema = { anyOf: [{ $ref: "#" }, { $ref: "#" }, { type: "string" }] };
     expect(findMember([{ name: "loop", schema: loop }], 3, loop)).toBe(0);
   });
@@ -103,7 +103,7 @@ test.each([
   ["9007199254740993", { problem: expect.stringContaining("9007199254740993") }],
   ["1e999", { problem: expect.stringContaining("1e999") }],
   ["twelve", { problem: "This is not a number." }],
-])("issue 20.4 the number %j is sent as it was typed, or not at all", (text, expected) => {
+])("issue 20.4 the number %j is sent as it was typed, or rejected", (text, expected) => {
   expect(parseTypedNumber(text)).toEqual(expected);
 });
 
@@ -113,6 +113,6 @@ test.each([
   ['{"__proto__": {"a": 1}}', { value: JSON.parse('{"__proto__": {"a": 1}}') }],
   ['{"id": 12345678901234567890}', { problem: expect.stringContaining("12345678901234567890") }],
   ['{"id": ', { problem: expect.stringContaining("This is not JSON") }],
-])("issue 20.4 the JSON %j is sent as it was typed, or not at all", (text, expected) => {
+])("issue 20.4 the JSON %j is sent as it was typed, or rejected", (text, expected) => {
   expect(parseTypedJson(text)).toEqual(expected);
 });

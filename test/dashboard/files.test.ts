@@ -55,7 +55,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
   const choose = (page: Page, name: string, text: string) =>
     page.locator("input[type=file]").setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
 
-  test("issue 20.6 a recording is shown as its session is, without a server, light, dark and narrow", async () => {
+  test("issue 20.6 a recording is shown like its session, without a server, light, dark and narrow", async () => {
     const { page, problems } = await openPage(browser, scene, "/file", { as: "" });
     for await (const look of looksOf(page)) {
       await page.goto(`${scene.url}/file`);
@@ -81,7 +81,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.6, E10 a conversation of another system is shown, hostile text is text, and nothing is sent", async () => {
+  test("issue 20.6, E10 a conversation of another system is shown, hostile text stays inert, and no request is sent", async () => {
     const { page, problems } = await openPage(browser, scene, "/file", { as: "" });
     await choose(page, "conversation.json", CONVERSATION);
     await page.getByText("The file has no times").waitFor();
@@ -96,7 +96,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.6 a damaged file says where, keeps the rest, and another one can be opened", async () => {
+  test("issue 20.6 for a damaged file, the place is reported, the rest is shown, and another file can be opened", async () => {
     const { page } = await openPage(browser, scene, "/file");
     const lines = recording.split("\n");
     await choose(page, "cut.jsonl", lines.slice(0, Math.floor(lines.length / 2)).join("\n"));
@@ -126,7 +126,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.6 haft open serves a file to this machine, with a secret that leaves the address", async () => {
+  test("issue 20.6 haft open serves a file to this machine only, with a secret that is removed from the address", async () => {
     let url = "";
     const { promise: ready, resolve } = Promise.withResolvers<() => void>();
     const done = haft(["open", "orders.jsonl"], {
@@ -165,7 +165,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.6 a session is saved as a recording, as Markdown and as a trace", async () => {
+  test("issue 20.6 a session can be saved as a recording, as Markdown and as a trace", async () => {
     const { page } = await openPage(browser, scene, "/sessions/orders");
     await page.getByText("needs approval").first().waitFor();
     for (const [name, starts] of [
@@ -182,7 +182,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.2 Ctrl-K goes to screens, sessions and tools, and does what a screen offers, by keys alone", async () => {
+  test("issue 20.2 Ctrl-K finds screens, sessions, tools and the actions of a screen, by keyboard alone", async () => {
     const { page, problems } = await openPage(browser, scene, "/health");
     await page.getByText("p99").waitFor();
     await page.keyboard.press("Control+k");
@@ -217,7 +217,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.3 the brush is used by keys alone", async () => {
+  test("issue 20.3 the brush can be used by keyboard alone", async () => {
     const { page } = await openPage(browser, scene, "/sessions/orders");
     const brush = page.getByRole("slider", { name: "Shown part of the time" });
     await brush.focus();
@@ -231,7 +231,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 files in a browser ${IN
     await page.context().close();
   });
 
-  test("issue 20.2 all sessions of the server are searched, and a new one appears without being asked for", async () => {
+  test("issue 20.2 all sessions of the server are searched, and new ones appear without a reload", async () => {
     const { page } = await openPage(browser, scene, "/sessions");
     await page.getByRole("link", { name: "orders", exact: true }).waitFor();
     const asked: string[] = [];

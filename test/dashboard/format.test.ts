@@ -16,9 +16,9 @@ test.each([
   [119_700, "2 min 0 s"],
   [3_599_700, "1 h 0 min"],
   [172_799_999, "2 d 0 h"],
-])("%f ms are %s", (ms, says) => expect(formatDuration(ms)).toBe(says));
+])("%f ms are shown as %s", (ms, says) => expect(formatDuration(ms)).toBe(says));
 
-test("no second part of a span is as great as the unit of the first, and together they are the span to within the last", () => {
+test("the second part of a duration is less than a unit of the first, and the sum is exact to the last part", () => {
   fc.assert(
     fc.property(fc.integer({ min: 0, max: 42 }), fc.double({ min: 1, max: 2, noNaN: true }), (power, factor) => {
       const ms = Math.min(2 ** power * factor, 1e12);

@@ -9,7 +9,7 @@ test("a key has 128 random bits as text", () => {
   expect(new Set(keys).size).toBe(keys.length);
 });
 
-test("the page calls nothing that browsers have in secure contexts alone, but to copy", () => {
+test("the page uses no browser API limited to secure contexts, except for copying", () => {
   const insecure = /crypto\.(?:randomUUID|subtle)\b|navigator\.(?:serviceWorker|locks|storage|credentials)\b|\bcaches\./u;
   const code = [...readTree("src/{dashboard,client}/**/*.{ts,tsx}")].map(
     ([path, text]) => [path, text.replaceAll(/\/\*\*?.*?\*\//gsu, "")] as const,

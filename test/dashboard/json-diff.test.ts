@@ -12,7 +12,7 @@ function written(rows: readonly DiffRow[]): readonly string[] {
   });
 }
 
-test("issue 20.5 a changed value stands beside what it was, and the same around it", () => {
+test("issue 20.5 a changed value is shown next to its old value, with the surrounding lines once", () => {
   const { rows } = diffJsonLines({ item: "lamp", count: 2, sizes: [1, 2, 3] }, { count: 3, item: "lamp", sizes: [1, 3, 4] }, 100);
   expect(written(rows)).toEqual([
     "  {",
@@ -29,12 +29,12 @@ test("issue 20.5 a changed value stands beside what it was, and the same around 
   ]);
 });
 
-test("issue 20.5 a value that only one side has is all new or all gone, and nothing is left out of a short one", () => {
+test("issue 20.5 a value on one side only is fully added or fully removed, and a short one is shown whole", () => {
   expect(written(diffJsonLines(undefined, { a: 1 }, 100).rows)).toEqual(["+ {", '+ "a": 1', "+ }"]);
   expect(written(diffJsonLines(null, "x", 100).rows)).toEqual(["- null", '+ "x"']);
 });
 
-test("issue 20.5 long stretches without a difference are left out, and more lines than asked for are not written", () => {
+test("issue 20.5 long stretches without a difference are left out, and the number of lines is limited", () => {
   const long = Array.from({ length: 50 }, (_, index) => index);
   const { rows } = diffJsonLines(long, [...long, "more"], 200);
   expect(written(rows)).toEqual(["  [", "… 48", "  48,", "  49,", '+ "more"', "  ]"].toSpliced(0, 2, "… 49"));
@@ -42,7 +42,7 @@ test("issue 20.5 long stretches without a difference are left out, and more line
   expect([cut.isCut, cut.rows.length <= 201]).toEqual([true, true]);
 });
 
-test("issue 20.5 for any values there are changes exactly where they are not the same JSON", () => {
+test("issue 20.5 for any two values there is a change exactly if their JSON differs", () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (one, other) => {
       const before: unknown = JSON.parse(JSON.stringify(one));
@@ -55,7 +55,7 @@ test("issue 20.5 for any values there are changes exactly where they are not the
   );
 });
 
-test.each([62, 64, 128, 200])("a value that differs %i levels down is a change", (depth) => {
+test.each([62, 64, 128, 200])("a difference nested %i levels deep is found", (depth) => {
   const nested = (command: string): unknown => {
     let value: unknown = { command };
     for (let level = 1; level < depth; level++) value = level % 2 === 0 ? [value] : { in: value };
@@ -77,7 +77,7 @@ function call(name: string, input: unknown, output: unknown = null): ComparedCal
   };
 }
 
-test("issue 20.5 calls are aligned by tool and input, then by tool, and told apart by their results", () => {
+test("issue 20.5 calls are aligned by tool and input, then by tool, and compared by their results", () => {
   const before = [call("price", "lamp", 1), call("reserve", 2), call("pack", "A")];
   const after = [call("price", "lamp", 2), call("weather", {}), call("reserve", 3), call("pack", "A")];
   expect(alignCalls(before, after).map((pair) => [pair.before?.name, pair.after?.name, compareCalls(pair)])).toEqual([

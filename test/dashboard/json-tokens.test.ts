@@ -8,7 +8,7 @@ const shown = (value: unknown, budget: number): string =>
     .tokens.map(({ text }) => text)
     .join("");
 
-test("any value is shown whole where there is room for it", () => {
+test("any value is shown whole if the limit allows it", () => {
   fc.assert(
     fc.property(fc.jsonValue(), (given) => {
       const value: unknown = JSON.parse(JSON.stringify(given));
@@ -18,7 +18,7 @@ test("any value is shown whole where there is room for it", () => {
   );
 });
 
-test.each([64, 128, 400])("what stands %i levels down is shown, or more is offered", (depth) => {
+test.each([64, 128, 400])("a value nested %i levels deep is shown, or marked as truncated", (depth) => {
   let value: unknown = { command: "rm -rf /" };
   for (let level = 1; level < depth; level++) value = level % 2 === 0 ? [value] : { in: value };
   expect(shown(value, 1_000_000)).toBe(JSON.stringify(value, undefined, 2));

@@ -116,16 +116,16 @@ const GEMINI = {
   ],
 };
 
-describe("issue 20.6 conversations of others", () => {
+describe("issue 20.6 conversations of other systems", () => {
   test.each(Object.entries({ OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC, GEMINI }))(
-    "%s: messages, calls and their results",
+    "%s: messages, calls and their results are read",
     async (_, conversation) => {
       const file = await opened(JSON.stringify(conversation, undefined, 2));
       expect([file.problems, shown(file), file.parts[0]?.log.isTimeless]).toEqual([[], EXPECTED, true]);
     },
   );
 
-  test("are read as a list, as a message on each line, and as a conversation on each line", async () => {
+  test("are read as an array, as one message per line, and as one conversation per line", async () => {
     const { messages } = OPENAI_CHAT;
     expect(shown(await opened(JSON.stringify(messages)))).toEqual(EXPECTED);
     expect(shown(await opened(messages.map((one) => JSON.stringify(one)).join("\n")))).toEqual(EXPECTED);
@@ -136,7 +136,7 @@ describe("issue 20.6 conversations of others", () => {
     ]);
   });
 
-  test("keep a failed result, a call without one, and a second call of the same id apart", async () => {
+  test("keep apart a failed result, a call without a result, and a second call with the same id", async () => {
     const call = { type: "tool_use", id: "1", name: "weather", input: {} };
     const file = await opened(
       JSON.stringify([
@@ -149,7 +149,7 @@ describe("issue 20.6 conversations of others", () => {
   });
 });
 
-describe("issue 20.6 files that are damaged or something else", () => {
+describe("issue 20.6 files that are damaged or of another kind", () => {
   test.each([
     ["an empty file", " \n", "The file is empty."],
     ["text", "Dear reader,\nhello", "line 1, column 1"],
@@ -158,20 +158,20 @@ describe("issue 20.6 files that are damaged or something else", () => {
     ["a key that comes twice", '{"messages": [], "messages": []}', "messages"],
     ["JSON that is nested deeply", "[".repeat(100_000), "nests deeper"],
     ["the first line of another version", '{"haft":"recording","version":99,"sessionId":"a","exportedAt":1}', "line 1"],
-  ])("%s: says what and where, and shows nothing", async (_, text, says) => {
+  ])("%s: the problem and its place are reported, and nothing is shown", async (_, text, says) => {
     const file = await opened(text);
     expect(file.problems.join("\n")).toContain(says);
     expect(file.isWhole && file.parts.every(({ log }) => log.entries().length === 0)).toBe(true);
   });
 
-  test("a damaged line among others is named, and the others are shown", async () => {
+  test("a damaged line is reported, and the other lines are shown", async () => {
     const lines = OPENAI_CHAT.messages.map((one) => JSON.stringify(one));
     const file = await opened([...lines.slice(0, 2), '{"role": "user", oops}', ...lines.slice(2)].join("\n"));
     expect(file.problems).toEqual([expect.stringMatching(/^.*line 3, column 18/u)]);
     expect(shown(file)).toEqual(EXPECTED);
   });
 
-  test("a file that is too large is given up where the limit is", async () => {
+  test("reading a file that is too large stops at the limit", async () => {
     let given = 0;
     const endless = (async function* () {
       for (;;) {
@@ -184,7 +184,7 @@ describe("issue 20.6 files that are damaged or something else", () => {
     expect(given).toBeLessThan(70);
   });
 
-  test("whatever JSON there is, nothing is thrown", async () => {
+  test("no JSON makes the reader throw", async () => {
     const key = fc.constantFrom(
       "role",
       "content",
@@ -242,7 +242,7 @@ async function played(): Promise<string> {
 }
 
 describe("issue 20.6 recordings", () => {
-  test("are read with their long texts, and their checksums are checked", async () => {
+  test("are read with their long texts, and their checksums are verified", async () => {
     const text = await played();
     const file = await opened([text.slice(0, 10), text.slice(10, 3_000), text.slice(3_000)]);
     expect([file.kind, file.problems, file.parts[0]?.name]).toEqual(["recording", [], "s"]);
@@ -254,7 +254,7 @@ describe("issue 20.6 recordings", () => {
     ]);
   });
 
-  test("that were changed or cut are shown as far as they are whole", async () => {
+  test("that were changed or cut are shown up to the damage", async () => {
     const lines = (await played()).split("\n");
     const changed = lines.findIndex((line) => line.includes('"call-end"'));
     const file = await opened(lines.map((line, index) => (index === changed ? line.replace("live", "stub") : line)).join("\n"));
@@ -265,7 +265,7 @@ describe("issue 20.6 recordings", () => {
   });
 });
 
-test("issue 20.6 SHA-256 of the page is that of Node, for texts and bytes of any length", () => {
+test("issue 20.6 the page's SHA-256 equals that of Node, for texts and bytes of any length", () => {
   fc.assert(
     fc.property(
       fc.string({ unit: "binary", maxLength: 300 }),
@@ -278,8 +278,8 @@ test("issue 20.6 SHA-256 of the page is that of Node, for texts and bytes of any
   }
 });
 
-describe("issue 20.6 what a session is saved as", () => {
-  test("Markdown: text of others means nothing in it", async () => {
+describe("issue 20.6 saved sessions", () => {
+  test("Markdown: third-party text cannot act as markup", async () => {
     const evil = "</details><script>alert(1)</script> **bold** [link](javascript:1)\n# Title";
     const file = await opened(
       JSON.stringify([
@@ -295,7 +295,7 @@ describe("issue 20.6 what a session is saved as", () => {
     expect(text).toContain("`````text\n````\nend\n`````");
   });
 
-  test("Markdown: a message is whole, also one that a row of the timeline cuts", async () => {
+  test("Markdown: messages are complete, even those that a row of the timeline truncates", async () => {
     const { parts } = await opened(JSON.stringify([{ role: "user", content: `${"long ".repeat(200)}end` }]));
     expect(parts.map(({ log }) => formatSessionMarkdown("s", log))).toEqual([`# s\n\n**user:** ${"long ".repeat(200)}end\n`]);
   });
@@ -320,7 +320,7 @@ describe("issue 20.6 what a session is saved as", () => {
     expect(calls.every(({ ts }) => ts > 1e15)).toBe(true);
   });
 
-  test("a test: it holds the call and its result as literals", () => {
+  test("a test: it contains the call and its result as literals", () => {
     const call = { url: "http://127.0.0.1:1", sessionId: "s", name: 'a"b', input: { x: "\u202e`${1}" } };
     const text = toTestCode(call, { status: "ok", output: { y: [1] } });
     expect(text).toContain('test("a\\"b answers as it was recorded"');
@@ -330,7 +330,7 @@ describe("issue 20.6 what a session is saved as", () => {
   });
 });
 
-test("issue 20.3 the brush is moved and narrowed by keys, and stays within the whole", () => {
+test("issue 20.3 the brush is moved and narrowed by keys, and stays within the timeline", () => {
   let zoom = { start: 0, end: 1 };
   for (const key of ["w", "ArrowUp", "d", "ArrowRight", "End"]) zoom = zoomAfterBrushKey(key, zoom) ?? zoom;
   expect([zoom.end, Number((zoom.end - zoom.start).toFixed(2))]).toEqual([1, 0.36]);
@@ -340,7 +340,7 @@ test("issue 20.3 the brush is moved and narrowed by keys, and stays within the w
   expect([zoom, zoomAfterKey("x", zoom), zoomAfterKey("Home", zoom)]).toEqual([{ start: 0, end: 1 }, undefined, undefined]);
 });
 
-test("issue 20.2 p50 and p99 come from the histogram, of all calls or of those since a reading", () => {
+test("issue 20.2 p50 and p99 are computed from the histogram, of all calls or of those since an earlier reading", () => {
   const text = (...counts: readonly number[]): string =>
     ["0.1", "1", "+Inf"].map((bound, index) => `haft_call_seconds_bucket{le="${bound}"} ${counts[index]}`).join("\n");
   const now = parseMetrics(text(50, 100, 100));
@@ -360,7 +360,7 @@ const anyPart = fc.record(
   { requiredKeys: ["isCall", "name"] },
 );
 
-test("issue 20.6 each result belongs to the first open call that it can be of, by its id or its name", () => {
+test("issue 20.6 each result belongs to the first open call that matches its id or its name", () => {
   fc.assert(
     fc.property(fc.array(anyPart, { maxLength: 40 }), (parts) => {
       const open: { readonly id: string | undefined; readonly name: string; readonly at: number }[] = [];
@@ -383,7 +383,7 @@ test("issue 20.6 each result belongs to the first open call that it can be of, b
   );
 });
 
-test("issue 20 a file whose calls all have one id is read in time that grows with its size", async () => {
+test("issue 20 a file whose calls all have one id is read in linear time", async () => {
   const calls = Array.from({ length: 40_000 }, () => ({
     role: "assistant",
     tool_calls: [{ id: "x", function: { name: "f", arguments: "{}" } }],

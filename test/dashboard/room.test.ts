@@ -20,7 +20,7 @@ const LONG_TOOL = `a_tool_whose_name_is_as_long_${"x".repeat(30)}`;
 const LONG_SESSION = "שיחה: a session whose id is long and has many words in it";
 const LONG_FIELD = `a_field_whose_name_never_breaks_${"y".repeat(40)}`;
 
-describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
+describe.runIf(inCI && CHROMIUM !== undefined)(`the layout of long texts, in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
   let scene: Awaited<ReturnType<typeof openLongScene>>;
   let browser: Browser;
 
@@ -35,7 +35,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await scene?.close();
   });
 
-  test("the name of an agent that waits for approval is on one line, and all of its buttons are in view", async () => {
+  test("the name of an agent that waits for approval stays on one line, and all of its buttons are visible", async () => {
     const { page } = await openPage(browser, scene, "/agents/clerk", { viewport: NARROW });
     await page.getByText("A call waits for approval.").waitFor();
     const boxes = await Promise.all(
@@ -53,7 +53,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await page.context().close();
   });
 
-  test.each([WIDE, NARROW])("the form of a tool keeps long names and texts in its own column, at $width px", async (viewport) => {
+  test.each([WIDE, NARROW])("the form of a tool wraps long names and texts within its column, at $width px", async (viewport) => {
     const { page } = await openPage(browser, scene, `/tools/${encodeURIComponent(`desk::${LONG_TOOL}`)}`, { viewport });
     await page.getByLabel(LONG_FIELD).waitFor();
     expect(await beyondTheirBox(page, ".try-form")).toEqual([]);
@@ -64,7 +64,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     ["/jobs", NARROW],
     ["/jobs", WIDE],
     ["a job", WIDE],
-  ] as const)("the table of %s shows all of its columns whole, at %o", async (path, viewport) => {
+  ] as const)("the table of %s shows all of its columns completely, at %o", async (path, viewport) => {
     const { page } = await openPage(browser, scene, "/health", { viewport });
     await page.route(/\/v1\/jobs/u, async (route) => {
       const answer = await route.fetch();
@@ -82,7 +82,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await page.context().close();
   });
 
-  test("a long id of a session ends within its line, with a mark that it was cut", async () => {
+  test("a long session id is truncated within its line, with a mark", async () => {
     const { page } = await openPage(browser, scene, `/sessions/${encodeURIComponent(LONG_SESSION)}`, { viewport: NARROW });
     await page.getByRole("heading", { level: 1, name: "Say what there is." }).waitFor();
     const [title, id] = await page.evaluate<readonly (readonly [number, boolean])[]>(`["h1", "h1 > bdi"].map((place) => {
@@ -93,7 +93,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await page.context().close();
   });
 
-  test("a message that a model could not give says why, in the conversation and in the timeline", async () => {
+  test("a message that a model failed to produce shows the reason, in the conversation and in the timeline", async () => {
     const { page } = await openPage(browser, scene, "/agents/broken", { viewport: WIDE });
     await page.getByRole("log").getByText("The model is out of order.").waitFor();
     await page.goto(`${scene.url}/sessions/broken`);
@@ -104,7 +104,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`room for what is long, in a brow
     await page.context().close();
   });
 
-  test("a tool that is tried says that its call waits for approval, and leads to the decision", async () => {
+  test("a tool that is tried out shows that its call waits for approval, and links to the decision", async () => {
     const { page } = await openPage(browser, scene, "/tools/desk%3A%3Aremove", { viewport: WIDE });
     await page.getByRole("button", { name: "Run", exact: true }).click();
     await page.getByRole("complementary", { name: "Tool" }).getByRole("link", { name: "Decide" }).click();

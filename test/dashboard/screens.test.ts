@@ -12,7 +12,7 @@ const HEAD_IS_WHOLE = "[...document.querySelectorAll('.screen-head')].every((hea
 
 const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
 
-describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
+describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 screens in a browser ${IN_CI}${why}`, { timeout: 300_000 }, () => {
   let scene: Scene;
   let browser: Browser;
   const calls = new Map<string, string>();
@@ -44,20 +44,23 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     ["health", () => "/health", "Did not succeed"],
   ];
 
-  test.each(screens)("issue 20.2 %s is whole and without serious findings, light, dark and narrow", async (name, path, shows) => {
-    const { page, problems } = await openPage(browser, scene, path());
-    for await (const look of looksOf(page)) {
-      await page.getByText(shows).first().waitFor({ state: "attached" });
-      await picture(page, `${name}-${look}`);
-      expect([look, await seriousFindings(page, look)]).toEqual([look, []]);
-      expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
-      expect([look, await page.evaluate(HEAD_IS_WHOLE)]).toEqual([look, true]);
-    }
-    expect(problems).toEqual([]);
-    await page.context().close();
-  });
+  test.each(screens)(
+    "issue 20.2 %s renders completely and without serious accessibility findings, light, dark and narrow",
+    async (name, path, shows) => {
+      const { page, problems } = await openPage(browser, scene, path());
+      for await (const look of looksOf(page)) {
+        await page.getByText(shows).first().waitFor({ state: "attached" });
+        await picture(page, `${name}-${look}`);
+        expect([look, await seriousFindings(page, look)]).toEqual([look, []]);
+        expect([look, await page.evaluate("document.documentElement.scrollWidth <= innerWidth")]).toEqual([look, true]);
+        expect([look, await page.evaluate(HEAD_IS_WHOLE)]).toEqual([look, true]);
+      }
+      expect(problems).toEqual([]);
+      await page.context().close();
+    },
+  );
 
-  test("the theme that was chosen is that of the screen that asks for a key as well", async () => {
+  test("the chosen theme also applies to the screen that asks for a key", async () => {
     const { page } = await openPage(browser, scene, "/sessions", { colorScheme: "light" });
     await page.getByRole("button", { name: "Use dark colours" }).click();
     const asked = await page.context().newPage();
@@ -67,7 +70,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("an address that nothing has says so, with a key and without, and leads to the dashboard", async () => {
+  test("an unknown address says so, with a key and without, and links to the dashboard", async () => {
     const { page, problems } = await openPage(browser, scene, "/sesions");
     await page.getByRole("heading", { name: "There is nothing at this address" }).waitFor();
     expect(await seriousFindings(page)).toEqual([]);
@@ -81,7 +84,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("a tool has the word of its strongest effect", async () => {
+  test("a tool is labelled with its strongest effect", async () => {
     const { page } = await openPage(browser, scene, "/tools/haft%3A%3Aread_result");
     await page
       .locator(".badges .badge", { hasText: /^pure$/u })
@@ -90,7 +93,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20.2 everything is reached by keyboard alone", async () => {
+  test("issue 20.2 everything can be reached by keyboard alone", async () => {
     const { page, problems } = await openPage(browser, scene, "/sessions");
     await page.getByRole("link", { name: "orders", exact: true }).waitFor();
     await page.keyboard.press("j");
@@ -128,14 +131,14 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20.3 a bar says on whom a call waited, and leads there", async () => {
+  test("issue 20.3 a bar names the call that its call waited for, and links to it", async () => {
     const { page } = await openPage(browser, scene, "/sessions/orders");
     await page.getByRole("link", { name: /^waited .* for shop::reserve$/u }).click();
     await page.getByRole("complementary", { name: "Call" }).getByText('"lamp"').waitFor();
     await page.context().close();
   });
 
-  test("issue 20.3 only the rows in view exist", async () => {
+  test("issue 20.3 only the visible rows are in the document", async () => {
     const session = scene.runtime.session("many");
     for (let batch = 0; batch < 10; batch++)
       await session.execute(Array.from({ length: 200 }, (_, index) => ({ name: "shop::nothing", input: { index } })));
@@ -148,7 +151,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20.4 what cannot be read is not sent, and repairs are shown before a call", async () => {
+  test("issue 20.4 unreadable input is not sent, and repairs are shown before a call", async () => {
     const { page } = await openPage(browser, scene, "/tools/shop%3A%3Asearch");
     const run = page.getByRole("button", { name: "Run" });
     await page.getByLabel("limit").fill("ten");
@@ -165,7 +168,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20.7 a key that may only read sees no button that changes something, and read-only hides them from others", async () => {
+  test("issue 20.7 a key with only the scope read sees no button that changes something, and read-only mode hides them for other keys", async () => {
     const approval = `/approvals/${encodeURIComponent(calls.get("shop::cancel_order") ?? "")}`;
     const changing = /^(?:Allow|Deny|Run|Simulate|Cancel the (?:call|job))$/u;
     const { page: reader } = await openPage(browser, scene, "/sessions", { as: scene.readerKey });
@@ -186,7 +189,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("DESIGN 14 the audit is narrowed in the address, gone through by keyboard and page by page, and leads to the calls", async () => {
+  test("DESIGN 14 the audit is filtered by the address, browsed by keyboard and page by page, and links to the calls", async () => {
     const { page, problems } = await openPage(browser, scene, "/audit?tool=shop%3A%3Areserv*&since=all");
     const rows = page.locator("tbody tr");
     await page.getByRole("link", { name: "shop::reserve" }).first().waitFor();
@@ -208,7 +211,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("DESIGN 14 a key without the scope admin sees its own entries alone, and is told so", async () => {
+  test("DESIGN 14 a key without the scope admin sees only its own entries, and a note says so", async () => {
     const { page } = await openPage(browser, scene, "/audit", { as: scene.readerKey });
     await page.getByText("These are the entries of Reader.").waitFor();
     await page.getByText("This needs the scope execute.").waitFor();
@@ -216,7 +219,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20 a key is asked for once, kept out of the address, and asked for again when it is refused", async () => {
+  test("issue 20 a key is asked for once, kept out of the address, and asked for again when it is rejected", async () => {
     const { page } = await openPage(browser, scene, "/sessions", { as: "" });
     await page.getByLabel("Key or token").fill("wrong");
     await page.keyboard.press("Enter");
@@ -230,7 +233,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20 what is not there is said in its place, with a way on", async () => {
+  test("issue 20 a missing item shows a message in its place, with a link to continue", async () => {
     const { page } = await openPage(browser, scene, "/sessions");
     for (const [path, says] of [
       ["/sessions/gone", "There is no such session."],
@@ -248,7 +251,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
   test.each([
     ["a part of the page that is gone", "**/assets/agents-screen*", { status: 404 }, "Agents"],
     ["an answer in the menu that it cannot read", "**/v1/approvals*", { json: {} }, "Approvals"],
-  ] as const)("the page of another version says that it is to be reloaded, at %s", async (_what, address, answer, screen) => {
+  ] as const)("a page of another version than the server's asks for a reload, at %s", async (_what, address, answer, screen) => {
     const { page } = await openPage(browser, scene, "/health");
     await page.route(address, (route) => route.fulfill(answer));
     await page.goto(`${scene.url}/${screen.toLowerCase()}`);
@@ -259,7 +262,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20 a screen that cannot be drawn says so, and the others can be gone to", async () => {
+  test("issue 20 a screen that fails to render says so, and the others remain reachable", async () => {
     const { page } = await openPage(browser, scene, "/health");
     await page.route("**/v1/jobs*", (route) => route.fulfill({ json: { jobs: [null] } }));
     await page.getByRole("link", { name: "Jobs", exact: true }).click();
@@ -272,7 +275,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20, E10 hostile names, arguments, results and ids are shown and do nothing", async () => {
+  test("issue 20, E10 hostile names, arguments, results and ids are shown and stay inert", async () => {
     const { id, callIds } = await playHostile(scene.runtime);
     const session = `/sessions/${encodeURIComponent(id)}`;
     const paths = [
@@ -296,7 +299,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20 a server that is started again under an open page is found again, and the page continues", async () => {
+  test("issue 20 an open page reconnects to a restarted server and continues", async () => {
     const { page } = await openPage(browser, scene, "/sessions/orders-later", {});
     const session = scene.runtime.session("orders-later");
     await session.execute([{ name: "shop::price", input: { item: "lamp" } }]);
@@ -311,7 +314,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 in a browser ${IN_CI}${
     await page.context().close();
   });
 
-  test("issue 20 a call is approved with its effect in view", async () => {
+  test("issue 20 a call is approved with its effect shown", async () => {
     const { page } = await openPage(browser, scene, "/approvals");
     await page
       .getByRole("link", { name: /cancel_order/u })

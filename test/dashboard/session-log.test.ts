@@ -42,7 +42,7 @@ const ids = (log: SessionLog) =>
   log.rows().map(({ entry, depth }) => `${"-".repeat(depth)}${entry.kind === "call" ? entry.id : entry.role}`);
 
 describe("issue 20.3 rows", () => {
-  test("are in the order the calls began, those of a call below it", () => {
+  test("are in the order in which calls began, with nested calls below their parent", () => {
     const log = logOf(
       start("a", 0),
       start("b", 1),
@@ -53,11 +53,11 @@ describe("issue 20.3 rows", () => {
     expect(ids(log)).toEqual(["a", "-a1", "-a2", "b", "c"]);
   });
 
-  test("show a call whose parent is missing, or is the call itself, at the top", () => {
+  test("show a call at the top if its parent is missing or is the call itself", () => {
     expect(ids(logOf(start("a", 0, { parentCallId: "a" }), start("b", 1, { parentCallId: "gone" })))).toEqual(["a", "b"]);
   });
 
-  test("have the messages between the calls, and say which calls were undone", () => {
+  test("include the messages between the calls, and mark calls that were rolled back", () => {
     const log = logOf({ type: "message-add", sessionId: "s", at: 0, message: { role: "user", content: "Hi" } }, start("a", 1), {
       type: "batch-rollback",
       sessionId: "s",
@@ -69,14 +69,14 @@ describe("issue 20.3 rows", () => {
     expect(log.calls.get("a")?.undone).toBe("rolled back");
   });
 
-  test("of 100,000 calls, a tenth of them within others, are made in time", () => {
+  test("of 100,000 calls, a tenth of them nested, are all computed", () => {
     const log = new SessionLog();
     for (let index = 0; index < 100_000; index++)
       log.add(start(String(index), index, index % 10 === 9 ? { parentCallId: String(index - 9) } : {}));
     expect(log.rows()).toHaveLength(100_000);
   });
 
-  test("issue 20.3 are shown at any depth, each below the call that made it", () => {
+  test("issue 20.3 show calls at any depth, each below the call that made it", () => {
     const log = logOf(
       start("0", 0),
       ...Array.from({ length: 5_000 }, (_, index) => start(String(index + 1), index + 1, { parentCallId: String(index) })),
@@ -86,11 +86,11 @@ describe("issue 20.3 rows", () => {
     );
   });
 
-  test("issue 20.3 of calls that name each other as their parents are shown once each", () => {
+  test("issue 20.3 show calls that name each other as parents once each", () => {
     expect(ids(logOf(start("a", 0, { parentCallId: "b" }), start("b", 1, { parentCallId: "a" })))).toEqual(["a", "-b"]);
   });
 
-  test("issue 20.3 of a log that grows are those of the same log read whole", () => {
+  test("issue 20.3 of a growing log equal those of the same log read at once", () => {
     const random = seeded(5);
     const events = Array.from({ length: 400 }, (_, index) =>
       start(String(index), index, random() < 0.5 ? {} : { parentCallId: String(Math.floor(random() * index)) }),
@@ -105,7 +105,7 @@ describe("issue 20.3 rows", () => {
 });
 
 describe("issue 20.3 phases", () => {
-  test("of a live call come with its events, and those of its end take their place", () => {
+  test("of a running call are shown as its events arrive, and replaced by those of its end", () => {
     const log = logOf(
       start("a", 100),
       { type: "call-wait", ...place, callId: "a", at: 150, toolName: "shop::a", waitMs: 40, reason: "lock", waitedFor: ["b"] },
@@ -123,14 +123,14 @@ describe("issue 20.3 phases", () => {
     expect(log.calls.get("a")).toMatchObject({ phases: timing, endedAt: 170 });
   });
 
-  test("of a call that was nothing but one attempt are that attempt, also one that failed", () => {
+  test("of a call with a single attempt are that attempt, even if it failed", () => {
     const log = logOf(start("a", 0), end("a", 10), start("b", 0), end("b", 10, { status: "error", error: { code: "timeout" } }));
     expect(log.calls.get("a")?.phases).toEqual([{ phase: "attempt", atMs: 0, ms: 10 }]);
     expect(log.calls.get("b")?.phases).toEqual([{ phase: "attempt", atMs: 0, ms: 10, error: "timeout" }]);
     expect([log.running, log.failed]).toEqual([0, 1]);
   });
 
-  test("say what a call waits for: a person, then nothing", () => {
+  test("show that a call waits for a person, until it no longer does", () => {
     const ask = {
       type: "approval-ask",
       ...place,
@@ -161,7 +161,7 @@ describe("issue 20.3 phases", () => {
     expect(call.approval).toEqual({ digest: "d", reason: "r", status: "allowed", by: "Ann" });
   });
 
-  test("keep a second end of a call, and events of unknown calls and types, out", () => {
+  test("ignore a second end of a call, and events of unknown calls and types", () => {
     const log = logOf(start("a", 0), end("a", 10), end("a", 20, { status: "error" }), end("gone", 5), {
       type: "later-kind",
     } as unknown as LogEvent);
@@ -169,7 +169,7 @@ describe("issue 20.3 phases", () => {
   });
 });
 
-describe("issue 20.3 the axis of time", () => {
+describe("issue 20.3 the time axis", () => {
   test("folds a long time in which nothing began or ended, and keeps the rest in proportion", () => {
     const axis = logOf(start("a", 0), end("a", 500), start("b", 60_500), end("b", 61_000)).axis(61_000);
     expect(axis.pieces.map(({ folded, from, to }) => [folded, from, to])).toEqual([
@@ -189,13 +189,13 @@ describe("issue 20.3 the axis of time", () => {
     ).toBe(false);
   });
 
-  test("has a place for every moment, of no entries as well", () => {
+  test("has a position for every moment, even without entries", () => {
     expect(logOf().axis(7).at(7)).toBe(0);
     const axis = logOf(start("a", 10)).axis(10);
     expect([axis.at(-5), axis.at(10), axis.at(99)].every((at) => at >= 0 && at <= 1)).toBe(true);
   });
 
-  test("issue 20.3 is the same for a log that grows, also where events tell times before those of earlier ones", () => {
+  test("issue 20.3 is the same for a growing log, even with events out of time order", () => {
     const random = seeded(9);
     const log = new SessionLog();
     const events: LogEvent[] = [];
@@ -212,14 +212,14 @@ describe("issue 20.3 the axis of time", () => {
     expect(pieces.at(-1)?.end).toBeCloseTo(1);
   });
 
-  test("issue 20.3 ends with what runs, and gives the moment of a place back", () => {
+  test("issue 20.3 extends to calls that still run, and converts a position back to its time", () => {
     const axis = logOf(start("a", 0), end("a", 500), start("b", 60_500)).axis(61_000);
     for (const time of [0, 250, 500, 10_000, 60_500, 60_750, 61_000]) expect(axis.timeAt(axis.at(time))).toBeCloseTo(time);
   });
 });
 
-describe("issue 20.3 the map of the whole time", () => {
-  test("has in each column how many calls ran, and whether one failed", () => {
+describe("issue 20.3 the overview of the whole time", () => {
+  test("has in each column the number of running calls, and whether one failed", () => {
     const log = logOf(
       start("a", 0),
       start("b", 25),
@@ -231,7 +231,7 @@ describe("issue 20.3 the map of the whole time", () => {
     expect(computeMapColumns(log, log.axis(0), 4)).toEqual({ running: [1, 2, 2, 2], failed: [false, false, true, false] });
   });
 
-  test("has what still runs up to its end, and nothing of a log without calls", () => {
+  test("includes running calls up to the current end, and is empty for a log without calls", () => {
     const log = logOf(start("a", 0), start("b", 50));
     expect(computeMapColumns(log, log.axis(100), 4).running).toEqual([1, 1, 2, 2]);
     expect(computeMapColumns(logOf(), logOf().axis(0), 2)).toEqual({ running: [0, 0], failed: [false, false] });

@@ -3,7 +3,7 @@ import { createRuntime, defineTool, pure } from "haft";
 import { expect, test } from "vitest";
 import { collectSteps, type PositionedEvent } from "../../src/dashboard/replay/steps.ts";
 
-test("issue 20.5 calls of one batch are one group, and every group is a point at which a branch can begin", async () => {
+test("issue 20.5 calls of one batch are one group, and a branch can begin at every group", async () => {
   const echo = defineTool({
     name: "echo",
     description: "Echoes.",

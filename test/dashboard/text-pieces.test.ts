@@ -32,11 +32,11 @@ describe("E10 hostile text", () => {
     ).toBe(shown);
   });
 
-  test("is cut where it is long", () => {
+  test("is truncated when it is long", () => {
     expect(showHiddenCharacters("x".repeat(10_000_000), 10)).toBe(`${"x".repeat(10)}…`);
   });
 
-  test("is not cut within a character", () => {
+  test("is not truncated within a character", () => {
     expect([9, 10, 11].map((length) => showHiddenCharacters(`${"x".repeat(9)}😀${"y".repeat(9)}`, length))).toEqual([
       "xxxxxxxxx…",
       "xxxxxxxxx…",
@@ -45,7 +45,7 @@ describe("E10 hostile text", () => {
   });
 });
 
-test("E10 the text of a failure, which may quote what others wrote, is shown so as well", () => {
+test("E10 hostile text in an error message is escaped too", () => {
   const { text, isGone } = describeFailure(new ApiError('There is no session "a\u202egpj.exe".', { status: 404 }));
   expect([text, isGone]).toEqual(['There is no session "a⟨202E⟩gpj.exe".', true]);
 });
@@ -61,32 +61,32 @@ describe("E10 JSON", () => {
     expect(text(value)).toBe(JSON.stringify(value, undefined, 2));
   });
 
-  test("of 10 MB costs what is shown of it", () => {
+  test("of 10 MB takes only as much work as is shown of it", () => {
     const { tokens, isCut } = jsonTokens({ text: "y".repeat(10_000_000), list: Array.from({ length: 1_000_000 }, () => 1) }, 20_000);
     expect([isCut, tokens.length < 100, tokens.reduce((sum, token) => sum + token.text.length, 0) < 21_000]).toEqual([true, true, true]);
   });
 
-  test("that is nested deeply ends", () => {
+  test("nested very deeply is truncated", () => {
     let value: unknown = "end";
     for (let depth = 0; depth < 50_000; depth++) value = [value];
     expect(text(value, 2_000_000)).toContain("[…]");
   });
 });
 
-describe("E10 no half of a character is shown of a text that is cut", () => {
+describe("E10 truncated text contains no half of a surrogate pair", () => {
   const half = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]|\\ud[89a-f]/iu;
   const written = (value: unknown, budget: number): string =>
     jsonTokens(value, budget)
       .tokens.map((token) => token.text)
       .join("");
 
-  test("in JSON, whatever room there is", () => {
+  test("in JSON, at any length", () => {
     const all = Array.from({ length: 40 }, (_, budget) => written({ "a😀b": "😀😀", "😀": ["x😀y"] }, budget));
     expect(all.filter((text) => half.test(text))).toEqual([]);
     expect(new Set(all).size).toBeGreaterThan(15);
   });
 
-  test("in titles, texts that are saved and comparisons", () => {
+  test("in titles, saved texts and comparisons", () => {
     // Whether the first place is odd or even, one of the two texts is cut within a character.
     const found = ["😀".repeat(30_000), `x${"😀".repeat(30_000)}`].flatMap((text) => {
       const log = new SessionLog({ maxText: 30_001 });
@@ -99,7 +99,7 @@ describe("E10 no half of a character is shown of a text that is cut", () => {
   });
 });
 
-describe("issue 20.6 a call as text that makes it again", () => {
+describe("issue 20.6 a call as text that reproduces it", () => {
   const hostile = {
     url: "http://127.0.0.1:1",
     sessionId: "it's; $(id)",
@@ -107,7 +107,7 @@ describe("issue 20.6 a call as text that makes it again", () => {
     input: { text: "it's `id` $HOME \u202e \n \u001b[2J", back: "\\" },
   };
 
-  test("a shell reads of the command what the call is, and runs nothing", () => {
+  test("a shell parses the command as the same call, and runs nothing else", () => {
     const command = toCurl(hostile)
       .replace(/^curl -s/u, "printf '%s\\0'")
       .replace("$HAFT_TOKEN", "key");
@@ -118,7 +118,7 @@ describe("issue 20.6 a call as text that makes it again", () => {
     expect(command.includes("\u202e")).toBe(false);
   });
 
-  test("the program holds the call as literals", () => {
+  test("the program contains the call as literals", () => {
     const program = toTypeScript(hostile);
     const input = /input: (\{.*\}) \}\] \},\n\}\);/su.exec(program)?.[1] ?? "";
     expect(JSON.parse(input)).toEqual(hostile.input);

@@ -16,7 +16,7 @@ const HOST = "haft.test";
 const KEY = "a-token-of-the-test-that-is-long-enough";
 const OTHER_KEY = "another-token-of-the-test-that-is-long";
 
-describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${why}`, { timeout: 120_000 }, () => {
+describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a browser ${IN_CI}${why}`, { timeout: 120_000 }, () => {
   let browser: Browser;
   let server: ReturnType<typeof createServer>;
   let scene: { readonly url: string; readonly key: string };
@@ -133,7 +133,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
   const focused = (page: Page): Promise<string> =>
     page.evaluate("document.activeElement.pathname ?? document.activeElement.getAttribute('role') ?? document.activeElement.tagName");
 
-  test("a long text is not cut within a character", async () => {
+  test("a long text is not truncated within a character", async () => {
     const [result] = await runtime.session("smiles").execute([{ name: "t::smile", input: {} }]);
     const { page } = await openPage(browser, scene, `/sessions/smiles/calls/${encodeURIComponent(result?.callId ?? "")}`);
     const output = page.getByRole("group", { name: "Output" });
@@ -144,7 +144,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("an answer to an approval that does not count says so, for one call and for several", async () => {
+  test("an answer that came too late for its approval says so, for one call and for several", async () => {
     const [first, second, third] = await ask("late", 3);
     if (first === undefined || second === undefined || third === undefined) throw new Error("There is no question.");
     const { page } = await openPage(browser, scene, approvalPath(first));
@@ -172,7 +172,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("a call that waits appears over a slow network while the server is busy", async () => {
+  test("a waiting call appears on a slow network while the server is busy", async () => {
     const { page } = await openPage(browser, scene, "/approvals");
     await page.route("**/v1/approvals", async (route) => {
       await pause(1_200);
@@ -199,7 +199,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     }
   });
 
-  test("the last output of a job is shown when it has ended", async () => {
+  test("the last output of a job is shown after it has ended", async () => {
     const [result] = await runtime.session("ci").execute([{ name: "t::build", input: {} }]);
     const { page } = await openPage(browser, scene, `/jobs/${encodeURIComponent(result?.callId ?? "")}`);
     await page.getByText("first line").waitFor();
@@ -209,7 +209,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("a message is sent from a page that is no secure context", async () => {
+  test("a message can be sent from a page that is not a secure context", async () => {
     const { page } = await openPage(browser, { url: `http://${HOST}:${port}`, key: KEY }, "/agents/clerk");
     const box = page.getByLabel("Message to the agent");
     await box.fill("Hello from the next room");
@@ -219,7 +219,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("what is typed while a message is sent stays, and a message that was not sent comes back", async () => {
+  test("text typed while a message is sent is retained, and a message that failed to send returns to the input", async () => {
     const { page } = await openPage(browser, scene, "/agents/clerk");
     let isHeld = true;
     await page.route("**/v1/agents/clerk/**", async (route) => {
@@ -241,7 +241,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("screens that are opened while the server is away are read when it answers again", async () => {
+  test("screens opened while the server is down load when it is back", async () => {
     const opened = await Promise.all([1, 2, 3].map(() => openPage(browser, scene, "/sessions")));
     const [timeline, tools, agents] = opened.map(({ page }) => page);
     if (timeline === undefined || tools === undefined || agents === undefined) throw new Error("A page is missing.");
@@ -263,7 +263,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await Promise.all(opened.map(({ page }) => page.context().close()));
   });
 
-  test("more pages than a browser opens connections are read, and one that is seen again continues", async () => {
+  test("more pages than a browser allows connections all load, and a page that becomes visible again continues", async () => {
     const session = runtime.session("pages");
     await session.execute([{ name: "t::tick", input: {} }]);
     const { page: first } = await openPage(browser, scene, "/tools");
@@ -291,7 +291,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await context.close();
   });
 
-  test("a refusal of an earlier key that comes late does not take the present one", async () => {
+  test("a late rejection of an earlier key does not remove the current key", async () => {
     const { page } = await openPage(browser, scene, "/tools/t%3A%3Atick");
     // The server takes any key for its own one here.
     const headers = { authorization: `Bearer ${KEY}` };
@@ -312,7 +312,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("when a key ends, the page says so, and what was typed is there for the next key of the same principal alone", async () => {
+  test("when a key ends, the page says so, and typed text is retained only for the next key of the same principal", async () => {
     const names = new Map([
       ["first-key-of-the-test", "ada"],
       ["second-key-of-the-test", "ada"],
@@ -371,7 +371,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await keyed.close();
   });
 
-  test("the form shows the value that is sent, or none of its choices", async () => {
+  test("the form shows the value that is sent, or no choice", async () => {
     const { page } = await openPage(browser, scene, "/tools/t%3A%3Apick");
     await page.getByLabel("JSON").fill('{"shape": {"sides": 4}, "sure": "perhaps"}');
     const shown = (name: RegExp) => page.getByLabel(name).locator("option:checked").textContent();
@@ -379,7 +379,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("branches of branches are all shown, and names that no address can have do no harm", async () => {
+  test("all nested branches are shown, and names that cannot be in an address do no harm", async () => {
     let session = runtime.session("deep-0");
     for (let depth = 1; depth <= 30; depth++) session = session.fork({ id: `deep-${depth}` });
     await runtime.session("halves").execute([{ name: "x\ud800", input: {} }]);
@@ -392,7 +392,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("below a path that the server was not started with, the page says so", async () => {
+  test("a page below a path that the server was not started with says so", async () => {
     const proxy = createHttpServer((incoming, outgoing) => {
       const { url = "", method, headers } = incoming;
       if (!url.startsWith("/haft/")) return void outgoing.writeHead(404).end();
@@ -422,7 +422,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("a gateway that answers for a server that is away is taken as no answer", async () => {
+  test("a gateway's answer for an unreachable server counts as no answer", async () => {
     const { page } = await openPage(browser, scene, "/sessions");
     await page.getByRole("link", { name: "away", exact: true }).waitFor();
     await page.route("**/v1/**", (route) => route.fulfill({ status: 502, body: "Bad gateway" }));
@@ -434,7 +434,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("a list that cannot be read again says that it is older, until it is read", async () => {
+  test("a list that cannot be reloaded is marked as outdated until it loads", async () => {
     const { page } = await openPage(browser, scene, "/agents");
     await page.getByRole("link", { name: /clerk/u }).waitFor();
     await page.route("**/v1/agents", (route) => route.fulfill({ status: 500, json: { title: "The disk is full", status: 500 } }));
@@ -445,7 +445,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("the search of names says when the server could not be asked", async () => {
+  test("the palette reports that its search failed on the server", async () => {
     const { page } = await openPage(browser, scene, "/sessions");
     await page.route("**/v1/tools?*", (route) => route.fulfill({ status: 500, json: { title: "The disk is full", status: 500 } }));
     await page.getByRole("link", { name: "away" }).waitFor();
@@ -457,7 +457,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("the focus returns to its row when a panel is closed, also on a phone, and stays in the panel after an answer", async () => {
+  test("focus returns to its row when a panel is closed, even on a phone, and stays in the panel after an answer", async () => {
     const [question] = await ask("focus");
     if (question === undefined) throw new Error("There is no question.");
     const { page } = await openPage(browser, scene, "/tools");
@@ -493,7 +493,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("the whole menu is in view at any width, nothing over anything else, and read-only is there", async () => {
+  test("the whole menu is visible at any width, without overlaps and including read-only", async () => {
     const { page } = await openPage(browser, scene, "/sessions", { viewport: { width: 375, height: 720 } });
     await page.getByRole("link", { name: "away", exact: true }).waitFor();
     await page.locator("label.switch").click();
@@ -520,7 +520,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("a key with a character that no key has is refused as such, and is not kept", async () => {
+  test("a key with an invalid character is rejected as such, and is not stored", async () => {
     const { page } = await openPage(browser, scene, "/sessions", { as: "" });
     await page.getByLabel("Key or token").fill(`${KEY}\u200b`);
     await page.keyboard.press("Enter");
@@ -530,7 +530,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("a number that cannot be read does not block the form when it is left out", async () => {
+  test("an unreadable number does not block the form once its field is left out", async () => {
     const { page } = await openPage(browser, scene, "/tools/t%3A%3Adrop");
     await page.getByRole("button", { name: "Add" }).click();
     await page.getByLabel("rows").fill("many");
@@ -540,7 +540,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`trouble in a browser ${IN_CI}${w
     await page.context().close();
   });
 
-  test("the way back to the sessions keeps what was searched, an id of spaces is a link, and keys do not reach behind a dialog", async () => {
+  test("the link back to the sessions retains the search, an id of spaces is a link, and keys do not reach behind a dialog", async () => {
     await runtime.session("  ").execute([{ name: "t::tick", input: {} }]);
     const { page } = await openPage(browser, scene, "/sessions");
     await page.getByRole("link", { name: "␣␣" }).click();

@@ -15,7 +15,7 @@ test.each([
   ],
   ["has a tool called skills", [{ name: "skills", ...TOOL }]],
   ["has a tool called startCommand", { startCommand: TOOL, stopCommand: TOOL }],
-] as const)("a tool file that %s is read", async (_what, value) => {
+] as const)("a tool file that %s is accepted", async (_what, value) => {
   const file = join(configFolder({ "tools.json": JSON.stringify(value) }), "tools.json");
   expect((await readToolFile(file, { otherwise: "tools" })).problems).toEqual([]);
 });
@@ -58,7 +58,7 @@ const DOCUMENTS: readonly (readonly [what: string, document: JsonObject, instead
 ];
 
 describe("a document of another format", () => {
-  test.each(DOCUMENTS)("%s is refused as an OpenAPI document and as a tool file, with what would work", async (what, document, instead) => {
+  test.each(DOCUMENTS)("%s is refused as an OpenAPI document and as a tool file, with a hint", async (what, document, instead) => {
     const file = join(configFolder({ "a.json": JSON.stringify(document) }), "a.json");
     const asTools = await configError(readToolFile(file, { otherwise: "a" }));
     expect(asTools.message).toBe(`${file} is not a tool file: it is ${what}.`);
@@ -68,7 +68,7 @@ describe("a document of another format", () => {
     expect(asOpenApi.operatorHint).toMatch(instead);
   });
 
-  test("an OpenAPI document is refused as a tool file, with the toolset that reads it", async () => {
+  test("an OpenAPI document is refused as a tool file, with a hint to the toolset that reads it", async () => {
     for (const document of [
       { openapi: "3.1.0", info: {}, paths: {} },
       { swagger: "2.0", info: {}, paths: {} },
@@ -88,7 +88,7 @@ describe("a document of another format", () => {
     [{ info: { description: "d", parameters: {} }, item: { description: "d" } }],
     [{ tools: [], name: "a" }],
     [{ openapi: { description: "a tool", parameters: {} } }],
-  ])("nothing else is taken for one: %j", (value) => {
+  ])("no other document is taken for one: %j", (value) => {
     expect(recognizeForeignDocument(value)).toBe(undefined);
   });
 });

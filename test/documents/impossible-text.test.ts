@@ -11,15 +11,15 @@ test.each([
   ["a = 2026-02-30T10:00:00Z", "haft.toml:1:5: not valid TOML: the date 2026-02-30 does not exist."],
   ["a = 2025-02-29 10:00:00", "haft.toml:1:5: not valid TOML: the date 2025-02-29 does not exist."],
   ["b = 1\na = [2026-04-30, 2026-04-31]", "haft.toml:2:18: not valid TOML: the date 2026-04-31 does not exist."],
-])("a date that no calendar has is refused: %j", (text, message) => {
+])("a date that does not exist in the calendar is refused: %j", (text, message) => {
   expect(() => parseToml(text, "haft.toml")).toThrow(message);
 });
 
-test("a day that a leap year has is a date, and what only looks like a date is none", () => {
+test("a leap day is a valid date, and text that only looks like a date is not a date", () => {
   expect(parseToml('a = 2024-02-29\nb = "2026-02-30" # 2026-02-30', "haft.toml").value).toMatchObject({ b: "2026-02-30" });
 });
 
-test.each([".toml", ".yaml", ".json"] as const)("one byte order mark is passed over, and two are refused: %s", async (ending) => {
+test.each([".toml", ".yaml", ".json"] as const)("one byte order mark is skipped, and two are refused: %s", async (ending) => {
   const text = { ".toml": "a = 1", ".yaml": "a: 1", ".json": '{"a": 1}' }[ending];
   const path = join(mkdtempSync(join(tmpdir(), "haft-mark-")), `x${ending}`);
   const file = { path, what: "file", endings: [ending], maxBytes: 1_000, hint: "Name a file." };

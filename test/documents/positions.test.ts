@@ -11,7 +11,7 @@ function at({ positions }: ParsedFile, ...path: KeyPath): string {
   return `${line}:${column}`;
 }
 
-test("keys and items of JSON are found behind strings that look like structure", () => {
+test("JSON keys and items are located even after strings that look like structure", () => {
   const parsed = parseJsonFile('{\n\t"a\\"}": ["x]", {"\\u0062": 1}, -1.5e3,\n {}, []],\n "c\\\\" : {"d": null}}', "f.json");
 
   expect(parsed.value).toEqual({ 'a"}': ["x]", { b: 1 }, -1500, {}, []], "c\\": { d: null } });
@@ -23,7 +23,7 @@ test("keys and items of JSON are found behind strings that look like structure",
   expect(at(parsed, "c\\", "d")).toBe("4:11");
 });
 
-test("places of JSON are those that YAML has for the same text, for any document", () => {
+test("positions in JSON equal those in YAML for the same text, for any document", () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", '"', "\\", "{", "]", ":", "é", " ") });
   const document = fc.letrec((tie) => ({
     value: fc.oneof({ maxDepth: 4 }, fc.integer(), key, fc.constant(null), fc.dictionary(key, tie("value")), fc.array(tie("value"))),
@@ -43,7 +43,7 @@ function pathsOf(value: unknown, path: KeyPath = []): readonly KeyPath[] {
   return [path, ...keys.flatMap((key) => pathsOf(Reflect.get(value, key), [...path, key]))];
 }
 
-test("tables in lists of TOML have each its own place, and what follows belongs to the last", () => {
+test("arrays of tables in TOML have a position each, and what follows belongs to the last table", () => {
   const parsed = parseToml(
     "[[a]]\nx = 1\n[a.b]\ny = 1\n[[a]]\nx = 2\n[[a.c]]\nz = 1\n[[ a . c ]]\nz = 2\n[a.b.d]\nw = 1\n[[a]]\n",
     "f.toml",
@@ -56,7 +56,7 @@ test("tables in lists of TOML have each its own place, and what follows belongs 
   expect(at(parsed, "a", 2)).toBe("13:3");
 });
 
-test("places below the depth that is kept are those of the nearest parent", () => {
+test("values below the recorded depth have the position of their nearest parent", () => {
   const limits = { maxTokens: 100, maxDepth: 9, maxAliases: 1, maxNodes: 100, positionDepth: 1 };
   const text = '{"a": {\n"b": 1}}';
 

@@ -17,7 +17,7 @@ test.each([
   ["a.toml", String.raw`root = "C:\Users\ada"`],
   ["a.yaml", String.raw`root: "C:\Users\ada"`],
   ["a.json", String.raw`{ "root": "C:\Users\ada" }`],
-])("a path of Windows with single backslashes is refused with the two spellings that work: %s", async (name, text) => {
+])("a Windows path with single backslashes is refused with the two spellings that work: %s", async (name, text) => {
   await expect(read(name, text)).rejects.toMatchObject({
     code: "invalid_config",
     message: expect.stringContaining(`${name}:1:`),
@@ -30,10 +30,10 @@ test.each([
   ["a.toml", String.raw`root = 'C:\Users\ada'`],
   ["a.yaml", String.raw`root: C:\Users\ada`],
   ["a.json", String.raw`{ "root": "C:\\Users\\ada" }`],
-])("a path of Windows is read in every spelling that the format has: %s %s", async (name, text) => {
+])("a Windows path is read in every spelling that the format allows: %s %s", async (name, text) => {
   expect(await read(name, text)).toMatchObject({ value: { root: String.raw`C:\Users\ada` } });
 });
 
-test("other mistakes have no hint about paths", async () => {
+test("other errors have no hint about paths", async () => {
   await expect(read("a.toml", `root = "C:/x"\nroot`)).rejects.toMatchObject({ code: "invalid_config", hint: undefined });
 });

@@ -8,7 +8,7 @@ function evenNumber(value: JsonValue): number {
   throw new ToolError("invalid_argument", "That is no even number.");
 }
 
-test("every line that is not blank is read, and each bad one is named by its place", () => {
+test("every non-blank line is read, and each invalid line is reported with its position", () => {
   expect(readJsonLines({ text: "2\r\n\n 4 \n5\n[1,\n6", file: "n.jsonl" }, evenNumber)).toEqual({
     items: [2, 4, 6],
     problems: ["n.jsonl:4: That is no even number.", expect.stringMatching(/^n\.jsonl:5:4: (?!.*column)/u)],
@@ -18,7 +18,7 @@ test("every line that is not blank is read, and each bad one is named by its pla
 test.each([
   [20, "n.jsonl:20: That is no even number."],
   [21, "and 2 more lines"],
-])("of %i problems there are twenty lines, the last of which is %j", (count, last) => {
+])("%i problems are reported as twenty lines, the last of which is %j", (count, last) => {
   const { problems } = readJsonLines({ text: "1\n".repeat(count), file: "n.jsonl" }, evenNumber);
   expect([problems.length, problems.at(-1)]).toEqual([20, last]);
 });

@@ -17,7 +17,7 @@ async function* cutInto(bytes: Uint8Array, size: number): AsyncGenerator<Uint8Ar
 }
 
 describe("a text in pieces", () => {
-  test.for([1, 2, 3, 5])("is whole again, cut into pieces of %d bytes in the middle of characters", async (size) => {
+  test.for([1, 2, 3, 5])("joins to the whole text when cut into pieces of %d bytes inside characters", async (size) => {
     const text = "a é — 😀\u202e\0\n".repeat(3);
     expect(await textOf(decodePieces({ ...TARGET, path: "x" }, cutInto(Buffer.from(text), size)))).toBe(text);
   });
@@ -40,13 +40,13 @@ describe("a text in pieces", () => {
     );
   });
 
-  test("of a folder, or of no file, is refused before the first piece", async () => {
+  test("of a folder, or of a missing file, is refused before the first piece", async () => {
     const folder = configFolder();
     await expect(textOf(readTextPieces({ ...TARGET, path: folder }))).rejects.toThrow("it is a folder.");
     await expect(textOf(readTextPieces({ ...TARGET, path: join(folder, "gone") }))).rejects.toThrow("there is no such file.");
   });
 
-  test("what its source throws is passed on", async () => {
+  test("passes on an error of its source", async () => {
     async function* broken(): AsyncGenerator<Uint8Array> {
       yield Buffer.from("a");
       throw new ToolError("cancelled", "Stopped.");

@@ -13,7 +13,7 @@ function temporaryFolder(): string {
   return folder;
 }
 
-test.skipIf(!HAS_PIPES)("J06 a pipe (needs mkfifo) is not replaced, nor waited for", async () => {
+test.skipIf(!HAS_PIPES)("J06 a pipe (needs mkfifo) is not replaced, and does not block", async () => {
   const folder = temporaryFolder();
   const path = join(folder, "pipe");
   spawnSync("mkfifo", [path]);
@@ -29,7 +29,7 @@ test.skipIf(!HAS_PIPES)("J06 a pipe (needs mkfifo) is not replaced, nor waited f
   expect(readdirSync(folder)).toEqual(["link", "pipe"]);
 });
 
-test("a file that nothing may read is replaced and keeps its mode", async () => {
+test("a file without read permission is replaced and keeps its mode", async () => {
   const path = join(temporaryFolder(), "secret.json");
   writeFileSync(path, "old");
   chmodSync(path, 0o200);

@@ -41,7 +41,7 @@ const oneFile = (): Watched =>
     (folder) => [join(folder, "tools.yaml")],
   );
 
-test("F0.11 a file that is written in place has changed, once for several writes", async () => {
+test("F0.11 writes to a file in place are reported as one change", async () => {
   const { folder, changes, settle } = oneFile();
   writeFileSync(join(folder, "tools.yaml"), "bb");
   writeFileSync(join(folder, "tools.yaml"), "ccc");
@@ -50,7 +50,7 @@ test("F0.11 a file that is written in place has changed, once for several writes
   expect(changes()).toBe(1);
 });
 
-test("F0.11 a file that an editor replaced is followed, again and again", async () => {
+test("F0.11 a file that an editor replaces is watched further, repeatedly", async () => {
   const { folder, changes, settle } = oneFile();
   for (const text of ["bb", "ccc"]) {
     writeFileSync(join(folder, "new"), text);
@@ -61,7 +61,7 @@ test("F0.11 a file that an editor replaced is followed, again and again", async 
   expect(changes()).toBe(2);
 });
 
-test("a file that comes, goes or is reached through a link that is turned has changed", async () => {
+test("a file that is created or deleted, or whose link changes its target, is reported as changed", async () => {
   const { folder, changes, settle } = watched(
     (path) => {
       mkdirSync(join(path, "one"));
@@ -84,7 +84,7 @@ test("a file that comes, goes or is reached through a link that is turned has ch
   expect(changes()).toBe(3);
 });
 
-test("another file of the folder, and a time that is the same, change nothing", async () => {
+test("changes to another file of the folder, or with an equal modification time, are not reported", async () => {
   const { folder, changes, settle } = watched(
     (path) => {
       writeFileSync(join(path, "tools.yaml"), "a");
@@ -99,7 +99,7 @@ test("another file of the folder, and a time that is the same, change nothing", 
   expect(changes()).toBe(0);
 });
 
-test("nothing is called after the end, and a folder that is not there is no error", async () => {
+test("no change is reported after the end, and a missing folder is not an error", async () => {
   const { folder, clock, changes, end } = oneFile();
   writeFileSync(join(folder, "tools.yaml"), "bb");
   await vi.waitUntil(() => clock.pending > 0, { timeout: 5_000 });

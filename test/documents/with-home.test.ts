@@ -9,6 +9,6 @@ test.each([
   [String.raw`~\notes`, "win32", `${homedir()}\\notes`],
   ["~/notes", "win32", `${homedir()}/notes`],
   ["~ada", "win32", "~ada"],
-])("the folder of the user is put in place of ~, with the separators of the system: %s on %s", (path, platform, whole) => {
+])("~ is replaced by the user's home folder, with the separators of the system: %s on %s", (path, platform, whole) => {
   expect(expandHome(path, platform)).toBe(whole);
 });

@@ -22,7 +22,7 @@ const AROUND: readonly (readonly [string, (engine: Engine) => Engine])[] = [
   ["perSession", (engine) => perSession(() => engine)],
 ];
 
-test.each(AROUND)("%s attaches where the inner engine can", async (_, around) => {
+test.each(AROUND)("%s attaches if the inner engine does", async (_, around) => {
   const engine = around(inner(true));
   await engine.open?.(engineContext());
   await engine.openSession?.({ sessionId: "s", signal: new AbortController().signal, setup: {} });
@@ -30,6 +30,6 @@ test.each(AROUND)("%s attaches where the inner engine can", async (_, around) =>
   await engine.close?.();
 });
 
-test.each(AROUND)("%s has no attach where the inner engine has none", (_, around) => {
+test.each(AROUND)("%s has no attach if the inner engine has none", (_, around) => {
   expect(around(inner(false)).attach).toBeUndefined();
 });

@@ -7,7 +7,7 @@ function alike(one: JsonObject, other: JsonObject): number {
   return similarity(leavesOf(one), leavesOf(other));
 }
 
-test("the leaves of an input are its values by path, empty lists and objects among them", () => {
+test("the leaves of an input are its values by path, including empty arrays and objects", () => {
   expect([...leavesOf({ a: 1, "b c": [true, { d: null }], e: [], f: {}, g: "{}" })]).toEqual([
     ["$.a", 1],
     ['$["b c"][0]', true],
@@ -18,12 +18,12 @@ test("the leaves of an input are its values by path, empty lists and objects amo
   ]);
 });
 
-test("no more of a huge input is compared than its first 2,000 leaves", () => {
+test("at most 2,000 leaves of a huge input are compared", () => {
   const list = Array.from({ length: 1_000_000 }, (_, index) => index);
   expect(leavesOf({ list, late: 1 }).size).toBe(2_000);
 });
 
-describe("how alike two inputs are", () => {
+describe("the similarity of two inputs", () => {
   test.each<readonly [string, JsonObject, JsonObject, number]>([
     ["the same", { a: 1, b: ["x"] }, { b: ["x"], a: 1 }, 1],
     ["both empty", {}, {}, 1],
@@ -39,7 +39,7 @@ describe("how alike two inputs are", () => {
     expect(alike(other, one)).toBeCloseTo(expected, 10);
   });
 
-  test("is a number from 0 to 1, the same both ways, and 1 for an input and itself", () => {
+  test("is from 0 to 1, symmetric, and 1 for equal inputs", () => {
     const input = fc
       .dictionary(fc.string({ maxLength: 2 }), fc.jsonValue({ maxDepth: 2 }))
       .map((value) => JSON.parse(JSON.stringify(value)) as JsonObject);
@@ -54,7 +54,7 @@ describe("how alike two inputs are", () => {
   });
 });
 
-test("differences are named by place, five at most", () => {
+test("at most five differences are listed, each with its path", () => {
   expect(describeDifferences(leavesOf({ city: "Oslo", unit: "c", same: 1 }), leavesOf({ city: "Bergen", days: [3], same: 1 }))).toEqual([
     '$.city is "Oslo", but was "Bergen" when it was recorded',
     '$.unit is "c", but was not given when it was recorded',

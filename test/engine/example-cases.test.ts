@@ -119,7 +119,7 @@ function publishedToolsets(): readonly Toolset[] {
 
 describe.skipIf(!existsSync(join(CASES, "toolbench")))(`F0.40 published tools (skipped when ${CASES} is absent)`, () => {
   testInCI(
-    "of four collections load into one runtime, and those that are called are answered: ok, valid, stamped simulated and not empty",
+    "of four collections load into one runtime, and called ones return valid, non-empty results marked as simulated",
     { timeout: 300_000 },
     async () => {
       const toolsets = publishedToolsets();
@@ -144,7 +144,7 @@ describe.skipIf(!existsSync(join(CASES, "toolbench")))(`F0.40 published tools (s
     "slack-swagger2.json",
     ...(inCI ? ["github.json.gz", "stripe.json.gz", "kubernetes.json.gz"] : []),
   ];
-  test.each(documents)("of the OpenAPI document %s are answered with what their responses promise", { timeout: 240_000 }, async (file) => {
+  test.each(documents)("from the OpenAPI document %s get answers that match their response schemas", { timeout: 240_000 }, async (file) => {
     const imported = importOpenApi(objectOf(read(`openapi/${file}`)), { origin: file });
     const tools = imported.operations.map((operation) => operation.tool);
     const toolset: Toolset = { ...withEngine("rest", tools), checkFormats: false }; // as for tools that an engine brings

@@ -25,7 +25,7 @@ const itemsOf = (output: JsonObject, name: string): readonly JsonObject[] => {
 };
 const all = (items: readonly JsonObject[], name: string): readonly unknown[] => items.map((item) => item[name]);
 
-test("followers of a user have user names and addresses of their own; whose they are stands beside the list", async () => {
+test("followers of a user have names and user names of their own, and the user's own is beside the list", async () => {
   const output = await answer({ name: "list_followers", description: "Lists the user followers." }, { username: "rowan_31" });
   const items = itemsOf(output, "followers");
 
@@ -35,7 +35,7 @@ test("followers of a user have user names and addresses of their own; whose they
   expect(new Set(all(items, "name")).size).toBe(items.length);
 });
 
-test("the same where the tool says what it returns", async () => {
+test("followers also have user names of their own if the tool has an output schema", async () => {
   const properties = { username: { type: "string" }, email: { type: "string" } };
   const person = { type: "object", properties, required: ["username", "email"] };
   const outputSchema = {
@@ -50,7 +50,7 @@ test("the same where the tool says what it returns", async () => {
   expect(new Set([...all(items, "username"), "rowan_31"]).size).toBe(items.length + 1);
 });
 
-test("a user's things carry no name and address of people, but the user's stands beside them", async () => {
+test("items of a user contain no user name, email or phone, and the user's name is beside them", async () => {
   const output = await answer({ name: "list_tasks", description: "Lists the tasks of a user." }, { username: "rowan_31" });
   const items = itemsOf(output, "tasks");
 
@@ -60,14 +60,14 @@ test("a user's things carry no name and address of people, but the user's stands
   expect(all(items, "name").filter((name) => /^[A-Z][a-z]+ [A-Z][a-z]+$/u.test(String(name)))).toEqual([]);
 });
 
-test("who is looked for by an address is found, alone and with it", async () => {
+test("a search for a user by email returns exactly that user", async () => {
   const output = await answer({ name: "search_users", description: "Finds a user by email." }, { email: "rowan.hale@example.com" });
 
   expect(all(itemsOf(output, "users"), "email")).toEqual(["rowan.hale@example.com"]);
   expect(output["total"]).toBe(1);
 });
 
-test("an answer without a schema agrees with the names and lists of the call", async () => {
+test("an answer without an output schema agrees with the names and array lengths of the input", async () => {
   const call = { first_name: "Rowan", last_name: "Hale" };
   const made = await answer({ name: "generate_email", description: "Makes an email for a user." }, call);
   expect(made["email"]).toBe("rowan.hale@example.com");
@@ -82,7 +82,7 @@ test("the first name of a user is a first name, not a user name", () => {
   for (const value of values) expect(value).toEqual({ first_name: expect.stringMatching(/^[A-Z][a-z]+$/u) });
 });
 
-test("usual fields of every topic have names that are names", () => {
+test("usual fields of every topic have valid property names", () => {
   const topics =
     "recipe restaurant hotel song movie book game news job stock sport car property meeting task flight weather animal course image";
   const names = topics

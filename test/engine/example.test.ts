@@ -61,7 +61,7 @@ function callsOf(session: ReturnType<Runtime["session"]>): Caller {
 }
 
 describe("F0.40 an answer of the example engine", () => {
-  test("fits the output schema and repeats what the call said", async () => {
+  test("fits the output schema and repeats values of the input", async () => {
     const call = await callerOf();
     expect(await call("get_weather", { city: "Rome" })).toEqual({
       city: "Rome",
@@ -70,7 +70,7 @@ describe("F0.40 an answer of the example engine", () => {
     });
   });
 
-  test("is the same for the same call in every session of one seed, and another for another seed or call", async () => {
+  test("is the same for the same call in every session with one seed, and differs for another seed or call", async () => {
     const answers = await Promise.all([1, 1, 2].map(async (seed) => (await callerOf(SHOP, { seed }))("get_weather", { city: "Rome" })));
     expect(answers[0]).toEqual(answers[1]);
     expect(answers[0]).not.toEqual(answers[2]);
@@ -78,7 +78,7 @@ describe("F0.40 an answer of the example engine", () => {
     expect((await call("get_weather", { city: "Oslo" }))["temperature"]).not.toBe(answers[0]?.["temperature"]);
   });
 
-  test("is another with another variation, and the same with the same one", async () => {
+  test("differs with another variation, and is the same with the same variation", async () => {
     const answers = await Promise.all(
       [undefined, "", "a", "a", "b"].map(async (variation) => {
         const options = variation === undefined ? {} : { variation };
@@ -93,7 +93,7 @@ describe("F0.40 an answer of the example engine", () => {
     expect(new Set(answers).size).toBe(3);
   });
 
-  test("of a tool without output schema is what it was given, without its secrets, with a status or the fields that are usual", async () => {
+  test("of a tool without an output schema repeats the input without its secrets and adds a status or the usual fields", async () => {
     const names = ["ping", "create_note", "get_note", "complete_note", "list_notes", "delete_note", "search"];
     const call = await callerOf(names.map((name) => tool(name, {})));
     expect(await call("ping", { host: "a" })).toMatchObject({ host: "a" });
@@ -110,7 +110,7 @@ describe("F0.40 an answer of the example engine", () => {
     expect(Object.keys(await call("search", { query: "tea" }))).toEqual(["results", "total"]);
   });
 
-  test("of a file tool without output schema is what was written, and stays the same where nothing was", async () => {
+  test("of a file tool without an output schema is what was written, and is stable for a file that was not written", async () => {
     const call = await callerOf([tool("write", {}), tool("read", {}), tool("fetch", {})]);
     expect(await call("write", { path: "a.txt", content: "tea" })).toEqual({ status: "created", path: "a.txt", content: "tea" });
     expect(await call("read", { path: "a.txt" })).toMatchObject({ path: "a.txt", content: "tea" });
@@ -119,7 +119,7 @@ describe("F0.40 an answer of the example engine", () => {
     expect(await call("read", { path: "b.txt" })).toEqual(other);
   });
 
-  test("has lists no longer than the call asks for", async () => {
+  test("has arrays no longer than the call's limit", async () => {
     const call = await callerOf();
     expect(await call("search_hotels", { city: "Rome", limit: 1 })).toEqual([
       { hotel_id: expect.any(String), name: expect.any(String), city: "Rome" },
@@ -127,7 +127,7 @@ describe("F0.40 an answer of the example engine", () => {
     expect(await call("search_hotels", { city: "Oslo", limit: 0 })).toEqual([]);
   });
 
-  test("is partial where no value fits the output schema, and an error where the schema is none", async () => {
+  test("is partial if no value fits the output schema, and an error if the schema is invalid", async () => {
     const tools = [
       tool("never", {}, { type: "object", properties: { a: false }, required: ["a"] }),
       tool("huge", {}, { type: "array", minItems: 1e9 }),
@@ -141,7 +141,7 @@ describe("F0.40 an answer of the example engine", () => {
 });
 
 describe("F0.40 within a session", () => {
-  test("what was created is read, listed, changed and removed again", async () => {
+  test("a created entity can be read, listed, updated and removed", async () => {
     const call = await callerOf();
     const made = await call("create_order", { item: "tea", quantity: 3 });
     const order_id = String(made["order_id"]);
@@ -162,7 +162,7 @@ describe("F0.40 within a session", () => {
     expect(JSON.stringify(await call("list_orders"))).not.toContain(order_id);
   });
 
-  test("two equal things that are created have ids of their own", async () => {
+  test("two entities created with equal input have different ids", async () => {
     const call = await callerOf();
     const [one, other] = [
       await call("create_order", { item: "tea", quantity: 3 }),
@@ -172,7 +172,7 @@ describe("F0.40 within a session", () => {
     expect(await call("get_order", { order_id: String(other["order_id"]) })).toEqual({ order: other });
   });
 
-  test("what was never created is made up once, and stays as it was", async () => {
+  test("an entity that was never created is made up once and then retained", async () => {
     const call = await callerOf();
     const before = await call("get_order", { order_id: "o-77" });
     expect(before).toMatchObject({ order: { order_id: "o-77" } });
@@ -181,7 +181,7 @@ describe("F0.40 within a session", () => {
     expect(JSON.stringify(await call("list_orders"))).toContain("o-77");
   });
 
-  test("what a list made up is found again by its id, and the list stays the same", async () => {
+  test("an entity from a made-up list can be read by its id, and the list stays the same", async () => {
     const call = await callerOf();
     const first = await call("list_orders");
     const orders = first["orders"];
@@ -190,7 +190,7 @@ describe("F0.40 within a session", () => {
       expect(await call("get_order", { order_id: order.order_id })).toEqual({ order });
   });
 
-  test("a list keeps to the filters of the call", async () => {
+  test("a list respects the filters of the call", async () => {
     const call = await callerOf([tool("add_task", { title: text, status: text }), tool("list_tasks", { status: text })]);
     await call("add_task", { title: "sweep", status: "open" });
     await call("add_task", { title: "paint", status: "done" });
@@ -198,7 +198,7 @@ describe("F0.40 within a session", () => {
     expect([listed.includes("sweep"), listed.includes("paint")]).toEqual([true, false]);
   });
 
-  test("an id of something else removes nothing of that", async () => {
+  test("removing an entity by an id does not remove another kind of entity with that id", async () => {
     const call = await callerOf([
       tool("get_user", { user_id: text }),
       tool("get_subscription", { user_id: text }),
@@ -210,7 +210,7 @@ describe("F0.40 within a session", () => {
     expect(await call("get_subscription", { user_id: "7" })).toMatchObject({ error: "not_found" });
   });
 
-  test("a later call of a batch sees what earlier ones did", async () => {
+  test("a later call of a batch sees the effects of earlier calls", async () => {
     const session = runtimeOf([tool("add_task", { id: text, title: text }), tool("get_task", { id: text })]).session();
     const results = await session.execute([
       { name: "shop::add_task", input: { id: "t1", title: "sweep" } },
@@ -219,7 +219,7 @@ describe("F0.40 within a session", () => {
     expect(results.map((result) => Reflect.get(result, "output"))).toMatchObject([{ title: "sweep" }, { title: "sweep" }]);
   });
 
-  test("nothing is known of another session, and a fork knows what was before and keeps the rest to itself", async () => {
+  test("a session sees nothing of another session; a fork sees what came before it, and its changes stay in the fork", async () => {
     const runtime = runtimeOf(SHOP);
     const session = runtime.session();
     const made = await callsOf(session)("create_order", { item: "tea", quantity: 3 });
@@ -232,7 +232,7 @@ describe("F0.40 within a session", () => {
     expect(await callsOf(runtime.session())("get_order", { order_id })).not.toEqual({ order: made });
   });
 
-  test("hundreds of things are held, the oldest are forgotten, and reading displaces nothing that was created", async () => {
+  test("at most 256 entities are retained, the oldest are evicted first, and reads evict no created entity", async () => {
     const call = await callerOf([tool("add_task", { id: text, title: text }), tool("get_task", { id: text })]);
     for (let id = 0; id < 600; id++) await call("add_task", { id: `t${id}`, title: `number ${id}` });
     const known = async (id: number): Promise<boolean> => (await call("get_task", { id: `t${id}` }))["title"] === `number ${id}`;
@@ -242,7 +242,7 @@ describe("F0.40 within a session", () => {
   });
 });
 
-describe("F0.40 the answers of a session agree", () => {
+describe("F0.40 the answers of a session are consistent", () => {
   const list = (items: JsonObject): JsonObject => ({ type: "array", items });
   const date = { type: "string", format: "date-time" };
   const number = { type: "number" };
@@ -257,7 +257,7 @@ describe("F0.40 the answers of a session agree", () => {
     status: text,
   });
 
-  test("on the totals of each thing, whatever its list counts", async () => {
+  test("in the totals of each entity and of each list", async () => {
     const call = await callerOf([
       tool("create_invoice", {}, invoice),
       tool("get_invoice", {}, invoice),
@@ -281,7 +281,7 @@ describe("F0.40 the answers of a session agree", () => {
     expect(await call("get_invoice", { invoice_id: made["invoice_id"] ?? null })).toEqual(made);
   });
 
-  test("on one currency, where nobody names one", async () => {
+  test("in one currency, if no call names one", async () => {
     const call = await callerOf([
       tool("get_account", {}, object({ account_id: text, currency: text })),
       tool("get_fee", {}, object({ currency: text })),
@@ -290,7 +290,7 @@ describe("F0.40 the answers of a session agree", () => {
     expect(new Set(answers.map(({ currency }) => currency)).size).toBe(1);
   });
 
-  test("on what is known of another thing that a call names, and a booking is not the flight it books", async () => {
+  test("in what is known of another entity that a call names; a booking is not confused with its flight", async () => {
     const flight = object({ flight_number: text, airline: text, price: number, departure_time: date, arrival_time: date });
     const call = await callerOf([
       tool("search_flights", {}, object({ flights: list(flight) })),
@@ -314,7 +314,7 @@ describe("F0.40 the answers of a session agree", () => {
     expect(await call("search_flights", input)).toEqual({ flights: found });
   });
 
-  test("on what is open and what is closed, by number as by id", async () => {
+  test("in what is open and what is closed, by number as well as by id", async () => {
     const issue = object({
       id: whole,
       number: whole,
@@ -339,7 +339,7 @@ describe("F0.40 the answers of a session agree", () => {
     expect([open.length > 0, open.every(({ state, id }) => state === "open" && id !== made["id"])]).toEqual([true, true]);
   });
 
-  test("on the pages of a list: each thing once, and an end", async () => {
+  test("across the pages of a list: each entity appears once, and the last page has no cursor", async () => {
     const task = object({ task_id: text, title: text });
     const page = object({ tasks: list(task), total: whole, next_cursor: { type: ["string", "null"] } });
     const call = await callerOf([tool("add_task", {}, task), tool("list_tasks", {}, page)]);
@@ -357,7 +357,7 @@ describe("F0.40 the answers of a session agree", () => {
     expect((await call("list_tasks", { limit: 2, page: 9 }))["tasks"]).toEqual([]);
   });
 
-  test("after a fork and in a session begun from a snapshot as if nothing had been", async () => {
+  test("in a fork and in a session created from a snapshot: both continue with the same answers as the original", async () => {
     const runtime = runtimeOf(SHOP);
     const session = runtime.session("one");
     await callsOf(session)("create_order", { item: "tea", quantity: 3 });
@@ -374,7 +374,7 @@ describe("F0.40 the answers of a session agree", () => {
   });
 });
 
-describe("F0.40 a tool that keeps its world by code", () => {
+describe("F0.40 a tool with a reducer", () => {
   const reducer: Reducer = (state, input) => {
     const before = typeof state === "number" ? state : 10;
     const left = before - Number(input["amount"]);
@@ -382,7 +382,7 @@ describe("F0.40 a tool that keeps its world by code", () => {
     return { state: left, facts: { left, amount: input["amount"] ?? 0 } };
   };
 
-  test("has its facts in the answer, and its errors as errors", async () => {
+  test("has the reducer's facts in its answer, and the reducer's errors as errors", async () => {
     const call = await callerOf([
       tool("take", { amount: whole }, object({ left: whole, note: text }), { reducer }),
       tool("take_openly", { amount: whole }, { type: "object" }, { reducer }),
@@ -396,14 +396,14 @@ describe("F0.40 a tool that keeps its world by code", () => {
   });
 });
 
-test("F0.40 a call that cannot be answered leaves the state of reducers as it was", async () => {
+test("F0.40 a call that cannot be answered leaves the reducer's state unchanged", async () => {
   const reducer: Reducer = (state) => ({ state: Number(state ?? 0) + 1, facts: { count: Number(state ?? 0) + 1 } });
   const session = runtimeOf([tool("broken", {}, { type: "nothing" }, { reducer }), tool("count", {}, undefined, { reducer })]).session();
   expect((await session.execute({ name: "shop::broken", input: {} })).status).toBe("error");
   expect((await session.execute({ name: "shop::count", input: {} })).output).toEqual({ count: 1 });
 });
 
-test("F0.40 a seed that is neither text nor number is refused at once", () => {
+test("F0.40 a seed that is neither a string nor a number throws at once", () => {
   for (const seed of [Number.NaN, null, {}]) expect(() => exampleEngine({ seed: JSON.parse(JSON.stringify(seed)) })).toThrow(/seed/u);
 });
 
@@ -413,7 +413,7 @@ test.each([
   { type: "object" },
   { type: "object", additionalProperties: true, title: "Output" },
   { type: "object", properties: {} },
-])("F0.40 an output schema that says nothing is as none: %j", async (outputSchema) => {
+])("F0.40 an output schema without constraints counts as no schema: %j", async (outputSchema) => {
   const [plain, said] = await Promise.all(
     [undefined, outputSchema].map(async (schema) => {
       const call = await callerOf([tool("get_ticket", { ticket_id: text }, schema)]);
@@ -423,12 +423,12 @@ test.each([
   expect(said).toEqual(plain);
 });
 
-test("F0.40 a map repeats what was given, and no words about the call", async () => {
+test("F0.40 an output with free keys repeats the input and adds no text about the call", async () => {
   const call = await callerOf([tool("get_labels", { repo: text }, { type: "object", additionalProperties: text })]);
   expect(await call("get_labels", { repo: "haft" })).toEqual({ repo: "haft" });
 });
 
-test("F0.40 a thing inside another of its kind has an id of its own", async () => {
+test("F0.40 an entity nested in another of its kind has an id of its own", async () => {
   const comment: JsonSchema = {
     $ref: "#/$defs/c",
     $defs: { c: object({ comment_id: text, replies: { type: "array", items: { $ref: "#/$defs/c" } } }) },

@@ -24,7 +24,7 @@ function clockWithIdleTime(): { readonly clock: Clock; readonly passIdleTime: ()
   return { clock, passIdleTime: () => idle() };
 }
 
-test("F4.9 D10 a real server is known without a process, started by its first call, ended when idle, and started again", async () => {
+test("F4.9 D10 a real server is known without a process, started by its first call, closed when idle, and started again", async () => {
   const memory = new FakeMemory();
   const { tools } = await openStrange();
   memory.lists.set("{}", tools);

@@ -51,8 +51,8 @@ async function opened(...args: Parameters<typeof known>): Promise<Known> {
 const call = (engine: Engine, tool: Tool = A, signal = new AbortController().signal): unknown =>
   engine.call(requestOf(tool), toolContext({ signal }));
 
-describe("what is remembered", () => {
-  test("F4.9 a server that nobody knows is started by open, and its tools are remembered", async () => {
+describe("the stored tool list", () => {
+  test("F4.9 an unknown server is started by open, and its tools are stored", async () => {
     const { server, memory, engine, context } = known(undefined);
     const before = serverStateOf(engine);
     const tools = await engine.open?.(context);
@@ -80,20 +80,20 @@ describe("what is remembered", () => {
     ]);
   });
 
-  test("L22 first calls at the same time share one start", async () => {
+  test("L22 concurrent first calls share one start", async () => {
     const { server, engine } = await opened([A, B]);
     await Promise.all([call(engine), call(engine, B), engine.list?.(new AbortController().signal)]);
     expect(server.seen.filter((event) => event === "open")).toEqual(["open"]);
   });
 
-  test("D20 what is remembered for one identity is not given to another", async () => {
+  test("D20 the tools stored for one identity are not used for another", async () => {
     const { memory } = await opened([A]);
     const other = new FakeServer(B);
     const engine = knownTools(other, { memory, identity: { command: "srv", headers: { authorization: "Bearer x" } } });
     expect([await engine.open?.(engineContext()), other.seen]).toEqual([[B], ["open"]]);
   });
 
-  test("F4.9 a memory that cannot be read or written is no more than a warning", async () => {
+  test("F4.9 a cache that cannot be read or written only causes a warning", async () => {
     const { engine, context, memory, log } = known([A]);
     memory.broken = true;
     expect(await engine.open?.(context)).toEqual([A, B]);
@@ -104,8 +104,8 @@ describe("what is remembered", () => {
   });
 });
 
-describe("what has changed meanwhile", () => {
-  test("D02 a call whose own tool is another now is not sent; the runtime lists anew and the next call goes through", async () => {
+describe("changes since the list was stored", () => {
+  test("D02 a call whose tool definition changed is not sent; the tools are listed again and the next call succeeds", async () => {
     const { server, engine, changes, memory } = await opened([A, toolNamed("b", "Used to be harmless.")]);
     const error = await rejection(call(engine, toolNamed("b", "Used to be harmless.")));
     expect(error).toEqual({
@@ -120,7 +120,7 @@ describe("what has changed meanwhile", () => {
     expect(await call(engine, B)).toBe("done");
   });
 
-  test("D02 a call whose own tool is the same goes on, whatever became of the others", async () => {
+  test("D02 a call whose own tool is unchanged is sent, even if other tools changed", async () => {
     const { engine, changes } = await opened([A, toolNamed("gone")]);
     expect([await call(engine, A), changes]).toEqual(["done", ["changed"]]);
     expect(await rejection(call(engine, toolNamed("gone")))).toMatchObject({
@@ -129,7 +129,7 @@ describe("what has changed meanwhile", () => {
     });
   });
 
-  test("F4.9 list starts the server and asks it once; a list it has just given is not asked for again", async () => {
+  test("F4.9 list starts the server and does not request a list that the server has just sent", async () => {
     const { server, engine, changes } = await opened([toolNamed("old")]);
     const signal = new AbortController().signal;
     const lists = [await engine.list?.(signal), await engine.list?.(signal)];
@@ -143,7 +143,7 @@ describe("what has changed meanwhile", () => {
     ]);
   });
 
-  test("F4.9 what the running server says of a change is passed on, and the new list remembered", async () => {
+  test("F4.9 a list change reported by the running server is passed on, and the new list is stored", async () => {
     const { server, engine, changes, memory } = await opened(undefined);
     server.tools = [B];
     server.context?.changed();
@@ -152,8 +152,8 @@ describe("what has changed meanwhile", () => {
   });
 });
 
-describe("a start that fails", () => {
-  test("L22 ends the calls that wait for it as not started; the next call tries again", async () => {
+describe("a failed start", () => {
+  test("L22 ends the waiting calls as not_started; the next call tries again", async () => {
     const { server, engine } = await opened([A, B]);
     server.failure = new ToolError("network_error", "it hung up", { hint: "Try later." });
     const errors = await Promise.all([rejection(call(engine)), rejection(call(engine, B))]);
@@ -172,7 +172,7 @@ describe("a start that fails", () => {
     ]);
   });
 
-  test("F4.9 any other reason makes the tool unavailable", async () => {
+  test("F4.9 for any other reason reports the tool as unavailable", async () => {
     const { server, engine } = await opened([A]);
     server.failure = new Error("no such file");
     expect(await rejection(call(engine))).toEqual({
@@ -183,7 +183,7 @@ describe("a start that fails", () => {
     });
   });
 
-  test("D08 a start that takes too long is given up, and closed should it come to an end after all", async () => {
+  test("D08 that takes too long is aborted, and the server is closed if it opens later", async () => {
     const { server, engine, clock } = await opened([A], new FakeServer(A), { openTimeoutMs: 500 });
     const gate = Promise.withResolvers<void>();
     server.gate = gate.promise;
@@ -200,7 +200,7 @@ describe("a start that fails", () => {
     expect([aborted, server.seen, clock.pending]).toEqual([true, ["open", "close"], 0]);
   });
 
-  test("D08 a start after one that was given up waits for its end, so that neither ends the other", async () => {
+  test("D08 that was given up is waited for by the next start, so that neither closes the other", async () => {
     const { server, engine, clock } = await opened([A], new FakeServer(A), { openTimeoutMs: 500 });
     const gate = Promise.withResolvers<void>();
     server.gate = gate.promise;
@@ -215,7 +215,7 @@ describe("a start that fails", () => {
     expect([before, await next, server.seen]).toEqual([["open"], "done", ["open", "close", "open", "call a"]]);
   });
 
-  test("D08 a start that never ends, given up or not, keeps later calls no longer than the time for one", async () => {
+  test("D08 that never ends delays later calls by at most openTimeoutMs", async () => {
     const { server, engine, clock } = await opened([A], new FakeServer(A), { openTimeoutMs: 500 });
     server.gate = new Promise(() => {});
     const errors = [rejection(call(engine))];
@@ -229,7 +229,7 @@ describe("a start that fails", () => {
     ]);
   });
 
-  test("F4.9 a call that is called off stops waiting; the start goes on for the others", async () => {
+  test("F4.9 a cancelled call stops waiting; the start continues for the other calls", async () => {
     const { server, engine } = await opened([A, B]);
     const gate = Promise.withResolvers<void>();
     server.gate = gate.promise;
@@ -242,8 +242,8 @@ describe("a start that fails", () => {
   });
 });
 
-describe("a server that nobody uses", () => {
-  test("F4.9 is ended after its time and known again; the next call starts it anew", async () => {
+describe("an idle server", () => {
+  test("F4.9 is closed after idleMs and is known again; the next call starts it", async () => {
     const { server, engine, clock } = await opened([A], new FakeServer(A), { idleMs: 60_000 });
     await call(engine);
     await clock.advance(59_999);
@@ -254,7 +254,7 @@ describe("a server that nobody uses", () => {
     expect([state, serverStateOf(engine), server.seen]).toEqual(["known", "used", ["open", "call a", "call a", "close", "open", "call a"]]);
   });
 
-  test("F4.9 is left running while a call, a job or a session goes on", async () => {
+  test("F4.9 is left running during a call, a job or a session", async () => {
     const inner: Engine & FakeServer = new FakeServer(A);
     const begun: string[] = [];
     inner.openSession = ({ sessionId }) => void begun.push(sessionId);
@@ -275,7 +275,7 @@ describe("a server that nobody uses", () => {
     expect([withSession, withJob, serverStateOf(engine), begun]).toEqual(["started", "used", "known", ["s", "-s"]]);
   });
 
-  test("F4.9 is never ended when it keeps something of its own, or its time is 0", async () => {
+  test("F4.9 is never closed if it has remote state, or if idleMs is 0", async () => {
     const remote: Engine = Object.assign(new FakeServer(A), { state: "remote" as const });
     for (const [inner, options] of [
       [remote, {}],
@@ -290,7 +290,7 @@ describe("a server that nobody uses", () => {
     }
   });
 
-  test("D10 close ends a running server, gives up one that starts, and may come twice", async () => {
+  test("D10 close ends a running server, aborts a start, and is idempotent", async () => {
     const { server, engine, clock } = await opened([A]);
     await call(engine);
     await engine.close?.();
@@ -313,15 +313,15 @@ describe("a server that nobody uses", () => {
     ]);
   });
 
-  test("F4.9 a server that nobody needed is neither started nor closed", async () => {
+  test("F4.9 a server that was never used is neither started nor closed", async () => {
     const { server, engine } = await opened([A]);
     await engine.close?.();
     expect(server.seen).toEqual([]);
   });
 });
 
-describe("what is around it", () => {
-  test("F4.9 the wrapper has the members of the engine and no others", () => {
+describe("the wrapping engine", () => {
+  test("F4.9 has exactly the members of the wrapped engine", () => {
     const inner: Engine = Object.assign(new FakeServer(A), {
       order: "sequential" as const,
       state: "remote" as const,
@@ -356,13 +356,13 @@ describe("what is around it", () => {
     ]);
   });
 
-  test("F4.9 an engine that brings no tools cannot be known, and others have no state", () => {
+  test("F4.9 cannot wrap an engine that provides no tools, and engines of other kinds have no state", () => {
     const plain: Engine = { kind: "local", call: () => 1 };
     expect(serverStateOf(plain)).toBeUndefined();
     expect(() => knownTools(plain, { memory: new FakeMemory(), identity: {} })).toThrow('An engine of kind "local" provides no tools');
   });
 
-  test("F4.9 using what the server has beside its tools starts it, and it is then left running", async () => {
+  test("F4.9 starts the server for requests other than tool calls, and then leaves it running", async () => {
     const asked: string[] = [];
     const peer = new Proxy({ name: "srv" } as unknown as McpPeer, {
       get: (target, method) =>

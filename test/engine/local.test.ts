@@ -13,7 +13,7 @@ test("a tool without a handler is not executable, and the message says what to d
   );
 });
 
-test("what a handler throws comes out unchanged", () => {
+test("an error thrown by a handler is passed on unchanged", () => {
   const thrown = new RangeError("out of range");
   const tool = {
     name: "thrower",

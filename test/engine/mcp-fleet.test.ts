@@ -81,7 +81,7 @@ interface Fleet {
 
 describe.skipIf(process.platform !== "linux")(`a fleet of ${SIZE} servers (Linux only)`, () => {
   testInCI(
-    "L19 D03 D10 runs in one runtime: names are kept apart, a crash harms only its server, and no process is left",
+    "L19 D03 D10 runs in one runtime: names stay distinct, a crash affects only its server, and no process is left",
     { timeout: 300_000 },
     async () => {
       const { folder, servers } = prepareFleet();

@@ -19,13 +19,13 @@ describe("options", () => {
     ],
     [{ command: "node", args: ["a\0b"] }, 'The arguments, variables and folder of the MCP server "node" must be strings without NUL.'],
     [{ command: "node", maxTools: 0 }, "maxTools is 0; it takes an integer from 1."],
-  ])("%j is refused before anything starts", (options, message) => {
+  ])("%j throws before anything starts", (options, message) => {
     expect(() => mcpEngine(options)).toThrow(new ToolError("invalid_argument", message));
   });
 });
 
 describe("real servers", () => {
-  test("F4.33 the filesystem server's tools come with schemas and are called with structured answers", async () => {
+  test("F4.33 the filesystem server's tools have schemas and return structured answers", async () => {
     const folder = realpathSync(mkdtempSync(join(tmpdir(), "haft-mcp-")));
     onTestFinished(() => rmSync(folder, { recursive: true }));
     writeFileSync(join(folder, "note.txt"), "hello");
@@ -53,7 +53,7 @@ describe("real servers", () => {
     expect(error).toMatchObject({ code: "execution_failed", outcome: "failed", message: expect.stringContaining("Access denied") });
   });
 
-  testInCI("the everything server lists its tools, and answers calls side by side", async () => {
+  testInCI("the everything server lists its tools, and answers calls in parallel", async () => {
     const { engine, tools } = await openReference("everything");
 
     const sums = await Promise.all([1, 2, 3].map((a) => engine.call(request("get-sum", { a, b: 1 }), toolContext())));
@@ -81,7 +81,7 @@ describe("real servers", () => {
 });
 
 describe("answers", () => {
-  test("F0.48 isError without text is called by its name", async () => {
+  test("F0.48 isError without text has a default message", async () => {
     const { engine } = await openStrange();
 
     expect(await rejection(engine.call(request("silent-error"), toolContext()))).toEqual({
@@ -92,7 +92,7 @@ describe("answers", () => {
     });
   });
 
-  test("F0.48 isError joins the text of its parts", async () => {
+  test("F0.48 isError joins the text of its content parts", async () => {
     const { engine } = await openStrange();
 
     expect(await rejection(engine.call(request("error"), toolContext()))).toMatchObject({
@@ -104,13 +104,13 @@ describe("answers", () => {
   test.each([
     ["protocol-error", { code: "execution_failed", message: 'MCP server "strange": it broke', retryable: false, outcome: "unknown" }],
     ["bad-arguments", { code: "invalid_input", message: 'MCP server "strange": path is missing', retryable: false, outcome: "failed" }],
-  ])("F4.27 a %s answer names the server", async (name, expected) => {
+  ])("F4.27 the error of a %s answer names the server", async (name, expected) => {
     const { engine } = await openStrange();
 
     expect(await rejection(engine.call(request(name), toolContext()))).toEqual(expected);
   });
 
-  test("D17 every kind of content part is kept, and what it links to is not fetched", async () => {
+  test("D17 every kind of content part is retained, and its links are not fetched", async () => {
     const { engine } = await openStrange();
 
     expect(await engine.call(request("parts"), toolContext())).toEqual(
@@ -130,7 +130,7 @@ describe("answers", () => {
     );
   });
 
-  test("D16 structured content is the output, beside the parts and the metadata", async () => {
+  test("D16 structured content becomes the output, beside content and metadata", async () => {
     const { engine } = await openStrange();
 
     expect(await engine.call(request("structured"), toolContext())).toEqual(
@@ -138,7 +138,7 @@ describe("answers", () => {
     );
   });
 
-  test("progress arrives with its message", async () => {
+  test("progress is passed on with its message", async () => {
     const { engine } = await openStrange();
     const updates: unknown[] = [];
 
@@ -147,7 +147,7 @@ describe("answers", () => {
     expect(updates).toEqual([1, 2, 3].map((done) => ({ done, total: 3, message: `step ${done}` })));
   });
 
-  test("D08 an aborted call ends at once although the server never answers, and the connection stays", async () => {
+  test("D08 an aborted call ends at once although the server never answers, and the connection stays open", async () => {
     const { engine } = await openStrange();
     const controller = new AbortController();
 
@@ -177,7 +177,7 @@ describe("answers", () => {
 });
 
 describe("trust", () => {
-  test("F0.18 a stranger's hints only add caution, and nothing else of its tools is believed", async () => {
+  test("F0.18 hints of an untrusted server only add caution, and its invalid tools are left out with a warning", async () => {
     const { tools, log } = await openStrange("odd");
 
     expect(tools).toEqual([
@@ -204,7 +204,7 @@ describe("trust", () => {
     ]);
   });
 
-  test("a trusted server may say that a tool only reads", async () => {
+  test("a trusted server may declare a tool as read-only", async () => {
     const { tools } = await openStrange("odd", { trustAnnotations: true });
 
     expect(tools.find((tool) => tool.name === "reader")?.effects).toEqual({ writes: [], idempotent: true });
@@ -212,7 +212,7 @@ describe("trust", () => {
 });
 
 describe("listing", () => {
-  test("F0.18 list_changed of an older server is passed on, and the list is read anew", async () => {
+  test("F0.18 list_changed of a server of the older era is passed on, and the tools are listed again", async () => {
     const changed = vi.fn<() => void>();
     const engine = strangeEngine("changing");
     const before = await engine.open?.(engineContext({ changed }));
@@ -224,7 +224,7 @@ describe("listing", () => {
     expect([before, after].map((tools) => tools?.map((tool) => tool.name))).toEqual([["change"], ["change", "new"]]);
   });
 
-  test("F0.18 every page is followed", async () => {
+  test("F0.18 all pages of the tool list are read", async () => {
     const { tools } = await openStrange("paged");
 
     expect(tools.map((tool) => tool.name)).toEqual(["tool-0", "tool-1", "tool-2"]);
@@ -236,7 +236,7 @@ describe("listing", () => {
     ["many", "it lists more than 100000 tools"],
     ...(inCI ? [endless] : []),
     ["listless", "it answered tools/list without an array of tools"],
-  ] as const)("D05 a list that is %s is refused", async (behaviour, reason) => {
+  ] as const)("D05 opening fails for a server whose tool list is invalid: %s", async (behaviour, reason) => {
     expect(await rejection(openStrange(behaviour))).toEqual({
       code: "unavailable",
       message: `MCP server "strange" could not be opened: ${reason}.`,

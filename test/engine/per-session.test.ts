@@ -24,7 +24,7 @@ function counters() {
   return { makeEngine, open, made: () => made };
 }
 
-test("F0.59 each session and each branch has an instance of its own, opened with its first call and closed with it", async () => {
+test("F0.59 each session and each branch has its own instance, opened by its first call and closed with it", async () => {
   const { makeEngine, open } = counters();
   const runtime = createRuntime({ toolsets: [{ name: "c", engine: perSession(makeEngine) }] });
   await runtime.open();
@@ -42,11 +42,11 @@ test("F0.59 each session and each branch has an instance of its own, opened with
   expect(open.size).toBe(0);
 });
 
-test("what makes no engines is refused at once", () => {
+test("an argument that is not a factory of engines throws at once", () => {
   expect(() => perSession({ kind: "one" } as unknown as () => Engine)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
 });
 
-test("a call outside any session has an instance for itself, gone with its answer", async () => {
+test("a call outside any session has its own instance, which is closed after the answer", async () => {
   const { makeEngine, open, made } = counters();
   await using runtime = createRuntime({ toolsets: [{ name: "c", engine: perSession(makeEngine) }] });
   await runtime.open();
@@ -54,7 +54,7 @@ test("a call outside any session has an instance for itself, gone with its answe
   expect([open.size, made()]).toEqual([1, 3]);
 });
 
-test("an instance that does not open ends its call as unavailable, and the next call tries again", async () => {
+test("an instance that fails to open ends its call as unavailable, and the next call tries again", async () => {
   const { makeEngine } = counters();
   let broken = false;
   const engine = perSession(() => {
@@ -70,7 +70,7 @@ test("an instance that does not open ends its call as unavailable, and the next 
   expect(await session.execute({ name: "bump" })).toMatchObject({ output: 1 });
 });
 
-test("F4.35 an instance whose session does not begin is closed, and so is one whose session does not end", async () => {
+test("F4.35 an instance is closed if its session cannot be opened, and also if its session cannot be closed", async () => {
   const { makeEngine, open } = counters();
   let broken = true;
   const engine = perSession(() => ({
@@ -89,7 +89,7 @@ test("F4.35 an instance whose session does not begin is closed, and so is one wh
   expect(open.size).toBe(1);
 });
 
-test("F4.35 one instance that cannot be closed keeps no other open, and is reported", async () => {
+test("F4.35 an instance that cannot be closed is reported and does not keep the others open", async () => {
   const { makeEngine, open } = counters();
   let made = 0;
   const engine = perSession(() => {
@@ -103,7 +103,7 @@ test("F4.35 one instance that cannot be closed keeps no other open, and is repor
   expect([...open]).toEqual([1]);
 });
 
-test("F0.59 an instance that opens although it was given up is closed again", async () => {
+test("F0.59 an instance that finishes opening after close is closed again", async () => {
   const { makeEngine, open } = counters();
   const opening = Promise.withResolvers<void>();
   let slow = false;
@@ -121,7 +121,7 @@ test("F0.59 an instance that opens although it was given up is closed again", as
   expect(open.size).toBe(0);
 });
 
-test("F0.59 what a simulation and a fork have opened is closed with them", async () => {
+test("F0.59 instances opened for a simulation or a fork are closed with it", async () => {
   const { makeEngine, open } = counters();
   const looks = { ...bump, name: "look", effects: { reads: [], writes: [] } };
   const engine = perSession(() => {

@@ -30,7 +30,7 @@ const loose = (reducer: unknown): Reducer => reducer as Reducer;
 const count: Reducer = (state) => ({ state: Number(state ?? 0) + 1, facts: { before: state ?? null } });
 
 describe("a reducer", () => {
-  test("is given the state it left and the input, and its facts come back", () => {
+  test("receives its previous state and the input, and its facts are returned", () => {
     const context = withState();
     const add: Reducer = (state, input) => {
       const sum = Number(state ?? 0) + Number(input["by"]);
@@ -40,12 +40,12 @@ describe("a reducer", () => {
     expect(context.state.get(KEY)).toBe(5);
   });
 
-  test("that a tool does not have decides nothing", () => {
+  test("is optional: without one there are no facts and the state is unchanged", () => {
     const context = withState(7);
     expect([reduceWorld(given(undefined), context), context.state.get(KEY)]).toEqual([undefined, 7]);
   });
 
-  test("that returns no state leaves it as it was", () => {
+  test("that returns no state leaves the state unchanged", () => {
     const context = withState({ a: 1 });
     expect(
       reduceWorld(
@@ -56,7 +56,7 @@ describe("a reducer", () => {
     expect(context.state.get(KEY)).toEqual({ a: 1 });
   });
 
-  test("changes nothing before its step is committed", () => {
+  test("changes no state before its step is committed", () => {
     const context = withState(1);
     const step = runReducerStep(given(count), context);
     expect([step?.facts, context.state.get(KEY)]).toEqual([{ before: 1 }, 1]);
@@ -64,7 +64,7 @@ describe("a reducer", () => {
     expect(context.state.get(KEY)).toBe(2);
   });
 
-  test("whose state another call changed meanwhile is to be run again", () => {
+  test("whose state another call changed meanwhile fails with a retryable conflict", () => {
     const context = withState(1);
     const step = runReducerStep(given(count), context);
     reduceWorld(given(count), context);
@@ -72,7 +72,7 @@ describe("a reducer", () => {
     expect(context.state.get(KEY)).toBe(2);
   });
 
-  test("cannot change the state, only return another one", () => {
+  test("cannot modify the state, only return a new one", () => {
     const context = withState({ list: [1] });
     const sneaky = loose((state: { list: number[] }) => {
       state.list.push(2);
@@ -84,7 +84,7 @@ describe("a reducer", () => {
     expect(context.state.get(KEY)).toEqual({ list: [1] });
   });
 
-  test("that keeps what it returned cannot change it later", () => {
+  test("cannot change the state later through an object that it returned", () => {
     const context = withState();
     const kept = { list: [1] };
     const facts = reduceWorld(

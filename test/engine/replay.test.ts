@@ -91,8 +91,8 @@ function weather(options?: ReplayOptions): Engine {
   );
 }
 
-describe("what was not recorded is not found, and the message says what was asked and what is nearest", () => {
-  test("a tool", () => {
+describe("a call that was not recorded is not_found, and the message names the call and the nearest recording", () => {
+  test("for an unknown tool", () => {
     expect(refusal(weather(), "weather::set", {})).toEqual({
       code: "not_found",
       message: "The recording has no call of weather::set.",
@@ -103,7 +103,7 @@ describe("what was not recorded is not found, and the message says what was aske
     expect(refusal(replayEngine([]), "weather::get", {}).operatorHint).toBe("It has no calls at all.");
   });
 
-  test("an input", () => {
+  test("for an unknown input", () => {
     expect(refusal(weather(), "weather::get", { city: "Oslo", unit: "kelvin" })).toEqual({
       code: "not_found",
       message: "The recording has no call of weather::get with this input. The nearest one differs.",
@@ -114,7 +114,7 @@ describe("what was not recorded is not found, and the message says what was aske
     });
   });
 
-  test("a call that is made more often than it was recorded", () => {
+  test("for a call that is made more often than it was recorded", () => {
     const [engine, state] = [weather(), session()];
     ask(engine, "weather::get", { city: "Oslo", unit: "celsius" }, state);
     expect(refusal(engine, "weather::get", { city: "Oslo", unit: "celsius" }, state)).toEqual({
@@ -126,14 +126,14 @@ describe("what was not recorded is not found, and the message says what was aske
     });
   });
 
-  test("another word than strict and nearest is refused at once", () => {
+  test("a value of match other than strict and nearest throws at once", () => {
     const match: unknown = "fuzzy";
     expect(() => weather({ match: match as "strict" })).toThrow(
       new ToolError("invalid_argument", 'match of a replay is "fuzzy"; it takes "strict" or "nearest".'),
     );
   });
 
-  test.each([undefined, "day.jsonl", (async function* () {})()])("%s in the place of events is refused at once", (given: unknown) => {
+  test.each([undefined, "day.jsonl", (async function* () {})()])("%s in place of events throws at once", (given: unknown) => {
     const refused = expect.objectContaining({
       code: "invalid_argument",
       message: "A replay needs the events of a recording, as an array.",
@@ -143,14 +143,14 @@ describe("what was not recorded is not found, and the message says what was aske
   });
 });
 
-describe("what was recorded is answered as it was", () => {
-  test("output, content and metadata, whatever the order of the input's keys", () => {
+describe("a recorded call is answered with", () => {
+  test("its output, content and metadata, whatever the key order of the input", () => {
     const answer = { output: { at: 1 }, content: [{ type: "text", text: "one" }], metadata: { region: "eu" } } as const;
     const engine = replayEngine(call("a::b", { x: 1, y: [{ z: null, w: "" }] }, answer));
     expect(ask(engine, "a::b", { y: [{ w: "", z: null }], x: 1 })).toEqual(new ToolOutput(answer));
   });
 
-  test("an error, but never to be retried", () => {
+  test("its error, but with retryable false", () => {
     expect(refusal(weather(), "mail::send", { to: "a@example.com" })).toEqual({
       code: "timeout",
       message: "too slow",
@@ -161,13 +161,13 @@ describe("what was recorded is answered as it was", () => {
     });
   });
 
-  test("a partial answer as its output", () => {
+  test("the output of a partial result", () => {
     const error: ErrorInfo = { code: "invalid_output", message: "no city", retryable: false, outcome: "unknown" };
     const engine = replayEngine(call("a::b", {}, { status: "partial", error, output: { at: 1 } }));
     expect(ask(engine, "a::b", {})).toEqual(new ToolOutput({ output: { at: 1 } }));
   });
 
-  test("by what ran, and by what the model sent where that was repaired", () => {
+  test("its result, matched by the input that ran or by the model's input before repair", () => {
     const engine = replayEngine(call("a::b", { n: "5", extra: 1 }, { ran: { n: 5 }, output: "five" }));
     expect([ask(engine, "a::b", { n: 5 }), ask(engine, "a::b", { n: "5", extra: 1 })]).toEqual([
       new ToolOutput({ output: "five" }),
@@ -176,7 +176,7 @@ describe("what was recorded is answered as it was", () => {
     expect(refusal(engine, "a::b", { n: "5" }).code).toBe("not_found");
   });
 
-  test("A01 an input with the keys of a prototype is an input like any other", () => {
+  test("A01 its result if the input has prototype keys", () => {
     const engine = replayEngine(call("a::b", { constructor: { prototype: { admin: true } } }, { output: 1 }));
     expect(ask(engine, "a::b", { constructor: { prototype: { admin: true } } })).toEqual(new ToolOutput({ output: 1 }));
     expect(refusal(engine, "constructor", {}).code).toBe("not_found");
@@ -191,19 +191,19 @@ describe("equal calls", () => {
       options,
     );
 
-  test("are answered in the order they were recorded, for each session from the first", () => {
+  test("are answered in recorded order, and each session starts from the first", () => {
     const [engine, one, other] = [repeated(), session(), session()];
     const rolls = [one, one, other, one, other].map((state) => ask(engine, "dice::roll", {}, state));
     expect(rolls).toEqual([1, 2, 1, 3, 2].map((output) => new ToolOutput({ output })));
   });
 
-  test("are answered by the last when the replay is told to repeat it", () => {
+  test("are answered with the last recording if repeatLast is set", () => {
     const [engine, state] = [repeated({ repeatLast: true }), session()];
     const rolls = Array.from({ length: 5 }, () => ask(engine, "dice::roll", {}, state));
     expect(rolls).toEqual([1, 2, 3, 3, 3].map((output) => new ToolOutput({ output })));
   });
 
-  test("of which a hook made several inputs are answered in their order as they were sent, too", () => {
+  test("whose inputs a hook changed are also answered in the order in which they were sent", () => {
     const engine = replayEngine([1, 2, 3].flatMap((at) => call("town::get", { city: "Oslo" }, { ran: { city: "Oslo", at }, output: at })));
     const state = session();
     const answers = [1, 2, 3].map(() => ask(engine, "town::get", { city: "Oslo" }, state));
@@ -214,7 +214,7 @@ describe("equal calls", () => {
     expect(ask(engine, "town::get", { city: "Oslo", at: 2 })).toEqual(new ToolOutput({ output: 2 }));
   });
 
-  test("of which a hook made thousands of inputs take no longer each, also once they are all given", () => {
+  test("whose inputs a hook changed thousands of times are all answered, in order and without slowing down", () => {
     const count = 8_000;
     const recorded = Array.from({ length: count }, (_, at) =>
       call("town::get", { city: "Oslo" }, { ran: { city: "Oslo", at }, output: at }),
@@ -227,7 +227,7 @@ describe("equal calls", () => {
     expect(outputs).toEqual([...order, ...Array.from({ length: 501 }, () => count - 1)].map((output) => new ToolOutput({ output })));
   });
 
-  test("of two tools are counted apart", () => {
+  test("of two tools are counted separately", () => {
     const engine = replayEngine([...call("a::b", {}, { output: 1 }), ...call("a::c", {}, { output: 2 })]);
     const state = session();
     expect([ask(engine, "a::b", {}, state), ask(engine, "a::c", {}, state)]).toEqual([
@@ -237,8 +237,8 @@ describe("equal calls", () => {
   });
 });
 
-describe("match nearest", () => {
-  test("gives the answer to the most similar input, and says in the metadata how it differs", () => {
+describe("match: nearest", () => {
+  test("returns the answer to the most similar input, with the differences in the metadata", () => {
     expect(ask(weather({ match: "nearest" }), "weather::get", { city: "oslo", unit: "celsius" })).toEqual(
       new ToolOutput({
         output: 12,
@@ -248,25 +248,25 @@ describe("match nearest", () => {
     );
   });
 
-  test("gives the very answer without a word where there is one, and the last of it again", () => {
+  test("returns an exact match without differences, and repeats the last one", () => {
     const [engine, state] = [weather({ match: "nearest" }), session()];
     const asked = [1, 2].map(() => ask(engine, "weather::get", { city: "Oslo", unit: "celsius" }, state));
     expect(asked).toEqual([new ToolOutput({ output: 12 }), new ToolOutput({ output: 12 })]);
   });
 
-  test("an error that is given for another input says so", () => {
+  test("says in the details of an error that it was recorded for another input", () => {
     expect(refusal(weather({ match: "nearest" }), "mail::send", { to: "b@example.com" }).details).toEqual([
       "a detail",
       'Replayed from another call: $.to is "b@example.com", but was "a@example.com" when it was recorded',
     ]);
   });
 
-  test("never takes the answer of another tool", () => {
+  test("never returns the answer of another tool", () => {
     expect(refusal(weather({ match: "nearest" }), "weather::set", { city: "Oslo", unit: "celsius" }).code).toBe("not_found");
   });
 });
 
-test("a call that a full store kept from starting is replayed with the answer that its batch got when it was submitted again", () => {
+test("a call that a full store rejected is replayed with the answer it got when the batch was submitted again", () => {
   const batch = (...calls: readonly (readonly SessionEvent[])[]): readonly SessionEvent[] => {
     const callIds = calls.flatMap(([start]) => (start !== undefined && "callId" in start ? [start.callId] : []));
     return [{ type: "batch-start", ...FACT, idempotencyKey: "k", digest: "d", callIds }];
@@ -284,7 +284,7 @@ test("a call that a full store kept from starting is replayed with the answer th
   expect(recordedCalls(again).map(({ result }) => result.status)).toEqual(["error", "ok"]);
 });
 
-test("calls are taken in the order they were made; those without a result, and results without a call, are none", () => {
+test("calls are listed in the order they started; calls without a result and results without a call are ignored", () => {
   const [start, end] = call("a::b", { n: 1 }, { output: 1 });
   const [otherStart, otherEnd] = call("a::b", { n: 2 }, { output: 2 });
   const [lone] = call("a::b", { n: 3 });
@@ -317,7 +317,7 @@ describe("toolsets of a recording", () => {
     maxResultBytes: 0,
   });
 
-  test("describe the tools that were called, one toolset a namespace, with one engine", () => {
+  test("describe the called tools, with one toolset per namespace and one engine for all", () => {
     const [web, own, ...more] = toolsetsOfRecording(events);
     expect(more).toEqual([]);
     expect(web).toEqual({
@@ -335,7 +335,7 @@ describe("toolsets of a recording", () => {
     expect(own?.engine).toBe(web?.engine);
   });
 
-  test("take the definitions they are given, and none of what would run", () => {
+  test("take the given definitions, without their functions or live engine", () => {
     const ran: string[] = [];
     const search = {
       name: "search",
@@ -369,7 +369,7 @@ describe("toolsets of a recording", () => {
     expect(ran).toEqual([]);
   });
 
-  test("answer the calls that are made again first: those of a chain or a program, which is answered as a whole, are not", () => {
+  test("answer with top-level recordings before those nested in a chain or program", () => {
     const [start, ...end] = call("web::look", { page: 1 }, { output: "in the chain" });
     const nested = start?.type === "call-start" ? { ...start, parentCallId: "chain" } : undefined;
     const events = [...(nested === undefined ? [] : [nested]), ...end, ...call("web::look", { page: 1 }, { output: "outside" })];

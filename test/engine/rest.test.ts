@@ -74,7 +74,7 @@ async function runtimeOf(options: RestOptions): Promise<Runtime> {
 }
 
 describe("whole calls through a runtime", () => {
-  test("F0.19 F0.20 F0.49 path, query, header, cookie, body and answer of every operation", async () => {
+  test("F0.19 F0.20 F0.49 every operation sends its path, query, header, cookie and body, and returns its answer", async () => {
     const server = await recordingServer((request) => (request.method === "DELETE" ? { status: 204 } : { body: '{"id":"a b/c"}' }));
     const runtime = await runtimeOf({ document: SHOP, baseUrl: `${server.url}/v1`, auth: { type: "bearer", token: "t0ken" } });
     const [got, put, added, dropped, ping] = await runtime.execute([
@@ -110,7 +110,7 @@ describe("whole calls through a runtime", () => {
     ]);
   });
 
-  test("F0.20 an answer that breaks the response schema is kept and marked", async () => {
+  test("F0.20 an answer that violates the response schema is returned as partial with invalid_output", async () => {
     const server = await recordingServer([{ body: '{"wrong":1}' }]);
     const runtime = await runtimeOf({ document: SHOP, baseUrl: server.url });
     expect(await runtime.execute({ name: "getOrder", input: { id: "1" } })).toMatchObject({
@@ -120,7 +120,7 @@ describe("whole calls through a runtime", () => {
     });
   });
 
-  test("F0.49 a missing path parameter is an error, and nothing is sent", async () => {
+  test("F0.49 a missing path parameter is an error, and no request is sent", async () => {
     const server = await recordingServer();
     const runtime = await runtimeOf({ document: SHOP, baseUrl: server.url });
     expect(await runtime.execute({ name: "getOrder", input: {} })).toMatchObject({
@@ -130,7 +130,7 @@ describe("whole calls through a runtime", () => {
     expect(server.received).toEqual([]);
   });
 
-  test("F16 B07 reads are tried again after what a server says, writes only where nothing was done", async () => {
+  test("F16 B07 reads are retried after the server's Retry-After; writes are retried only if the server did nothing", async () => {
     const busy = { status: 503, headers: { "retry-after": "0" } };
     const server = await recordingServer([busy, busy, {}, busy, { status: 429, headers: { "retry-after": "0" } }, {}]);
     const runtime = createRuntime({
@@ -148,7 +148,7 @@ describe("whole calls through a runtime", () => {
     expect(await runtime.execute({ name: "addOrders", input: { body: [] } })).toMatchObject({ status: "ok", attempts: 2 });
   });
 
-  test("F08 a body that never ends is given up at the deadline, its connection closed and its slot free", async () => {
+  test("F08 a body that never ends is given up when the call is aborted: its connection is closed and the next call succeeds", async () => {
     let closed = 0;
     const server = await recordingServer([
       (response) => {
@@ -171,7 +171,7 @@ describe("whole calls through a runtime", () => {
     expect(await outcomeOf(() => engine.call({ tool, input: {}, parsed: {} }, toolContext()))).toMatchObject({ output: 2 });
   });
 
-  test("F08 F0.49 through a runtime, the call ends when its time is up", async () => {
+  test("F08 F0.49 through a runtime, the call ends at its timeout", async () => {
     let closed = 0;
     const server = await recordingServer([
       (response) => {
@@ -188,7 +188,7 @@ describe("whole calls through a runtime", () => {
     expect(runtime.running).toEqual([]);
   });
 
-  test("F08 an answer larger than maxBytes is an error, announced or not, and the call counts as done", async () => {
+  test("F08 an answer larger than maxBytes is an error with outcome unknown, whether its length was announced or not", async () => {
     const server = await recordingServer([
       { body: "x".repeat(2_000) },
       (response) => {
@@ -203,7 +203,7 @@ describe("whole calls through a runtime", () => {
     expect(await call("getItem")).toMatchObject(expected);
   });
 
-  test("the idempotency key goes along with what may write, where a header is named for it", async () => {
+  test("the idempotency key is sent with writes if idempotencyHeader is set", async () => {
     const server = await recordingServer();
     const { call } = await openEngine({ document: SHOP, baseUrl: server.url, idempotencyHeader: "Idempotency-Key" });
     await call("ping");
@@ -211,7 +211,7 @@ describe("whole calls through a runtime", () => {
     expect(server.received.map(({ headers }) => headers["idempotency-key"])).toEqual([undefined, "haft_test"]);
   });
 
-  test("F19 neither host nor method is the model's to choose", async () => {
+  test("F19 the model cannot choose the host or the method", async () => {
     const server = await recordingServer();
     const { call } = await openEngine({ document: SHOP, baseUrl: server.url });
     await call("getOrder", {
@@ -228,7 +228,7 @@ describe("whole calls through a runtime", () => {
 });
 
 describe("where requests go", () => {
-  test("F10 baseUrl wins over the servers of the document, at every level", async () => {
+  test("F10 baseUrl takes precedence over the document's servers at every level", async () => {
     const server = await recordingServer();
     const evil = [{ url: "http://evil.example/{x}", variables: { x: { default: "y" } } }];
     const document = apiDocument({ "/a": { servers: evil, get: { operationId: "a", servers: evil, responses: OK } } }, { servers: evil });
@@ -237,7 +237,7 @@ describe("where requests go", () => {
     expect(server.received.map(({ url }) => url)).toEqual(["/base/a"]);
   });
 
-  test("F10 without baseUrl, operations that the document sends elsewhere are left out", async () => {
+  test("F10 without baseUrl, operations that the document sends to another server are left out", async () => {
     const log = new MemoryLog();
     const document = apiDocument(
       {
@@ -255,7 +255,7 @@ describe("where requests go", () => {
     ]);
   });
 
-  test("a document without a usable server needs baseUrl", async () => {
+  test("a document without a usable server requires baseUrl", async () => {
     for (const servers of [[], [{ url: "/v1" }], [{ url: "ftp://x.example" }], [{ url: "https://u:p@x.example" }]]) {
       expect(await outcomeOf(() => openEngine({ document: apiDocument({ "/a": { get: { responses: OK } } }, { servers }) }))).toMatchObject(
         {
@@ -267,7 +267,7 @@ describe("where requests go", () => {
     }
   });
 
-  test("a private address is called when the program wrote it, and not when only the document did", async () => {
+  test("a private address is called if the program configured it, and not if only the document names it", async () => {
     const server = await recordingServer();
     const document = apiDocument({ "/item": { get: { operationId: "getItem", responses: OK } } }, { servers: [{ url: server.url }] });
     const refused = await openEngine({ document });
@@ -278,7 +278,7 @@ describe("where requests go", () => {
     expect(await named.call("getItem")).toMatchObject({ output: {} });
   });
 
-  test("credentials on an open line are warned of, but for the machine itself", async () => {
+  test("credentials sent without TLS cause a warning, except on localhost", async () => {
     const log = new MemoryLog();
     const auth = { type: "bearer", token: "t0ken-of-the-program" } as const;
     await openEngine({ document: ONE_GET, baseUrl: "http://api.example", auth }, { log });
@@ -289,7 +289,7 @@ describe("where requests go", () => {
     ]);
   });
 
-  test("F17 other schemes and addresses with credentials are refused at once", () => {
+  test("F17 other URL schemes and URLs with credentials are rejected at once", () => {
     const wrong: readonly Partial<RestOptions>[] = [
       { baseUrl: "file:///etc/passwd" },
       { baseUrl: "gopher://x" },
@@ -324,7 +324,7 @@ describe("where requests go", () => {
   });
 });
 
-describe("F0.19 the document is read from anywhere", () => {
+describe("F0.19 the OpenAPI document", () => {
   const YAML = `openapi: 3.1.0
 info: { title: T, version: 1 }
 servers: [{ url: /v1 }]
@@ -337,7 +337,7 @@ paths:
           description: ok
 `;
 
-  test("a file in YAML or JSON, with or without a byte order mark", async () => {
+  test("is read from a YAML or JSON file, with or without a byte order mark", async () => {
     const path = await folder();
     await writeFile(join(path, "a.yaml"), YAML);
     await writeFile(join(path, "b.json"), `\uFEFF${JSON.stringify({ ...ONE_GET, x: 1 })}`);
@@ -348,7 +348,7 @@ paths:
     }
   });
 
-  test("an address, whose server is that of relative ones, with headers of its own", async () => {
+  test("is read from a URL with documentHeaders of its own, and its relative servers resolve against that URL", async () => {
     const server = await recordingServer((request) =>
       request.url.startsWith("/spec") ? { headers: { "content-type": "text/yaml" }, body: YAML } : {},
     );
@@ -364,7 +364,7 @@ paths:
     ]);
   });
 
-  test("what is not a document says so, with its place", async () => {
+  test("that is invalid or missing is reported with its path and position", async () => {
     const path = await folder();
     const texts = {
       "a.json": '{"openapi": "3.0.0",\n "paths": {,}}',
@@ -399,7 +399,7 @@ paths:
   });
 
   testInCI(
-    "F13 YAML without end is refused before it takes all memory",
+    "F13 an endless YAML document is refused before it uses up the memory",
     async () => {
       const file = join(await folder(), "a.yaml");
       await writeFile(file, `openapi: [${"a,".repeat(2_000_000)}]`);
@@ -412,7 +412,7 @@ paths:
     60_000,
   );
 
-  test("an address that does not give it says why, without its query", async () => {
+  test("that cannot be fetched is reported with the reason, without the URL's query", async () => {
     const server = await recordingServer([{ status: 404 }]);
     expect(await outcomeOf(() => openEngine({ document: `${server.url}/x.json?key=canary` }))).toEqual({
       code: "unavailable",
@@ -422,7 +422,7 @@ paths:
     });
   });
 
-  test("F0.11 a refresh reads it anew, and a document that broke leaves the tools as they were", async () => {
+  test("F0.11 a refresh reads the document again, and a broken document leaves the tools as they were", async () => {
     const texts = [JSON.stringify(ONE_GET), JSON.stringify(ONE_GET).replace("getItem", "readItem"), "{"];
     const server = await recordingServer((request) => (request.url === "/spec" ? { body: texts.shift() ?? "{" } : { body: "1" }));
     const { engine, tools, call } = await openEngine({ document: `${server.url}/spec`, baseUrl: server.url });
@@ -441,7 +441,7 @@ paths:
     expect(await outcomeOf(() => engine.call({ tool: renamed, input: {}, parsed: {} }, toolContext()))).toMatchObject({ output: 1 });
   });
 
-  test("F0.11 F11 a call does what was agreed on, whatever a later document calls by that name; how it is written follows the document", async () => {
+  test("F0.11 F11 a call keeps its method and path if a later document reuses its name; only the serialization follows the document", async () => {
     const item = (method: string, explode: boolean): string =>
       JSON.stringify(
         apiDocument({
@@ -467,7 +467,7 @@ paths:
     expect(calls).toEqual(["GET /item?ids=1&ids=2", "GET /item?ids=1,2", "GET /item?ids=1,2"]);
   });
 
-  test("F10 a document that moves to another server takes no credentials along", async () => {
+  test("F10 a document that moves to another server does not receive the credentials", async () => {
     const texts = ["http://one.example", "http://two.example", "http://one.example", "http://two.example"].map((url) =>
       JSON.stringify({ ...ONE_GET, servers: [{ url }] }),
     );
@@ -484,7 +484,7 @@ paths:
     expect(await outcomeOf(() => open.engine.list?.(signal))).toMatchObject([{ name: "getItem" }]);
   });
 
-  test("F09 nothing that a document refers to is fetched", async () => {
+  test("F09 references in a document are never fetched", async () => {
     const server = await recordingServer([{ body: '{"type":"object"}' }]);
     const schema = { $ref: `${server.url}/schema.json` };
     const document = apiDocument({
@@ -495,7 +495,7 @@ paths:
     expect([tools.map((tool) => tool.name), server.received, log.lines.length > 0]).toEqual([["a"], [], true]);
   });
 
-  test("F0.19 include, exclude and effects pick and change tools; a pattern that fits nothing is told", async () => {
+  test("F0.19 include, exclude and effects select and change tools; a pattern that matches nothing causes a warning", async () => {
     const log = new MemoryLog();
     const { tools } = await openEngine(
       {
@@ -515,7 +515,7 @@ paths:
     expect(log.lines.map((line) => line.message)).toEqual(['effects has "no*ne", which matches no tool.']);
   });
 
-  test("F0.19 rename gives tools other names, by tool name or operationId, and each stands for the operation that it stood for", async () => {
+  test("F0.19 rename takes tool names or operationIds, and each renamed tool keeps its operation", async () => {
     const rename = { addOrders: "add", getOrder: "order" };
     const { tools } = await openEngine({
       document: SHOP,
@@ -536,14 +536,14 @@ paths:
   test.each([
     [{ getOrdr: "order" }, 'rename has "getOrdr", which is not one of the included tools. Did you mean "getOrder"'],
     [{ getOrder: "putOrder" }, 'would both be "putOrder".'],
-  ])("F0.19 rename %j does not open", async (rename, message) => {
+  ])("F0.19 opening fails with rename %j", async (rename, message) => {
     await expect(openEngine({ document: SHOP, baseUrl: "https://x.example", rename })).rejects.toMatchObject({
       code: "invalid_config",
       message: expect.stringContaining(message),
     });
   });
 
-  test("warnings are few, on one line each, and the rest is counted", async () => {
+  test("at most six warnings are logged, one line each, and the last one counts the rest", async () => {
     const parameters = Array.from({ length: 9 }, (_, index) => ({ in: "nowhere", name: `a\n${index}\u001b[31m` }));
     const log = new MemoryLog();
     await openEngine({ document: apiDocument({ "/a": { get: { parameters, responses: OK } } }), baseUrl: "https://x.example" }, { log });
@@ -556,7 +556,7 @@ paths:
 });
 
 describe("opening and closing", () => {
-  test("F18 a certificate is checked against the given authorities, as text or as a file", async () => {
+  test("F18 a certificate is verified against the configured ca, given as text or as a file", async () => {
     const server = await httpsServer((_, response) => void response.end("{}"));
     const baseUrl = `https://localhost:${server.port}`;
     const path = join(await folder(), "ca.pem");
@@ -571,7 +571,7 @@ describe("opening and closing", () => {
     ]);
   });
 
-  test("F08 closing ends a call whose answer is being read, and says so", async () => {
+  test("F08 close ends a call whose answer is being read, and the error says so", async () => {
     const server = await recordingServer([(response) => void response.writeHead(200).write("{")]);
     const { engine, call } = await openEngine({ document: ONE_GET, baseUrl: server.url });
     const calling = call("getItem");
@@ -585,7 +585,7 @@ describe("opening and closing", () => {
     });
   });
 
-  test("F08 closing ends the reading of a document, and its connection", async () => {
+  test("F08 close aborts the reading of a document and closes its connection", async () => {
     let closed: () => void = () => {};
     const isClosed = new Promise<void>((resolve) => (closed = resolve));
     const stalled: Reply = (response) => void response.on("close", closed).writeHead(200).write("{");
@@ -598,7 +598,7 @@ describe("opening and closing", () => {
     expect(await listing).toMatchObject({ code: "cancelled" });
   });
 
-  test("calls before open and after close are errors, close is idempotent, and it opens again", async () => {
+  test("calls before open and after close are errors, close is idempotent, and the engine can be opened again", async () => {
     const server = await recordingServer();
     const engine: Engine = restEngine({ document: ONE_GET, baseUrl: server.url });
     const tool = { name: "getItem", description: "", inputSchema: true };

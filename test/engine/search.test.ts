@@ -47,7 +47,7 @@ const ids = (found: unknown): readonly unknown[] =>
   Array.isArray(found) ? found.map((document: { readonly id?: unknown }) => document.id) : [];
 
 describe("F0.50 results", () => {
-  test("are documents with id, text, score and every other field as metadata, the best first", async () => {
+  test("are documents with id, text, score and the other fields as metadata, best match first", async () => {
     expect(await find({ query: "cat on a mat" })).toEqual([
       { id: "cat", text: ANIMALS[0]?.text, score: expect.any(Number), metadata: { legs: 4 } },
       { id: "dog", text: ANIMALS[1]?.text, score: expect.any(Number), metadata: {} },
@@ -55,7 +55,7 @@ describe("F0.50 results", () => {
     ]);
   });
 
-  test("score between 0 and 1, higher for more and rarer words of the query", async () => {
+  test("have scores between 0 and 1, higher for more and rarer words of the query", async () => {
     const found = await find({ query: "mice cheese" });
     const scores = Array.isArray(found) ? found.map(({ score }: { readonly score: number }) => score) : [];
 
@@ -64,16 +64,16 @@ describe("F0.50 results", () => {
     expect(ids(await find({ query: "the house" }))).toEqual(["dog", "fish", "cat"]);
   });
 
-  test("of a query that nothing fits are an empty list, not an error", async () => {
+  test("are an empty array, not an error, if no document matches the query", async () => {
     expect([await find({ query: "submarine" }), await find({ query: "?!" }), await find({ query: "" })]).toEqual([[], [], []]);
   });
 
-  test("below the threshold are left out", async () => {
+  test("omit documents below the threshold", async () => {
     expect(ids(await find({ query: "house of cheese" }, { threshold: 0.165 }))).toEqual(["mouse"]);
     expect(ids(await find({ query: "house of cheese" }, { threshold: 1 }))).toEqual([]);
   });
 
-  test("are as many as size or limit say, else five", async () => {
+  test("are limited by size or limit, and to five by default", async () => {
     const documents = Array.from({ length: 12 }, (_, at) => ({ id: at, text: "the same" }));
     const counts = async (input: JsonObject, options: Partial<SearchOptions> = {}): Promise<number> =>
       ids(await find({ query: "same", ...input }, { documents, ...options })).length;
@@ -89,7 +89,7 @@ describe("F0.50 results", () => {
     ["an emoji with a variation selector by the one without", "with \u2764\ufe0f from Oslo", "\u2764"],
     ["an emoji with a colour of the skin by any other", "well done \u{1f44d}\u{1f3fd}", "\u{1f44d}"],
     ["a flag", "from \u{1f1f3}\u{1f1f4} to Oslo", "\u{1f1f3}\u{1f1f4}"],
-  ])("find %s", async (_what, text, query) => {
+  ])("match %s", async (_what, text, query) => {
     const documents = [
       { id: "this", text },
       { id: "other", text: "Another text \u2600\ufe0f \u{1f1f3}\u{1f1f1}" },
@@ -97,7 +97,7 @@ describe("F0.50 results", () => {
     expect(ids(await find({ query }, { documents }))).toEqual(["this"]);
   });
 
-  test("are found by plural and singular, in any case, and in scripts that do not divide words", async () => {
+  test("match plural and singular, any case, and scripts that do not separate words", async () => {
     const documents = [
       { id: "en", text: "Three Cities" },
       { id: "zh", text: "使用必应搜索指定的关键词" },
@@ -111,7 +111,7 @@ describe("F0.50 results", () => {
 });
 
 describe("F0.50 a corpus", () => {
-  test("is read from a file of JSON lines, with fields of its own", async () => {
+  test("is read from a JSON Lines file with configured field names", async () => {
     const documents = fileOf(
       '\uFEFF{"key": 7, "body": "The cat.", "metadata": {"source": "a"}, "year": 1999}',
       "",
@@ -123,7 +123,7 @@ describe("F0.50 a corpus", () => {
     ]);
   });
 
-  test("leaves out what is not a document, and says which line", async () => {
+  test("leaves out invalid documents and reports their line numbers", async () => {
     const documents = fileOf(
       line(1, "good"),
       "{ broken",
@@ -154,7 +154,7 @@ describe("F0.50 a corpus", () => {
     expect(ids(await engine.call(request("search", { query: "good" }), toolContext()))).toEqual(["1", "2"]);
   });
 
-  test("with many bad lines names twenty and counts the rest", async () => {
+  test("with many invalid lines reports twenty and counts the rest", async () => {
     const { warnings } = await openSearch({ documents: Array.from({ length: 25 }, () => null) });
 
     expect([warnings.length, warnings[0], warnings.at(-1)]).toEqual([
@@ -172,11 +172,11 @@ describe("F0.50 a corpus", () => {
     ],
     ["is a folder", () => ({ documents: tmpdir() }), `Cannot read the corpus ${tmpdir()}: it is a folder.`],
     ["is too large", () => ({ documents: ANIMALS, maxDocuments: 3 }), "The corpus has more than 3 documents."],
-  ])("that %s keeps the search from opening", async (_what, options, message) => {
+  ])("that %s prevents the engine from opening", async (_what, options, message) => {
     expect(await rejection(openSearch(options()))).toMatchObject({ code: "unavailable", message });
   });
 
-  test("is read anew at a refresh, and kept as it was when that fails", async () => {
+  test("is read again at a refresh, and retained if that fails", async () => {
     const documents = fileOf(line(1, "old"));
     const { engine } = await openSearch({ documents });
     const search = (query: string): unknown => engine.call(request("search", { query }), toolContext());
@@ -192,30 +192,33 @@ describe("F0.50 a corpus", () => {
     expect(ids(await search("new"))).toEqual(["2"]);
   });
 
-  test.skipIf(!existsSync(CORPORA))("of the seed is searched in both shapes (skipped without the case folder)", async () => {
-    const canonical = await find(
-      { query: "What do the mitochondria produce for a cell?" },
-      { documents: join(CORPORA, "corpus_canonical.jsonl") },
-    );
-    const projected = await find(
-      { query: "continents that drift apart", size: 1 },
-      { documents: join(CORPORA, "corpus_projected.jsonl"), idField: "doc_id", textField: "body" },
-    );
+  test.skipIf(!existsSync(CORPORA))(
+    "of the seed data is searched with default and with configured fields (skipped without the case folder)",
+    async () => {
+      const canonical = await find(
+        { query: "What do the mitochondria produce for a cell?" },
+        { documents: join(CORPORA, "corpus_canonical.jsonl") },
+      );
+      const projected = await find(
+        { query: "continents that drift apart", size: 1 },
+        { documents: join(CORPORA, "corpus_projected.jsonl"), idField: "doc_id", textField: "body" },
+      );
 
-    expect(ids(canonical)[0]).toBe("doc_2");
-    expect(projected).toEqual([
-      {
-        id: "p_3",
-        text: expect.stringContaining("Continental drift"),
-        score: expect.any(Number),
-        metadata: { source_url: expect.any(String), category: expect.any(String) },
-      },
-    ]);
-  });
+      expect(ids(canonical)[0]).toBe("doc_2");
+      expect(projected).toEqual([
+        {
+          id: "p_3",
+          text: expect.stringContaining("Continental drift"),
+          score: expect.any(Number),
+          metadata: { source_url: expect.any(String), category: expect.any(String) },
+        },
+      ]);
+    },
+  );
 });
 
 describe("F0.50 the tool", () => {
-  test("is one that only reads, called through a runtime by its name", async () => {
+  test("is read-only and is called through a runtime by its name", async () => {
     const runtime = createRuntime({ toolsets: [{ name: "library", engine: searchEngine({ documents: ANIMALS, toolName: "look_up" }) }] });
     await runtime.open();
 
@@ -234,7 +237,7 @@ describe("F0.50 the tool", () => {
     await runtime.close();
   });
 
-  test("may be one that the toolset declares, with its query in its only text", async () => {
+  test("may be declared by the toolset, with the query in its only string property", async () => {
     const tools = [{ name: "wiki", description: "", inputSchema: { type: "object", properties: { words: { type: "string" } } } }];
     const runtime = createRuntime({ toolsets: [{ name: "library", tools, engine: searchEngine({ documents: ANIMALS, toolName: null }) }] });
     await runtime.open();
@@ -269,7 +272,7 @@ describe("F0.50 the tool", () => {
     ["an empty name", { toolName: "" }],
     ["an empty field", { idField: "" }],
     ["room for no documents", { maxDocuments: 0 }],
-  ])("%s is refused at once", (_what, options) => {
+  ])("%s throws at once", (_what, options) => {
     expect(() => searchEngine({ documents: ANIMALS, ...options })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 });

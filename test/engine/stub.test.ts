@@ -61,7 +61,7 @@ describe("F0.61 a stub answers", () => {
     else expect(answer).toBeInstanceOf(NoAnswer);
   });
 
-  test("before all later ones that fit as well", () => {
+  test("before later stubs that also match", () => {
     const engine = stubEngine([
       { tool: "mail::send", input: { to: "bob" }, output: 1 },
       { tool: "mail::send", output: 2 },
@@ -72,7 +72,7 @@ describe("F0.61 a stub answers", () => {
     expect(ask(engine, "mail::list")).toBe(3);
   });
 
-  test("with an error, its code, retryability and hint as they were written", () => {
+  test("with its error, including the given code, retryable and hint", () => {
     const engine = stubEngine([
       { tool: "mail::send", error: { message: "It rains." } },
       { tool: "mail::list", error: { code: "rate_limited", message: "Slowly.", retryable: false, hint: "Wait." } },
@@ -82,8 +82,8 @@ describe("F0.61 a stub answers", () => {
   });
 });
 
-describe("F0.61 a call that no stub answers", () => {
-  test("is not_found, with how the stubs of its tool differ, the nearest first", () => {
+describe("F0.61 a call without a matching stub", () => {
+  test("is not_found, with its differences from the tool's stubs, nearest first", () => {
     const engine = stubEngine([
       { tool: "mail::send", input: { to: "bob", cc: "eve", text: "x", date: "today" }, output: 1 },
       { tool: "mail::send", input: { to: "ann", text: "hi" }, exact: true, output: 2 },
@@ -99,7 +99,7 @@ describe("F0.61 a call that no stub answers", () => {
     expect(ask(engine, "mail::drop")).toMatchObject({ message: "No stub answers calls of mail::drop.", details: [] });
   });
 
-  test("is in the report and told at once; what the listener throws changes nothing", () => {
+  test("is added to the report and passed to onUnmatched at once; errors thrown by onUnmatched are ignored", () => {
     const heard: string[] = [];
     const engine = stubEngine(
       [
@@ -126,7 +126,7 @@ describe("F0.61 a call that no stub answers", () => {
     });
   });
 
-  test("is counted when the report holds no more of them", () => {
+  test("is still counted when the report's list is full", () => {
     const engine = stubEngine([]);
     for (let call = 0; call < 150; call++) ask(engine, "mail::send", { call });
     const { unmatched, unmatchedCount } = engine.report();
@@ -134,7 +134,7 @@ describe("F0.61 a call that no stub answers", () => {
   });
 });
 
-describe("F0.61 how often a stub is used", () => {
+describe("F0.61 the number of uses of a stub", () => {
   const stubs: readonly Stub[] = [
     { tool: "mail::send", output: "first", times: 1 },
     { tool: "mail::send", output: "second", times: 2 },
@@ -143,7 +143,7 @@ describe("F0.61 how often a stub is used", () => {
   const outputs = (results: readonly { readonly output?: JsonValue; readonly error?: { readonly code: string } }[]): readonly unknown[] =>
     results.map(({ output, error }) => output ?? error?.code);
 
-  test("is counted for each session, in call order within a batch; used up, the call is unmatched", async () => {
+  test("is counted per session, in call order within a batch; a call beyond times is unmatched", async () => {
     const engine = stubEngine(stubs);
     await using runtime = runtimeOf(engine);
     const results = await runtime.session("a").execute([send, send, send, send]);
@@ -154,7 +154,7 @@ describe("F0.61 how often a stub is used", () => {
     expect(engine.report()).toMatchObject({ calls: 5, unmatchedCount: 1, unused: [] });
   });
 
-  test("goes on in a fork, and leaves the session it came from alone", async () => {
+  test("continues in a fork without affecting the parent session", async () => {
     await using runtime = runtimeOf(stubEngine(stubs));
     const session = runtime.session("a");
     await session.execute([send]);
@@ -163,7 +163,7 @@ describe("F0.61 how often a stub is used", () => {
     expect(outputs(await session.execute([send]))).toEqual(["second"]);
   });
 
-  test("is taken back with a batch that failed", async () => {
+  test("is rolled back with a failed batch", async () => {
     await using runtime = runtimeOf(stubEngine([...stubs, { tool: "mail::list", error: { message: "no" } }]));
     const session = runtime.session("a");
     await expect(session.execute([send, { name: "mail::list" }], { onError: "throw" })).rejects.toMatchObject({
@@ -172,7 +172,7 @@ describe("F0.61 how often a stub is used", () => {
     expect(outputs(await session.execute([send]))).toEqual(["first"]);
   });
 
-  test("counts a retry, so that a tool can fail once and then work", async () => {
+  test("includes retries, so that a tool can fail once and then succeed", async () => {
     const engine = stubEngine([
       { tool: "mail::send", error: { code: "network_error", message: "away" }, times: 1 },
       { tool: "mail::send", output: "sent" },
@@ -183,7 +183,7 @@ describe("F0.61 how often a stub is used", () => {
   });
 });
 
-describe("F0.61 stubs that cannot be used", () => {
+describe("F0.61 invalid stubs", () => {
   const wrong: readonly { readonly stub: unknown; readonly problem: string }[] = [
     { stub: 5, problem: "stubs[0] must be an object." },
     { stub: { output: 1 }, problem: "stubs[0].tool must be the name of a tool, or a pattern." },
@@ -204,12 +204,12 @@ describe("F0.61 stubs that cannot be used", () => {
     },
     { stub: { tool: "a", output: Number.NaN }, problem: "stubs[0] is not JSON: $.output: NaN is not a JSON number" },
   ];
-  test.each(wrong)("are refused at once: $problem", ({ stub, problem }) => {
+  test.each(wrong)("throw at once: $problem", ({ stub, problem }) => {
     expect(thrownBy(() => stubEngine([stub as Stub]))).toMatchObject({ code: "invalid_argument", message: problem });
     expect(thrownBy(() => readStubs([stub]))).toMatchObject({ code: "invalid_config", message: problem });
   });
 
-  test("are all named", () => {
+  test("are all named in the error", () => {
     const error = thrownBy(() => readStubs({ stubs: [{ tool: "a", output: 1 }, { tool: 4 }, { tool: "b", output: 1, exact: "yes" }] }));
     expect(error.details).toEqual([
       "stubs[1].tool must be the name of a tool, or a pattern.",
@@ -219,7 +219,7 @@ describe("F0.61 stubs that cannot be used", () => {
     expect(error.message).toBe("stubs[1].tool must be the name of a tool, or a pattern. (2 more below)");
   });
 
-  test("a file holds a list, or an object with one", () => {
+  test("a stub file contains an array of stubs, or an object with the key stubs", () => {
     const stubs = [{ tool: "a", output: null }];
     expect(readStubs(stubs)).toEqual(stubs);
     expect(readStubs({ stubs })).toEqual(stubs);

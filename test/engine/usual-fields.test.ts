@@ -19,19 +19,19 @@ async function answerOf(name: string, description: string, input: object) {
 }
 
 describe("issue 16.3 tools without an output schema", () => {
-  test("answer with what their description promises, before what is usual for their topic", () => {
+  test("answer with the fields that their description names, before the usual fields of their topic", () => {
     expect(fieldsOf("city_air", "Returns the humidity and wind of a city.", 2)).toEqual(["humidity", "wind_speed"]);
     expect(fieldsOf("geocode", "Find the coordinates of an address.", 2)).toEqual(["latitude", "longitude"]);
     expect(fieldsOf("shorten_money", "Convert an amount into another currency.")).toContain("result");
   });
 
-  test("answer with the usual fields of their topic, the same each time, and not all tools of a topic with the same", () => {
+  test("answer with the usual fields of their topic: the same each time, but not the same for all tools of a topic", () => {
     const hotels = ["hotel_facts", "hotel_page", "hotel_card", "one_hotel"].map((name) => fieldsOf(name, "About a hotel.").join());
     expect(new Set(hotels).size).toBeGreaterThan(1);
     expect(fieldsOf("hotel_facts", "About a hotel.")).toEqual(fieldsOf("hotel_facts", "About a hotel."));
   });
 
-  test.each(TOPICS_FOR_TESTS)("%s: every field has values, no text stands for a number", (about) => {
+  test.each(TOPICS_FOR_TESTS)("%s: every field has a value, and no string stands for a number", (about) => {
     const fields = usualFields({ name: "look", description: about }, { noun: "", maxFields: 40 });
     expect(Object.keys(fields).length).toBeGreaterThan(2);
     const properties = { type: "object", properties: fields, required: Object.keys(fields) };
@@ -41,13 +41,13 @@ describe("issue 16.3 tools without an output schema", () => {
       if (/_(?:minutes|km|kg|count|percent|bytes)$/u.test(name)) expect([name, typeof one]).toEqual([name, "number"]);
   });
 
-  test("never contradict what they were given, and say more than that", async () => {
+  test("never contradict their input, and add further fields", async () => {
     const answer = await answerOf("get_weather", "Get the temperature and humidity of a city.", { city: "Oslo", humidity: 50 });
     expect(answer).toMatchObject({ city: "Oslo", humidity: 50, temperature: expect.any(Number) });
     expect(answer).not.toHaveProperty("status");
   });
 
-  test("answer with a list where they promise one, of people with names of people", async () => {
+  test("answer with an array if their description promises a list, and give people names of people", async () => {
     const { team_members: members, total } = await answerOf("team_members", "Get a list of all members of a team.", { team: "red" });
     expect(total).toBe(Array.isArray(members) ? members.length : undefined);
     expect(members).toEqual(
@@ -55,7 +55,7 @@ describe("issue 16.3 tools without an output schema", () => {
     );
   });
 
-  test("a description that tells of reading goes before a later word of the name; hostile ones do no harm", () => {
+  test("are classified as reads by their description before a later word of the name; hostile names do no harm", () => {
     expect(describedIntent("a::team_schedule", "Get the schedule of a team.").verb).toBe("read");
     expect(describedIntent("a::schedule_meeting", "Get people together: schedules a meeting.").verb).toBe("create");
     expect(describedIntent("a::getallchannels", "Get a list of all public channels.")).toMatchObject({ verb: "list", noun: "channel" });

@@ -4,7 +4,7 @@ import { lmEngine } from "../../src/engine/lm.ts";
 import { stubEngine } from "../../src/engine/stub.ts";
 import { exampleValue } from "../../src/schema/example/example-value.ts";
 
-describe("what a program without types may give is refused at once, in words", () => {
+describe("untyped options that are invalid throw at once, with a clear message", () => {
   test.each<[string, () => unknown, string]>([
     ["no options of lm", () => lmEngine(null as never), "The engine lm needs a model."],
     ["no options of example", () => exampleEngine(null as never), "The options of an example engine must be an object"],

@@ -20,7 +20,7 @@ async function scoreOf(output: JsonSchema, input: JsonSchema): Promise<number> {
   return edges[0]?.score ?? 0;
 }
 
-test("F0.23 an output city:string feeds an input city:string of another tool, and the reverse index mirrors that", async () => {
+test("F0.23 an output city:string feeds an input city:string of another tool, and the reverse index matches", async () => {
   const graph = await graphOf([toolset("a", tool("locate", {}, { city: TEXT })), toolset("b", tool("weather", { city: TEXT }))]);
 
   const edge = { from: { tool: "a::locate", name: "city" }, to: { tool: "b::weather", name: "city" }, score: 1 };
@@ -28,7 +28,7 @@ test("F0.23 an output city:string feeds an input city:string of another tool, an
   expect([graph.in("a::locate"), graph.out("b::weather"), graph.out("nobody")]).toEqual([[], [], []]);
 });
 
-describe("F0.23 the score of types", () => {
+describe("F0.23 type score", () => {
   const NUMBER = { type: "number" };
   const INTEGER = { type: "integer" };
   const LIST = { type: "array", items: TEXT };
@@ -57,7 +57,7 @@ describe("F0.23 the score of types", () => {
     expect(await scoreOf(output, input)).toBeCloseTo(score, 10);
   });
 
-  test("schemas that grow without end are read up to a limit", async () => {
+  test("schemas that expand endlessly are read up to a limit", async () => {
     const wide = {
       allOf: Array.from({ length: 1_000 }, () => ({ $ref: "#" })),
       anyOf: Array.from({ length: 1_000 }, () => ({ $ref: "#" })),
@@ -70,7 +70,7 @@ describe("F0.23 the score of types", () => {
     expect(edges).toMatchObject([{ from: { name: "value" }, to: { name: "value" }, score: 0.7 }]);
   });
 
-  test("references inside the document are followed", async () => {
+  test("references within the document are followed", async () => {
     const giving = {
       ...tool("give"),
       outputSchema: { $ref: "#/$defs/Out", $defs: { Out: objectOf({ value: { $ref: "#/$defs/Text" } }), Text: TEXT } },
@@ -82,14 +82,14 @@ describe("F0.23 the score of types", () => {
   });
 });
 
-describe("F0.23 likeness", () => {
-  test("of names does not ask how they are written", async () => {
+describe("F0.23 similarity", () => {
+  test("of names ignores case and separators", async () => {
     const { edges } = await graphOf([toolset("a", tool("give", {}, { userID: TEXT }), tool("take", { user_id: TEXT }))]);
 
     expect(edges).toMatchObject([{ from: { name: "userID" }, to: { name: "user_id" }, score: 1 }]);
   });
 
-  test("of names that share a rare word is greater than of those that share a common one", async () => {
+  test("of names that share a rare word is higher than of names that share a common one", async () => {
     const many = Array.from({ length: 20 }, (_, at) => tool(`t${at}`, { [`thing${at}_id`]: TEXT }));
     const tools = [
       tool("give", {}, { invoice_id: TEXT }),
@@ -105,7 +105,7 @@ describe("F0.23 likeness", () => {
     expect(score("common")).toBeGreaterThan(0);
   });
 
-  test("of descriptions counts where names have nothing in common", async () => {
+  test("of descriptions counts where names share no word", async () => {
     const described = (description: string): JsonSchema => ({ type: "string", description });
 
     const { edges } = await graphOf([
@@ -120,7 +120,7 @@ describe("F0.23 likeness", () => {
     expect(edges).toMatchObject([{ from: { name: "q" }, to: { tool: "a::take", name: "c" } }]);
   });
 
-  test("of a result that is not an object is that of the tool's name", async () => {
+  test("uses the tool's name for an output that is not an object", async () => {
     const giving = { ...tool("city"), outputSchema: TEXT };
 
     expect((await graphOf([toolset("a", giving, tool("take", { city: TEXT }))])).edges).toMatchObject([
@@ -128,7 +128,7 @@ describe("F0.23 likeness", () => {
     ]);
   });
 
-  test("can be left to vectors of the program's own", async () => {
+  test("can use the program's own vectors", async () => {
     const asked: string[] = [];
     const embed = (texts: readonly string[]): Promise<number[][]> => {
       asked.push(...texts);
@@ -144,7 +144,7 @@ describe("F0.23 likeness", () => {
 });
 
 describe("F0.23 edges", () => {
-  test("are at most ten from one output into one namespace, the strongest", async () => {
+  test("are limited to the ten strongest from one output into one namespace", async () => {
     const takers = Array.from({ length: 15 }, (_, at) => tool(`t${at}`, { city: at < 3 ? { type: "object" } : TEXT }));
 
     const graph = await graphOf([toolset("a", tool("give", {}, { city: TEXT })), toolset("b", ...takers), toolset("c", ...takers)]);
@@ -158,7 +158,7 @@ describe("F0.23 edges", () => {
     expect((await graphOf([toolset("a", tool("echo", { text: TEXT }, { text: TEXT }))])).edges).toEqual([]);
   });
 
-  test("are drawn for schemas that outputSchemas inferred, in whatever order the two are listed", async () => {
+  test("are found for schemas that outputSchemas inferred, in either order of the two enrichments", async () => {
     const inferring = outputSchemas({
       model: ({ user }) => Promise.resolve(user.includes("locate") ? { city: "string" } : { done: "boolean" }),
     });
@@ -168,7 +168,7 @@ describe("F0.23 edges", () => {
     expect(artifacts.require("dataflow", DataflowGraph).edges).toMatchObject([{ from: { tool: "a::locate" }, to: { tool: "a::weather" } }]);
   });
 
-  test("of thousands of tools are found without comparing all of them", { timeout: 240_000 }, async () => {
+  test("between thousands of tools are found without comparing all of them", { timeout: 240_000 }, async () => {
     const COUNT = inCI ? 8_086 : 2_000;
     const words = ["user", "order", "city", "country", "date", "price", "name", "invoice", "currency", "account"];
     const word = (at: number): string => words[at % words.length] ?? "";
@@ -188,12 +188,12 @@ describe("F0.23 edges", () => {
     ]);
   });
 
-  test("cannot be asked for with a score or number that means nothing", () => {
+  test("with an invalid minScore or maxEdges are rejected", () => {
     expect(() => dataflow({ minScore: 0 })).toThrow("minScore of dataflow() is 0; it takes a number above 0, at most 1.");
     expect(() => dataflow({ maxEdges: 0.5 })).toThrow("maxEdges of dataflow() is 0.5; it takes an integer from 1.");
   });
 
-  test("are no longer looked for once the run is cancelled", async () => {
+  test("are no longer searched once the run is cancelled", async () => {
     const controller = new AbortController();
     const tools = Array.from({ length: 1_000 }, (_, at) => tool(`t${at}`, { id: TEXT }, { id: TEXT }));
 
@@ -209,7 +209,7 @@ describe("F0.23 embeddings and neighbors", () => {
     Promise.resolve(texts.map((text) => AXES[text.split(":")[0] ?? ""] ?? []));
   const TOOLS = toolset("a", ...Object.keys(AXES).map((name) => tool(name)));
 
-  test("a vector of length 1 for each tool, the nearest of each by their cosine, the nearest first", async () => {
+  test("each tool has a vector of length 1, and its nearest tools by cosine, nearest first", async () => {
     const { artifacts } = await enrich([TOOLS], [neighbors({ k: 2 }), embeddings({ embed, batchSize: 3 })]);
     const found = artifacts.require("neighbors", ToolNeighbors);
 
@@ -234,13 +234,13 @@ describe("F0.23 embeddings and neighbors", () => {
       (texts: readonly string[]) => Promise.resolve(texts.map(() => [Number.NaN])),
       "one contains something other than numbers",
     ],
-  ])("vectors that are %s are refused", async (_what, embed, reason) => {
+  ])("vectors that are %s are rejected", async (_what, embed, reason) => {
     await expect(enrich([TOOLS], [embeddings({ embed })])).rejects.toThrow(
       expect.objectContaining({ code: "invalid_output", message: `The embedding function returned no usable vectors: ${reason}.` }),
     );
   });
 
-  test("neighbors without embeddings is refused at once", () => {
+  test("neighbors without embeddings is rejected at once", () => {
     expect(() => enrich([TOOLS], [neighbors()])).toThrow('The enrichment "neighbors" needs "embeddings", which is not among them.');
   });
 });

@@ -31,7 +31,7 @@ describe("order", () => {
     expect(ran).toEqual(["a after ", "b after a", "c after a,b", "d after a,b,c"]);
   });
 
-  test("F0.21 what an enrichment only likes to come after may be missing", async () => {
+  test("F0.21 an enrichment named in after runs before, and may be missing", async () => {
     const ran: string[] = [];
 
     await enrich([WEATHER], [noting("late", ran, { after: ["early", "absent"] }), noting("early", ran)]);
@@ -64,7 +64,7 @@ describe("order", () => {
       "invalid_argument",
       "An enrichment is an object with a key that is not empty, and enrich().",
     ],
-  ])("F0.21 %s is refused at once, also by a source", (_what, enrichments, code, message) => {
+  ])("F0.21 %s is rejected at once, also by a source", (_what, enrichments, code, message) => {
     const source: ToolSource = { name: "file", load: () => Promise.resolve([]) };
 
     expect(() => enrich([WEATHER], enrichments)).toThrow(expect.objectContaining({ code, message }));
@@ -72,8 +72,8 @@ describe("order", () => {
   });
 });
 
-describe("what comes of it", () => {
-  test("F0.12 an artifact that one enrichment writes is read by the next, and by the program", async () => {
+describe("results", () => {
+  test("F0.12 an artifact of one enrichment can be read by the next, and by the program", async () => {
     const counting: Enrichment = { key: "count", enrich: ({ tools }) => ({ artifact: tools.length }) };
     const doubling: Enrichment = {
       key: "double",
@@ -86,7 +86,7 @@ describe("what comes of it", () => {
     expect([artifacts.get("count"), artifacts.get("double"), artifacts.get("other")]).toEqual([3, 6, undefined]);
   });
 
-  test("F0.12 an artifact that is asked for as what it is not names those that are there", async () => {
+  test("F0.12 requiring an artifact of the wrong type or an unknown key throws, and lists the artifacts", async () => {
     const { artifacts } = await enrich([], [{ key: "when", enrich: () => ({ artifact: "now" }) }]);
 
     expect(() => artifacts.require("when", Date)).toThrow('The artifact "when" is not of the type Date, so another enrichment made it.');
@@ -95,7 +95,7 @@ describe("what comes of it", () => {
     );
   });
 
-  test("F0.21 a better tool is a new one: those given are not changed", async () => {
+  test("F0.21 a changed tool is a new object: the given tools are not changed", async () => {
     const given = Object.freeze(tool("get", { city: TEXT }));
     const describing: Enrichment = {
       key: "describe",
@@ -110,13 +110,13 @@ describe("what comes of it", () => {
     ]);
   });
 
-  test("F0.21 a tool may not be renamed by an enrichment", async () => {
+  test("F0.21 an enrichment must not rename a tool", async () => {
     const renaming: Enrichment = { key: "rename", enrich: () => ({ tools: new Map([["weather::get", tool("fetch")]]) }) };
 
     await expect(enrich([WEATHER], [renaming])).rejects.toThrow('The enrichment "rename" renamed "weather::get" to "fetch".');
   });
 
-  test("F0.12 F0.21 the tools of a registry are enriched without the runtime's own, and again after a change nothing old is left", async () => {
+  test("F0.12 F0.21 the tools of a registry are enriched without the runtime's own, and a second run after a change has no old data", async () => {
     const runtime = createRuntime({ toolsets: [WEATHER] });
     const naming: Enrichment = { key: "names", enrich: ({ tools }) => ({ artifact: tools.map(({ id }) => id) }) };
 
@@ -129,7 +129,7 @@ describe("what comes of it", () => {
     await runtime.close();
   });
 
-  test("overloads and tools of one name in several toolsets each keep an id of their own", async () => {
+  test("overloads, and tools of the same name in several toolsets, each have their own id", async () => {
     const both = { ...toolset("a", tool("get", { city: TEXT }), tool("get", { place: TEXT })), overloads: true };
 
     const { tools } = await enrich([both, toolset("b", tool("get"))], []);
@@ -143,7 +143,7 @@ describe("what comes of it", () => {
 });
 
 describe("failures", () => {
-  test("F0.21 an enrichment that throws is named", async () => {
+  test("F0.21 an enrichment that throws is named in the error", async () => {
     const failing: Enrichment = { key: "broken", enrich: () => Promise.reject(new Error("no model")) };
 
     await expect(enrich([WEATHER], [failing])).rejects.toThrow(
@@ -151,7 +151,7 @@ describe("failures", () => {
     );
   });
 
-  test("F0.21 nothing more begins once the signal has aborted", async () => {
+  test("F0.21 no further enrichment starts once the signal has aborted", async () => {
     const controller = new AbortController();
     const ran: string[] = [];
     const aborting: Enrichment = {
@@ -168,7 +168,7 @@ describe("failures", () => {
     expect(ran).toEqual([]);
   });
 
-  test("F0.21 progress is told, and a listener that throws changes nothing", async () => {
+  test("F0.21 progress is reported, and a listener that throws has no effect", async () => {
     const told: unknown[] = [];
     const working: Enrichment = {
       key: "work",

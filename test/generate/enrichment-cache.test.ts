@@ -38,7 +38,7 @@ test("F0.24 F0.22 a second run reads enrichments/<type>/<sha256>.json and asks n
   expect(fileIn(folder)).toMatch(/enrichments\/output-schemas\/[0-9a-f]{64}\.json$/u);
 });
 
-test("F0.24 only what is new is asked about, and added to what was kept", async () => {
+test("F0.24 only new tools are asked about, and added to the cached ones", async () => {
   const folder = temporaryFolder();
 
   await run(folder, [tool("one")]);
@@ -52,7 +52,7 @@ test.each<[string, Tool]>([
   ["name", { ...tool("one", { id: TEXT }), name: "other" }],
   ["description", { ...tool("one", { id: TEXT }), description: "Now it says more." }],
   ["input schema", tool("one", { id: { type: "integer" } })],
-])("F0.24 a changed %s is another tool", async (_what, changed) => {
+])("F0.24 a changed %s makes it another tool", async (_what, changed) => {
   const folder = temporaryFolder();
 
   await run(folder, [tool("one", { id: TEXT })]);
@@ -60,7 +60,7 @@ test.each<[string, Tool]>([
   expect((await run(folder, [changed])).asked).toEqual([changed.name]);
 });
 
-test("F0.24 force works everything out anew and keeps that; another label has a file of its own", async () => {
+test("F0.24 force computes everything again and stores it; another label has its own file", async () => {
   const folder = temporaryFolder();
 
   await run(folder, [tool("one")]);
@@ -75,7 +75,7 @@ test.each([
   ["broken JSON", "{"],
   ["another kind of file", '{"entries":{}}'],
   ["no text at all", "\u0000"],
-])("F0.24 a cache file with %s is ignored with one warning, and written anew", async (_what, content) => {
+])("F0.24 a cache file with %s is ignored with one warning, and rewritten", async (_what, content) => {
   const folder = temporaryFolder();
   await run(folder, [tool("one")]);
   const file = fileIn(folder);
@@ -89,7 +89,7 @@ test.each([
   expect(after).toEqual({ asked: [], schemas: [CITY], warnings: [] });
 });
 
-test("F0.24 an entry that is not a usable schema counts for nothing, whoever wrote it", async () => {
+test("F0.24 a cached entry that is not a usable schema is ignored", async () => {
   const folder = temporaryFolder();
   await run(folder, [tool("one"), tool("two")]);
   const file = fileIn(folder);
@@ -102,7 +102,7 @@ test("F0.24 an entry that is not a usable schema counts for nothing, whoever wro
   expect(await run(folder, [tool("one"), tool("two")])).toMatchObject({ asked: [expect.any(String)], schemas: [CITY, CITY] });
 });
 
-test("F0.24 a folder that cannot be written costs a warning, not the answer", async () => {
+test("F0.24 a folder that cannot be written only logs a warning", async () => {
   const folder = temporaryFolder();
   writeFileSync(join(folder, "enrichments"), "in the way");
 
@@ -111,7 +111,7 @@ test("F0.24 a folder that cannot be written costs a warning, not the answer", as
   expect([schemas, warnings]).toEqual([[CITY], [expect.stringMatching(/^The enrichment cache .* cannot be written: /u)]]);
 });
 
-test("F0.24 what was answered before a cancellation is kept", async () => {
+test("F0.24 answers from before a cancellation are cached", async () => {
   const folder = temporaryFolder();
   const controller = new AbortController();
   const model: OutputSchemasOptions["model"] = ({ user }) => {
@@ -129,7 +129,7 @@ test("F0.24 what was answered before a cancellation is kept", async () => {
   expect((await run(folder, [tool("one"), tool("two")])).asked).toEqual(["two"]);
 });
 
-test("F0.23 F0.24 vectors are kept too, and those of another length are not mixed in", async () => {
+test("F0.23 F0.24 vectors are cached too, and vectors of another length are not mixed in", async () => {
   const folder = temporaryFolder();
   const asked: string[] = [];
   const vectorsOf = async (length: number, ...tools: readonly Tool[]) => {
@@ -156,7 +156,7 @@ test("F0.23 F0.24 vectors are kept too, and those of another length are not mixe
   );
 });
 
-test("F0.24 runs at the same time leave a whole file, and nothing of what was kept before is lost", async () => {
+test("F0.24 concurrent runs leave a valid file, and earlier entries are not lost", async () => {
   const folder = temporaryFolder();
   await run(folder, [tool("zero")]);
 
@@ -167,7 +167,7 @@ test("F0.24 runs at the same time leave a whole file, and nothing of what was ke
   fileIn(folder);
 });
 
-test("F0.24 a label cannot lead out of the folder", async () => {
+test("F0.24 a label cannot escape the folder", async () => {
   const folder = temporaryFolder();
 
   await run(join(folder, "inside"), [tool("one")], { label: "../../../outside" });

@@ -30,7 +30,7 @@ const answering =
   () =>
     Promise.resolve(answer);
 
-describe("F0.22 an answer is taken as", () => {
+describe("F0.22 an answer is accepted as", () => {
   const cases: readonly (readonly [what: string, answer: string | JsonValue, schema: unknown])[] = [
     ["a schema", { type: "object", properties: { city: { type: "string" } } }, CITY],
     ["a schema in text", JSON.stringify(CITY), CITY],
@@ -58,7 +58,7 @@ describe("F0.22 an answer is taken as", () => {
   });
 });
 
-describe("F0.22 an answer that is not a schema is logged, and the tool stays as it is:", () => {
+describe("F0.22 an answer that is not a schema is logged, and the tool stays unchanged:", () => {
   test.each([
     ["prose", "I cannot say.", /^No output schema for a::get: Not valid JSON/u],
     ["a list", [1], /^No output schema for a::get: The answer does not contain a schema: it is not an object\.$/u],
@@ -74,7 +74,7 @@ describe("F0.22 an answer that is not a schema is logged, and the tool stays as 
     });
   });
 
-  test("a model that fails for one tool costs only that one", async () => {
+  test("or a model that fails for one tool, while others get their schema", async () => {
     const model: SchemaModel = ({ user }) =>
       user.includes('"bad"') ? Promise.reject(new Error("rate limit")) : Promise.resolve({ city: "string" });
 
@@ -101,7 +101,7 @@ test("F0.22 only tools without an output schema are asked about, with their name
   ]);
 });
 
-test("F0.22 at most so many questions are open at a time, and each is told of", async () => {
+test("F0.22 at most concurrency requests run at a time, and progress reports each", async () => {
   let open = 0;
   let most = 0;
   const told: number[] = [];
@@ -119,7 +119,7 @@ test("F0.22 at most so many questions are open at a time, and each is told of", 
   expect([most, told]).toEqual([3, Array.from({ length: 20 }, (_, at) => at + 1)]);
 });
 
-test("F0.22 a cancellation waits for no model and asks nothing more", async () => {
+test("F0.22 a cancellation does not wait for the model, and no more requests are made", async () => {
   const controller = new AbortController();
   let asked = 0;
   const model: SchemaModel = () => {
@@ -137,27 +137,27 @@ test("F0.22 a cancellation waits for no model and asks nothing more", async () =
 test.each([
   ["no model", { model: undefined }],
   ["a concurrency of 0", { concurrency: 0 }],
-])("F0.22 %s is refused at once", (_what, options) => {
+])("F0.22 %s is rejected at once", (_what, options) => {
   const all: unknown = { model: answering({}), ...options };
 
   expect(() => outputSchemas(all as OutputSchemasOptions)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
 });
 
-describe("an answer of a model that is not all schema", () => {
+describe("a model's answer with more than a schema", () => {
   const whole = { type: "object", properties: { id: { type: "string" } } };
 
-  test("is read behind what the model thinks", () => {
+  test("is read after the model's reasoning", () => {
     const thought = `<think>It returns {id}, maybe {"type": "string"}.</think>\n${JSON.stringify(whole)}`;
     expect(readOutputSchema(thought)).toEqual(whole);
   });
 
-  test("is read whole where it speaks of thoughts itself", () => {
+  test("is read whole when the schema itself mentions think tags", () => {
     const speaks = { type: "object", properties: { id: { type: "string", description: "The text behind </think>." } } };
     for (const text of [JSON.stringify(speaks), `\`\`\`json\n${JSON.stringify(speaks)}\n\`\`\``])
       expect(readOutputSchema(text)).toEqual(speaks);
   });
 
-  test.each([',"na', '},"requ', ""])("is no schema where it was cut off: %j", (rest) => {
+  test.each([',"na', '},"requ', ""])("is rejected when it is cut off: %j", (rest) => {
     expect(() => readOutputSchema(`{"type":"object","properties":{"id":{"type":"string"}${rest}`)).toThrow("Not valid JSON");
   });
 });

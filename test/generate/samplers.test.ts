@@ -53,7 +53,7 @@ describe("F0.25 random", () => {
     for (const seed of SEEDS) expect(new Set(ids(randomSampler(MIXED, { k: 5 }), { seed })).size).toBe(5);
   });
 
-  test("the same seed draws the same sample, in the same order, as often as it is asked", () => {
+  test("the same seed draws the same sample in the same order, every time", () => {
     const sampler = randomSampler(MIXED, { k: 4, seed: "a" });
 
     expect([ids(sampler), ids(sampler), ids(randomSampler(MIXED, { k: 4, seed: "a" }))]).toEqual([
@@ -64,17 +64,17 @@ describe("F0.25 random", () => {
     expect(samplesOf(sampler).length).toBeGreaterThan(100);
   });
 
-  test("randomness without a seed is that of the port it is given", () => {
+  test("without a seed it uses the randomness port", () => {
     const sampler = randomSampler(MIXED, { k: 4 });
 
     expect(ids(sampler, { random: seededRandom(1) })).toEqual(ids(sampler, { random: seededRandom(1) }));
   });
 
-  test("tools of one name in different namespaces are both kept", () => {
+  test("tools of the same name in different namespaces are distinct", () => {
     expect([...ids(randomSampler(MIXED, { k: 12 }))].sort()).toEqual(MIXED.tools.map(({ id }) => id).sort());
   });
 
-  test("only tools of the namespaces asked for are drawn, and one sample may ask for others", () => {
+  test("only tools of the given namespaces are drawn, and a single sample may override them", () => {
     const sampler = randomSampler(MIXED, { k: 2, namespaces: ["small"], seed: 1 });
 
     expect([...ids(sampler)].sort()).toEqual(["small::other", "small::t0"]);
@@ -87,14 +87,14 @@ describe("F0.25 random", () => {
     ["uniform", 500],
     [{ big: 3, small: 1 }, 250],
     [{ small: 1 }, 1_000],
-  ] as const)("weights %o decide how often a namespace is drawn from", (weights, expected) => {
+  ] as const)("weights %o determine how often a namespace is drawn from", (weights, expected) => {
     const sampler = randomSampler(MIXED, { k: 1, weights });
     const drawn = Array.from({ length: 1_000 }, (_, seed) => ids(sampler, { seed })[0]);
 
     expect(Math.abs(drawn.filter((id) => id?.startsWith("small::")).length - expected)).toBeLessThan(60);
   });
 
-  test("every tool of a namespace is as likely as any other, at every place", () => {
+  test("every tool of a namespace is equally likely at every place", () => {
     const sampler = randomSampler(MIXED, { k: 10, namespaces: ["big"] });
     const counts = new Map<string, number>();
     for (let seed = 0; seed < 2_000; seed++) {
@@ -105,7 +105,7 @@ describe("F0.25 random", () => {
     for (const count of counts.values()) expect(Math.abs(count - 200)).toBeLessThan(80);
   });
 
-  test("more than there are is an error with what there is", () => {
+  test("asking for more tools than exist throws with the existing tools", () => {
     const error = failureOf(() => randomSampler(MIXED, { k: 5, namespaces: ["small"], seed: 1 }).sample());
 
     expect(error).toBeInstanceOf(SamplingError);
@@ -119,7 +119,7 @@ describe("F0.25 random", () => {
     ["an unknown namespace", { k: 1, namespaces: ["smal"] }, 'was given the namespace "smal", which no tool has.'],
     ["a weight for an unknown namespace", { k: 1, weights: { other: 1 } }, 'was given the namespace "other", which no tool has.'],
     ["a weight below 0", { k: 1, weights: { big: -1 } }, 'was given the weight -1 for "big"; it takes a number from 0.'],
-  ])("%s is refused at once", (_what, options, message) => {
+  ])("%s is rejected at once", (_what, options, message) => {
     expect(() => randomSampler(MIXED, options)).toThrow(message);
   });
 });
@@ -133,7 +133,7 @@ describe("F0.25 chain", () => {
     ]);
   });
 
-  test("every step of a drawn chain is an edge of the graph", () => {
+  test("every step of a chain is an edge of the graph", () => {
     const graph = CONNECTED.artifacts.require("dataflow", DataflowGraph);
     for (const seed of SEEDS) {
       const chain = ids(chainSampler(CONNECTED, { k: 2 }), { seed });
@@ -141,7 +141,7 @@ describe("F0.25 chain", () => {
     }
   });
 
-  test("one longer than any path is an error with the longest", () => {
+  test("a length beyond the longest path throws with the longest path", () => {
     const error = failureOf(() => chainSampler(CONNECTED, { k: 5, seed: 3 }).sample());
 
     expect(error).toMatchObject({
@@ -156,7 +156,7 @@ describe("F0.25 chain", () => {
     ]);
   });
 
-  test("circles do not make a chain longer than its tools", async () => {
+  test("cycles do not make a chain longer than its tools", async () => {
     const circle = await enrich(
       [toolset("a", tool("x", { one: TEXT }, { two: TEXT }), tool("y", { two: TEXT }, { one: TEXT }))],
       [dataflow()],
@@ -166,7 +166,7 @@ describe("F0.25 chain", () => {
     expect(() => chainSampler(circle, { k: 3 }).sample()).toThrow(SamplingError);
   });
 
-  test("a search among many ways that all lead nowhere comes to an end", async () => {
+  test("a search with many dead ends terminates", async () => {
     const tools = Array.from({ length: 40 }, (_, at) => tool(`t${at}`, { id: TEXT }, { id: TEXT }));
     const dense = await enrich([toolset("a", ...tools), toolset("b", tool("end", { id: TEXT }))], [dataflow({ maxEdges: 40 })]);
 
@@ -174,14 +174,14 @@ describe("F0.25 chain", () => {
     expect(() => chainSampler(dense, { k: 42, seed: 1 }).sample()).toThrow(SamplingError);
   });
 
-  test("only tools of the namespaces and edges of the score asked for are followed", () => {
+  test("only tools of the given namespaces and edges of the given score are followed", () => {
     expect(() => chainSampler(CONNECTED, { k: 2, namespaces: ["lonely"] }).sample()).toThrow("asked for 2 tools, but found only 1");
     expect(() => chainSampler(CONNECTED, { k: 2, minScore: 1.1 }).sample()).toThrow("asked for 2 tools, but found only 1");
   });
 });
 
 describe("F0.25 fan", () => {
-  test("out: the first feeds all others", async () => {
+  test("out: the first tool feeds all others", async () => {
     const hub = await enrich(
       [toolset("a", tool("find", {}, { id: TEXT }), tool("show", { id: TEXT }), tool("sell", { id: TEXT }), tool("stop", { id: TEXT }))],
       [dataflow()],
@@ -194,7 +194,7 @@ describe("F0.25 fan", () => {
     );
   });
 
-  test("in: the last is fed by all others", () => {
+  test("in: the last tool is fed by all others", () => {
     expect(samplesOf(fanInSampler(CONNECTED, { k: 3 }))).toEqual([
       "flow::advise flow::news flow::mail",
       "flow::news flow::advise flow::mail",
@@ -215,7 +215,7 @@ describe("F0.25 neighbours", () => {
     );
   };
 
-  test("draws a tool and those nearest to it, the nearest first", async () => {
+  test("draws a tool and its nearest tools, nearest first", async () => {
     expect(samplesOf(neighborSampler(await near(), { k: 3 }))).toEqual([
       "a::0 a::1 a::2",
       "a::1 a::2 b::9",
@@ -225,7 +225,7 @@ describe("F0.25 neighbours", () => {
     expect(samplesOf(neighborSampler(await near(), { k: 2, minScore: 0.9 }))).toEqual(["a::1 a::2", "a::2 a::1", "b::9 a::2"]);
   });
 
-  test("more than are alike is an error with those that are", async () => {
+  test("asking for more tools than are similar throws with the similar ones", async () => {
     const enriched = await near();
 
     expect(failureOf(() => neighborSampler(enriched, { k: 4 }).sample())).toMatchObject({ requested: 4, tools: { length: 3 } });
@@ -237,7 +237,7 @@ test.each([
   ["fan-out", fanOutSampler, "dataflow"],
   ["fan-in", fanInSampler, "dataflow"],
   ["neighbour", neighborSampler, "neighbors"],
-] as const)("F0.25 a %s sampler without its artifact is refused when it is made", (_what, makeSampler, key) => {
+] as const)("F0.25 a %s sampler without its artifact is rejected when it is created", (_what, makeSampler, key) => {
   expect(() => makeSampler(MIXED, { k: 2 })).toThrow(
     expect.objectContaining({ code: "not_found", message: `There is no artifact "${key}".` }),
   );

@@ -14,7 +14,7 @@ test.each([
   expect(contextAdvisory(used, 10_000)).toEqual({ level, utilization: used / 10_000, usedTokens: used, contextTokens: 10_000 });
 });
 
-test("F3.34 each level above ok has its own advice", () => {
+test("F3.34 each level above ok has its own advisory", () => {
   expect([10, 75, 90, 99].map((used) => advisoryNote(contextAdvisory(used, 100)))).toEqual([
     undefined,
     "75 % of your context is used. Ask for less at a time, and do not read again what you have read.",
@@ -23,6 +23,6 @@ test("F3.34 each level above ok has its own advice", () => {
   ]);
 });
 
-test("a context without room is a mistake of the program", () => {
+test("a context size that leaves no room throws", () => {
   for (const size of [0, -1, Number.NaN]) expect(() => contextAdvisory(1, size)).toThrow("contextTokens must be a number above 0");
 });

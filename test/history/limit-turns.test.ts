@@ -12,7 +12,7 @@ const turn = (number: number): readonly ModelMessage[] => [
 const turns = (count: number): readonly ModelMessage[] => Array.from({ length: count }, (_none, index) => turn(index + 1)).flat();
 
 describe("F3.40 the newest turns", () => {
-  test.each([-1, 1.5, Number.NaN, Infinity])("F3.40 maxTurns %d is refused", (maxTurns) => {
+  test.each([-1, 1.5, Number.NaN, Infinity])("F3.40 maxTurns %d is rejected", (maxTurns) => {
     expect(() => limitTurns([], maxTurns)).toThrow(`maxTurns is ${maxTurns}; it takes an integer from 0 (0 = no limit).`);
   });
 
@@ -21,21 +21,21 @@ describe("F3.40 the newest turns", () => {
     expect(limitTurns(turns(51))).toEqual(turns(51).slice(4));
   });
 
-  test("F3.40 without a limit all turns stay", () => {
+  test("F3.40 without a limit all turns are kept", () => {
     expect(limitTurns(turns(200), 0)).toEqual(turns(200));
   });
 
-  test("F3.40 system messages stay, and what came before the first turn goes with it", () => {
+  test("F3.40 system messages are kept, and other messages before the first turn are dropped with it", () => {
     const messages = [says("system", "be brief"), says("document", "terms"), ...turn(1), says("system", "be polite"), ...turn(2)];
     expect(limitTurns(messages, 1)).toEqual([says("system", "be brief"), says("system", "be polite"), ...turn(2)]);
   });
 
-  test("F3.40 a result that came after its turn goes with its call", () => {
+  test("F3.40 a result that arrived after its turn is dropped with its call", () => {
     const messages = [says("user", "one"), called("c1"), says("user", "two"), answered("c1"), ...round("c2", {})];
     expect(outline(limitTurns(messages, 1))).toEqual(["user", "call c2", "result c2"]);
   });
 
-  test("F3.40 without user messages every turn id is a turn", () => {
+  test("F3.40 without user messages every turn id counts as a turn", () => {
     const messages = [
       ...round("c1", {}, { turn: "t1" }),
       ...round("c2", {}, { turn: "t1" }),
@@ -48,7 +48,7 @@ describe("F3.40 the newest turns", () => {
     expect(outline(limitTurns(messages, 2))).toEqual(["system", "assistant", "call c3", "result c3", "call c4", "result c4"]);
   });
 
-  test("F3.40 whatever comes, no result loses its call and no call its result, and nothing is changed", () => {
+  test("F3.40 for any messages, calls and results stay paired, and the input is not modified", () => {
     const part = fc.constantFrom("user", "assistant", "system", "document", "call", "call", "call in the next turn" as const);
     fc.assert(
       fc.property(fc.array(part, { maxLength: 40 }), fc.integer({ min: 1, max: 5 }), fc.nat(), (parts, maxTurns, seed) => {

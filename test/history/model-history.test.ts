@@ -17,28 +17,28 @@ const turn = (number: number, path = `file ${number}`): readonly ModelMessage[] 
 const turns = (count: number): readonly ModelMessage[] => Array.from({ length: count }, (_none, index) => turn(index + 1)).flat();
 const note = (content: string): ModelMessage => ({ role: "system", at: 1, content });
 
-describe("F4.29 what a model is shown", () => {
+describe("F4.29 the messages for a model", () => {
   test.each([
     [{ maxBytes: -1 }, "maxBytes is -1; it takes a number of bytes from 0 (0 = no limit)."],
     [{ maxBytes: Number.NaN }, "maxBytes is NaN; it takes a number of bytes from 0 (0 = no limit)."],
     [{ maxTurns: -1 }, "maxTurns is -1; it takes an integer from 0 (0 = no limit)."],
     [{ trim: { toolOf } }, "Trimming needs a budget: set budgetBytes of trim, or maxBytes."],
-  ])("F4.29 options %j are refused", (options, message) => {
+  ])("F4.29 options %j are rejected", (options, message) => {
     expect(() => modelHistory([], options)).toThrow(message);
   });
 
-  test("F4.29 nothing is shown of nothing", () => {
+  test("F4.29 an empty history has no messages", () => {
     expect(modelHistory([], { maxTurns: 1, maxBytes: 1, trim: { toolOf } })).toEqual([]);
   });
 
-  test("F4.29 all six kinds are shown as they are while they fit", () => {
+  test("F4.29 all six kinds of messages are shown unchanged while they fit", () => {
     const messages = [system, says("document", "terms"), ...turns(50), says("assistant", "done")];
     const shown = modelHistory(messages, { maxBytes: estimateBytes(messages), trim: { toolOf, threshold: 1 } });
     expect(shown).toEqual(messages);
     expect(shown.every((entry, index) => entry === messages[index])).toBe(true);
   });
 
-  test("F4.29 calls are paired even without any option", () => {
+  test("F4.29 calls are paired even without options", () => {
     expect(outline(modelHistory([answered("none"), called("c1"), called("c2"), answered("c2")]))).toEqual([
       "call c1",
       "call c2",
@@ -49,12 +49,12 @@ describe("F4.29 what a model is shown", () => {
 });
 
 describe("F3.40 the newest turns", () => {
-  test("F3.40 the 51st turn drops the oldest, and the model is told after the system messages", () => {
+  test("F3.40 the 51st turn drops the oldest, and a note after the system messages tells the model", () => {
     const shown = modelHistory([system, ...turns(51)]);
     expect(shown).toEqual([system, note("The oldest turn of this conversation is left out."), ...turns(51).slice(3)]);
   });
 
-  test("F3.40 the number of turns left out is told", () => {
+  test("F3.40 the note states how many turns were left out", () => {
     expect(modelHistory(turns(9), { maxTurns: 2 })).toEqual([
       note("The 7 oldest turns of this conversation are left out."),
       ...turns(9).slice(-6),
@@ -62,16 +62,16 @@ describe("F3.40 the newest turns", () => {
   });
 });
 
-describe("F4.39 no more than fits", () => {
+describe("F4.39 the limit of maxBytes", () => {
   const messages = [system, ...turns(10)];
 
-  test("F4.39 the oldest turns are dropped whole until the rest and the note fit", () => {
+  test("F4.39 drops the oldest turns whole until the rest and the note fit", () => {
     const shown = modelHistory(messages, { maxBytes: 600 });
     expect(shown).toEqual([system, note("The 6 oldest turns of this conversation are left out."), ...turns(10).slice(-12)]);
     expect(estimateBytes(shown)).toBeLessThanOrEqual(600);
   });
 
-  test("F4.39 a growing history begins as it did before, but where several turns go at once", () => {
+  test("F4.39 retains the beginning of a growing history, except when several turns are dropped at once", () => {
     let [before, changes]: [readonly ModelMessage[], number] = [[], 0];
     for (let count = 1; count <= 40; count++) {
       const shown = modelHistory([system, ...turns(count)], { maxTurns: 0, maxBytes: 3_000 });
@@ -82,7 +82,7 @@ describe("F4.39 no more than fits", () => {
     expect([changes > 0, changes < 8]).toEqual([true, true]);
   });
 
-  test("F4.39 the newest turn stays, however large", () => {
+  test("F4.39 keeps the newest turn, however large", () => {
     expect(modelHistory(messages, { maxBytes: 1 })).toEqual([
       system,
       note("The 9 oldest turns of this conversation are left out."),
@@ -93,7 +93,7 @@ describe("F4.39 no more than fits", () => {
     expect(modelHistory([says("document", "long"), says("assistant", "text")], { maxBytes: 1 })).toHaveLength(2);
   });
 
-  test("F4.39 superseded results go before turns do", () => {
+  test("F4.39 removes superseded results before turns", () => {
     const rereads = [system, ...turn(1, "a"), ...turn(2, "a"), ...turn(3, "b"), ...turn(4, "a")];
     const shown = modelHistory(rereads, { maxBytes: 400, trim: { toolOf } });
     const told = note("Earlier calls whose results newer calls supersede are left out.");
@@ -102,7 +102,7 @@ describe("F4.39 no more than fits", () => {
     expect(shown.at(-1)).toMatchObject({ supersedes: ["c1", "c2"] });
   });
 
-  test("F4.39 the budget of trimming may be smaller than what fits", () => {
+  test("F4.39 may be larger than the budget of trimming", () => {
     const rereads = [...turn(1, "a"), ...turn(2, "a")];
     expect(modelHistory(rereads, { maxBytes: 10_000, trim: { toolOf } })).toEqual(rereads);
     expect(outline(modelHistory(rereads, { maxBytes: 10_000, trim: { toolOf, budgetBytes: 200 } }))).toEqual([
@@ -114,7 +114,7 @@ describe("F4.39 no more than fits", () => {
     ]);
   });
 
-  test("F4.39 both reasons are told in one message", () => {
+  test("F4.39 reports turns dropped for both reasons in one message", () => {
     const rereads = [...turns(3), ...turn(4, "a"), ...turn(5, "a")];
     const shown = modelHistory(rereads, { maxTurns: 2, trim: { toolOf, budgetBytes: 0 } });
     expect(shown[0]).toEqual(
@@ -123,7 +123,7 @@ describe("F4.39 no more than fits", () => {
     expect(outline(shown)).toEqual(["system", "user", "user", "call c5", "result c5"]);
   });
 
-  test("F4.39 whatever comes fits when more than the newest turn is left, with its pairs, and nothing is changed", () => {
+  test("F4.39 for any history, holds unless only the newest turn is left, with calls paired and the input unmodified", () => {
     const part = fc.constantFrom("user", "user", "assistant", "system", "call", "call", "late call" as const);
     fc.assert(
       fc.property(fc.array(part, { maxLength: 40 }), fc.nat({ max: 2_000 }), fc.nat({ max: 6 }), (parts, maxBytes, maxTurns) => {

@@ -7,7 +7,7 @@ import { answered, called, outline, says } from "../policy/model-messages.ts";
 
 /** Deliberately other than the seeds, which remove calls without a result: docs/decisions/0059-calls-without-a-result-stay.md says why. */
 describe("F1.44 F4.20 pairing", () => {
-  test("F1.44 F4.20 a call without a result is kept, not removed as in the seeds, and gets one that says that its outcome is unknown", () => {
+  test("F1.44 F4.20 a call without a result is kept, unlike in the seeds, and gets a result with an unknown outcome", () => {
     const call = { ...called("c1"), call: { id: "toolu_1", name: "files::write", input: {} } };
     const [first, second, ...more] = pairMessages([call]);
     expect([first, more]).toEqual([call, []]);
@@ -42,13 +42,13 @@ describe("F1.44 F4.20 pairing", () => {
     expect(pairMessages([answered("none"), ...twice, called("c1"), answered("none")])).toEqual([called("c1"), answered("c1", "first")]);
   });
 
-  test("results stand after the calls of their message, in call order", () => {
+  test("results follow the calls of their message, in call order", () => {
     const calls = [called("c1"), called("c2"), called("c3")];
     const late = [...calls, answered("c3"), says("user", "hurry"), answered("c1"), answered("c2")];
     expect(outline(pairMessages(late))).toEqual(["call c1", "call c2", "call c3", "result c1", "result c2", "result c3", "user"]);
   });
 
-  test("a message of the model ends with the turn, with a result of its own, and with what others say", () => {
+  test("an assistant message ends with its turn, with a result of one of its calls, and with any other message", () => {
     const messages = [
       called("c1"),
       answered("c1"),
@@ -65,7 +65,7 @@ describe("F1.44 F4.20 pairing", () => {
     expect(outline(pairMessages(messages))).toEqual(expected);
   });
 
-  test("F1.44 whatever comes, every call has one result after it, nothing is changed, and a second pass changes nothing", () => {
+  test("F1.44 for any messages, every call is followed by one result, the input is not modified, and a second pass changes nothing", () => {
     fc.assert(
       fc.property(fc.array(anyMessage(), { maxLength: 40 }), (messages) => {
         const before = structuredClone(messages);

@@ -6,14 +6,14 @@ import { outline, round } from "../policy/model-messages.ts";
 
 const call = (input: PastCall["input"], name = "get"): PastCall => ({ name, input, output: 1 });
 
-test("F4.37 supersedesSameInput compares tool and input, whatever the order of keys", () => {
+test("F4.37 supersedesSameInput compares tool and input, ignoring the order of keys", () => {
   const newer = call({ city: "Oslo", days: 2 });
   expect(supersedesSameInput(newer, call({ days: 2, city: "Oslo" }))).toBe(true);
   expect(supersedesSameInput(newer, call({ city: "Oslo" }))).toBe(false);
   expect(supersedesSameInput(newer, call({ days: 2, city: "Oslo" }, "set"))).toBe(false);
 });
 
-test("F4.37 supersedesAt compares calls of one location only, and none without", () => {
+test("F4.37 supersedesAt compares only calls at one location, and no calls without a location", () => {
   const rule = supersedesAt(
     ({ input }) => (typeof input["user"] === "string" ? input["user"] : undefined),
     (newer, older) => newer.name === "set" || older.name === "get",
@@ -24,7 +24,7 @@ test("F4.37 supersedesAt compares calls of one location only, and none without",
   expect(rule(call({}), call({}))).toBe(false);
 });
 
-test("F4.37 a tool with supersedesSameInput keeps its newest answer to each question", () => {
+test("F4.37 a tool with supersedesSameInput keeps its newest answer to each input", () => {
   const ask = (id: string, city: string) => round(id, { city }, { name: "weather::now" });
   const messages = [...ask("c1", "Oslo"), ...ask("c2", "Rome"), ...ask("c3", "Oslo")];
   const trimmed = trimResults(messages, { budgetBytes: 0, toolOf: () => ({ supersedes: supersedesSameInput }) });

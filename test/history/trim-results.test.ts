@@ -42,31 +42,31 @@ describe("F4.39 the threshold", () => {
     [{ budgetBytes: Number.NaN }, "budgetBytes is NaN; it takes a number of bytes from 0."],
     [{ threshold: 75 }, "The threshold of trimming is 75; it takes a number from 0 to 1."],
     [{ threshold: Number.NaN }, "The threshold of trimming is NaN; it takes a number from 0 to 1."],
-  ])("F4.39 %j is refused", (options, message) => {
+  ])("F4.39 %j is rejected", (options, message) => {
     expect(() => trim(twice, options)).toThrow(message);
   });
 
-  test("F4.39 below it nothing is trimmed, and no rule is asked", () => {
+  test("F4.39 below the threshold nothing is trimmed, and no rule is called", () => {
     const toolOf = (): never => expect.fail("asked");
     expect(trim(twice, { budgetBytes: (200 + inputs) / 0.75, toolOf })).toEqual(twice);
     expect(trim(twice, { budgetBytes: 200 + inputs, threshold: 1, toolOf })).toEqual(twice);
     expect(trim(twice, { budgetBytes: Infinity, toolOf })).toEqual(twice);
   });
 
-  test("F4.39 one byte above it everything superseded goes at once", () => {
+  test("F4.39 one byte above the threshold every superseded result is removed at once", () => {
     const messages = [...twice, ...round("c3", b), ...round("c4", b)];
     const budgetBytes = (estimateBytes(messages) - 1) / 0.75;
     expect(outline(trim(messages, { budgetBytes }))).toEqual(["call c2", "result c2", "call c4", "result c4"]);
   });
 
-  test("F4.39 what was superseded after a trim stays until the history has outgrown the threshold again", () => {
+  test("F4.39 results superseded after a trim are kept until the history exceeds the threshold again", () => {
     const messages = Array.from({ length: 7 }, (_none, index) => round(`c${index + 1}`, a, { output: "x".repeat(100) })).flat();
     const left = [3, 4, 5, 6, 7].map((count) => outline(trim(messages.slice(0, count * 2), { budgetBytes: 400, threshold: 0.75 })));
     const rounds = (...ids: readonly number[]): readonly string[] => ids.flatMap((id) => [`call c${id}`, `result c${id}`]);
     expect(left).toEqual([rounds(3), rounds(3, 4), rounds(5), rounds(5, 6), rounds(7)]);
   });
 
-  test("F4.39 a growing history begins as it did before, but for one trim in many rounds", () => {
+  test("F4.39 a growing history keeps its beginning, except for one trim in many rounds", () => {
     const reads = Array.from({ length: 200 }, (_none, index) => round(`c${index}`, { path: `f${index % 5}` }, { output: "x".repeat(100) }));
     const views = reads.map((_none, index) => trim(reads.slice(0, index + 1).flat(), { budgetBytes: 4_000 }).map(whatIsRead));
     const breaks = views.flatMap((view, index) =>
@@ -78,7 +78,7 @@ describe("F4.39 the threshold", () => {
 });
 
 describe("F4.36 F4.37 superseded results", () => {
-  test("F4.36 F4.37 a newer read drops the older read, and lists it", () => {
+  test("F4.36 F4.37 a newer read removes the older read, and lists it", () => {
     const messages = [says("user", "look"), ...round("c1", a), ...round("c2", b), says("assistant", "again"), ...round("c3", a)];
     expect(trim(messages)).toEqual([
       says("user", "look"),
@@ -89,7 +89,7 @@ describe("F4.36 F4.37 superseded results", () => {
     ]);
   });
 
-  test("F4.36 F4.37 of a message superseded in part the calls stay, and a line names the newer call", () => {
+  test("F4.36 F4.37 a partly superseded message keeps its calls, and a line names the newer call", () => {
     const messages = [called("c1", a), called("c2", b), answered("c1", "old"), answered("c2", "current"), ...round("c3", a)];
     const trimmed = trim(messages);
     expect(trimmed).toEqual([
@@ -107,7 +107,7 @@ describe("F4.36 F4.37 superseded results", () => {
     ]);
   });
 
-  test("F4.36 the line names the call as the model knows it, by the provider's id", () => {
+  test("F4.36 the line names the call by the provider's id, which the model knows", () => {
     const messages = [
       called("c1", a),
       called("c2", b),
@@ -120,7 +120,7 @@ describe("F4.36 F4.37 superseded results", () => {
     expect(line?.role === "result" && resultText(line.result)).toBe("[left out: superseded by files::read, call toolu_7]");
   });
 
-  test("F4.37 once its last call is superseded the whole message goes, its results with it", () => {
+  test("F4.37 when its last call is superseded, the whole message is removed with its results", () => {
     const messages = [called("c1", a), called("c2", b), answered("c1"), answered("c2"), ...round("c3", a), ...round("c4", b)];
     expect(trim(messages)).toEqual([
       called("c3", a, "turn of c3"),
@@ -130,7 +130,7 @@ describe("F4.36 F4.37 superseded results", () => {
     ]);
   });
 
-  test("F4.37 the newest of many stands for all before it", () => {
+  test("F4.37 the newest of many supersedes all earlier ones", () => {
     const trimmed = trim([
       ...round("c1", a),
       ...round("c2", a),
@@ -160,14 +160,14 @@ describe("F4.36 F4.37 superseded results", () => {
     ]);
   });
 
-  test("F4.37 pinned results stay, and supersede others", () => {
+  test("F4.37 pinned results are kept, and supersede others", () => {
     const messages = [...round("c1", a), ...round("c2", a), ...round("c3", a)];
     const pinned = (callId: string): boolean => callId === "c2";
     expect(outline(trim(messages, { pinned }))).toEqual(["call c2", "result c2", "call c3", "result c3"]);
   });
 });
 
-describe("F4.37 what is left alone", () => {
+describe("F4.37 calls that are not superseded", () => {
   test.each([
     ["unknown tools", "files::unknown", "files::unknown"],
     ["tools without a rule", "files::edit", "files::edit"],
@@ -196,14 +196,14 @@ describe("F4.37 what is left alone", () => {
     },
   );
 
-  test("F4.37 calls without a result, and with an input that is not an object", () => {
+  test("F4.37 calls without a result, and calls with an input that is not an object", () => {
     const messages = [...round("c1", '{"path":"a"}'), ...round("c2", [a]), called("c3", a), ...round("c4", a)];
     expect(trim(messages)).toEqual(messages);
   });
 });
 
-describe("what a rule is asked", () => {
-  test("two calls with unqualified names, inputs and outputs, the newest first", () => {
+describe("a supersede rule is called", () => {
+  test("with two calls with unqualified names, inputs and outputs, the newest first", () => {
     const asked: (readonly [PastCall, PastCall])[] = [];
     const supersedes: Supersedes = (newer, older) => asked.push([newer, older]) === 0;
     const messages = [
@@ -225,13 +225,13 @@ describe("what a rule is asked", () => {
     ]);
   });
 
-  test("the input that ran, where it is known", () => {
+  test("with the input that ran, if it is known", () => {
     const messages = [...round("c1", a), ...round("c2", '{"path":"a"}')];
     const inputOf = (callId: string): typeof a | undefined => (callId === "c2" ? a : undefined);
     expect(outline(trim(messages, { inputOf }))).toEqual(["call c2", "result c2"]);
   });
 
-  test("a rule without locations about 100 calls it does not replace, and one with locations about none of another place", () => {
+  test("for at most 100 calls that it does not supersede, or if it has locations, only for calls at the same location", () => {
     let asked = 0;
     const counting =
       (rule: Supersedes): Supersedes =>
@@ -248,7 +248,7 @@ describe("what a rule is asked", () => {
     expect([trim(messages, { toolOf: () => ({ supersedes: located }) }).length, asked]).toEqual([messages.length - 4, 2]);
   });
 
-  test("a location that throws, or is none, takes the call out", () => {
+  test("for no call whose location is undefined or throws", () => {
     const locationOf = ({ input }: PastCall): string | undefined => {
       if (input["path"] === "b") throw new Error("no location");
       return undefined;
@@ -260,7 +260,7 @@ describe("what a rule is asked", () => {
 });
 
 describe("F4.37 any history", () => {
-  test("F4.37 keeps its pairs and the newest result of everything, is not changed, and is trimmed once", () => {
+  test("F4.37 keeps its pairs and the newest result of everything, is not modified, and is trimmed once", () => {
     fc.assert(
       fc.property(anyHistory(), fc.integer({ min: 0, max: 1_500 }), (messages, budgetBytes) => {
         const before = structuredClone(messages);
@@ -275,7 +275,7 @@ describe("F4.37 any history", () => {
     );
   });
 
-  test("F4.37 shows the same when an earlier answer is trimmed on with what came since", () => {
+  test("F4.37 is the same when an earlier trimmed history is trimmed again with later messages", () => {
     fc.assert(
       fc.property(anyHistory(), anyHistory("later"), fc.integer({ min: 0, max: 1_500 }), (first, later, budgetBytes) => {
         const stepwise = trim([...trim(first, { budgetBytes }), ...later], { budgetBytes });
@@ -284,7 +284,7 @@ describe("F4.37 any history", () => {
     );
   });
 
-  test("F4.37 and does so at whatever budget, to the byte", () => {
+  test("F4.37 and is so at every budget, to the byte", () => {
     const batch = (turn: string, ...paths: readonly string[]): readonly ModelMessage[] => [
       ...paths.map((path) => called(turn + path, { path }, turn)),
       ...paths.map((path) => answered(turn + path, path.repeat(100))),
@@ -300,7 +300,7 @@ describe("F4.37 any history", () => {
     expect(unequal).toEqual([]);
   });
 
-  test("F4.37 ends, and loses no pair, when ids repeat and lists of superseded calls are made up", () => {
+  test("F4.37 terminates and keeps all pairs when ids repeat and lists of superseded calls are forged", () => {
     const id = fc.constantFrom("c1", "c2", "c3", "c4");
     const entry = fc.oneof(
       fc.tuple(id, fc.constantFrom(a, b)).map(([callId, input]) => called(callId, input)),

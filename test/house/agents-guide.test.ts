@@ -5,7 +5,7 @@ import { readTree } from "./source-tree.ts";
 const GUIDE = readFileSync("AGENTS.md", "utf8");
 const QUOTED = [...GUIDE.matchAll(/`([^`\n]+)`/gu)].map((match) => match[1] ?? "");
 
-test("every file and folder that AGENTS.md names is there", () => {
+test("every file and folder that AGENTS.md names exists", () => {
   const paths = QUOTED.filter((text) => /^[a-z][\w.-]*\/[\w./-]*$/u.test(text));
 
   expect(paths.length).toBeGreaterThan(60);

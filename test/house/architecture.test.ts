@@ -77,11 +77,11 @@ const RULES: HouseRules = {
   largeFolders: ["src/core"], // the words, one file each
 };
 
-test("the source keeps the rules of the house", () => {
+test("the source follows the architecture rules", () => {
   expect(checkArchitecture(readTree("src/**/*.{ts,tsx}"), RULES)).toEqual([]);
 });
 
-test("issue 20.1 the dashboard knows the server only by the client, reads files with the readers of core, and loads no module of Node", () => {
+test("issue 20.1 the dashboard uses the server only through the client, reads files with core's readers, and imports no Node module", () => {
   const outside = [...readTree("src/dashboard/**/*.{ts,tsx}")].flatMap(([path, text]) =>
     importsOf(text)
       .map(({ specifier }) => (specifier.startsWith(".") ? resolvePath(path, specifier) : specifier))
@@ -93,7 +93,7 @@ test("issue 20.1 the dashboard knows the server only by the client, reads files 
   expect(new Set(outside)).toEqual(new Set(["src/client/client.ts", ...core]));
 });
 
-describe("the checker catches", () => {
+describe("the checker finds", () => {
   const cases: readonly { readonly what: string; readonly files: Readonly<Record<string, string>>; readonly problem: string }[] = [
     {
       what: "a room that imports a higher floor",
@@ -199,7 +199,7 @@ describe("the checker catches", () => {
   });
 });
 
-test("the checker passes what keeps the rules", () => {
+test("the checker accepts code that follows the rules", () => {
   const files = {
     "src/core/a.ts": '/** import { z } from "../cli/z.ts"; */\n// import "../cli/z.ts";\nexport const a = "from";\n',
     "src/core/system-ports.ts": 'import { readFileSync } from "node:fs";\nimport { a } from "../core/a.ts";\n',

@@ -63,12 +63,12 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/triggers/stored-subscription.ts": "reads a channel again after a failure of the store",
 };
 
-test("a timer lets the process end only where no caller waits for it", () => {
+test("timers that do not keep the process alive are set only in the listed files", () => {
   const found = [...readTree("src/**/*.ts")].filter(([, text]) => /\{\s*background: true,?\s*\}/u.test(text)).map(([path]) => path);
   expect(found).toEqual(Object.keys(BACKGROUND_TIMERS));
 });
 
-test("timers are set and let go of in the ports alone, and in a thread of its own", () => {
+test("timers are set and cleared only in the ports, the dashboard and the listed files", () => {
   const found = [...readTree("src/**/*.ts")]
     .filter(([path, text]) => !path.startsWith("src/dashboard/") && /\bset(?:Timeout|Interval)\(/u.test(text))
     .map(([path]) => path);

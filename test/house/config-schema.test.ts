@@ -14,15 +14,15 @@ async function read(path: string): Promise<unknown> {
 
 const problems = (value: unknown): readonly unknown[] => validator.problems(value);
 
-test("the schema of configurations is that of their page; npm run docs writes it", () => {
+test("the JSON Schema of configurations matches their reference page; npm run docs writes it", () => {
   expect(file).toBe(configSchemaFile());
 });
 
-describe("the schema of configurations", () => {
+describe("the JSON Schema of configurations", () => {
   const whole = readdirSync(new URL("../../examples/config/", import.meta.url)).filter((name) =>
     /^(?!mistakes|weather\.yaml|kitchen|other-words|played|stubs).*\.(?:toml|ya?ml)$/u.test(name),
   );
-  test.each(whole)("examples/config/%s is valid", async (name) => {
+  test.each(whole)("accepts examples/config/%s", async (name) => {
     expect(problems(await read(`examples/config/${name}`))).toEqual([]);
   });
 
@@ -37,7 +37,7 @@ describe("the schema of configurations", () => {
     [{ model: { name: "a/b", temperature: 3 } }],
     [{ triggers: [{ type: "timer", name: "a", interval: 1 }] }],
     [{ engines: { a: { type: "stub", stubs: [], seeds: 1 } } }],
-  ])("%j is not", (value) => {
+  ])("rejects %j", (value) => {
     expect(problems(value)).not.toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ test("every @example of the source runs in an example", () => {
   expect(untestedExamples(readTree("src/**/*.ts"), examples)).toEqual([]);
 });
 
-test("every relative link of the documents leads somewhere", () => {
+test("every relative link in the documents resolves", () => {
   expect(brokenLinks(documents, (path) => existsSync(new URL(`../../${path}`, import.meta.url)))).toEqual([]);
 });
 
@@ -30,7 +30,7 @@ test("every guide, concept, reference page and decision is linked from the index
 /** To be replaced before its provider retires it; `DEPRECATED_MODELS` of `@anthropic-ai/sdk` has the dates. */
 const CLAUDE = "claude-sonnet-5";
 
-test("the documents, the examples and the help of commands name one model of Claude, which is not about to be retired", () => {
+test("the documents, the examples and the help texts name one Claude model, which is not about to be retired", () => {
   const texts = [...documents, ...examples, ...readTree("examples/config/**/*.toml"), ...readTree("src/{cli,config}/**/*.ts")];
   const named = texts
     .filter(([path]) => !path.startsWith("docs/decisions/"))
@@ -41,7 +41,7 @@ test("the documents, the examples and the help of commands name one model of Cla
   expect(named.filter(({ name }) => name !== CLAUDE)).toEqual([]);
 });
 
-test("the README says what each import of the package is for", () => {
+test("the README describes the purpose of each import of the package", () => {
   const { exports } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8"));
   const imports = Object.keys(exports).filter((path) => !path.endsWith(".json"));
   const readme = documents.get("README.md") ?? "";
@@ -49,11 +49,11 @@ test("the README says what each import of the package is for", () => {
   expect(imports.filter((path) => !readme.includes(`\`haft${path.slice(1)}\``))).toEqual([]);
 });
 
-test("the page of error codes is what `npm run docs` makes of the table", () => {
+test("the page of error codes matches what `npm run docs` generates from the table", () => {
   expect(readFileSync(new URL("../../docs/reference/errors.md", import.meta.url), "utf8")).toBe(errorsPage());
 });
 
-test("a block that differs from its example is found, and one that is indented there is not", () => {
+test("a block that differs from its example is found, and one that is indented there is accepted", () => {
   const guide = "Text.\n\n```ts\nif (a) {\n  b();\n}\n```\n\n```ts\nif (a) {\n  c();\n}\n```\n\n```sh\nnpm start\n```\n";
   const example = "function main() {\n  if (a) {\n    b();\n  }\n}\n";
   expect(untestedBlocks(new Map([["guide.md", guide]]), new Map([["example.ts", example]]))).toEqual([
@@ -61,7 +61,7 @@ test("a block that differs from its example is found, and one that is indented t
   ]);
 });
 
-test("an @example is found when it has no block and when no example has it", () => {
+test("an @example without a block, or missing from all examples, is found", () => {
   const source = "/**\n * Adds.\n *\n * @example\n * add(1, 2)\n */\n/**\n * @example\n * ```ts\n * add(1);\n * ```\n */\n";
   expect(untestedExamples(new Map([["add.ts", source]]), new Map())).toEqual([
     "add.ts:4: @example without a ```ts block",
@@ -69,7 +69,7 @@ test("an @example is found when it has no block and when no example has it", () 
   ]);
 });
 
-test("links to missing files and headings are found; addresses and code are left alone", () => {
+test("links to missing files and headings are found; URLs and code are ignored", () => {
   const page = "# The `one` page\n[a](b.md) [b](#the-one-page) [c](#two) [d](https://example.com) `[e](f.md)`\n\n```\n[g](h.md)\n```\n";
   expect(brokenLinks(new Map([["docs/a.md", page]]), (path) => path === "docs/a.md")).toEqual([
     "docs/a.md: the link b.md leads to no file",

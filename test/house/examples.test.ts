@@ -21,7 +21,7 @@ const tried = [...examples].filter((_, index) => inCI || index % 24 === 0);
 const triedCommands = commands.filter((_, index) => inCI || index % 18 === 0);
 
 test.concurrent.each(tried)(
-  "%s ends well and prints what its last lines say",
+  "%s exits with 0 and prints what its last lines say",
   async (path, text) => {
     const { exitCode, shown } = await runFile(path);
     expect(exitCode, shown).toBe(0);
@@ -39,13 +39,13 @@ test("every text block of the documents is printed by an example", () => {
   expect(foreignBlocks(blocksOf(documents, "text"), promises)).toEqual([]);
 });
 
-test.each(["toml", "yaml", "json"])("every %s block of the documents stands in a file of the examples", (language) => {
+test.each(["toml", "yaml", "json"])("every %s block of the documents is found in a file of the examples", (language) => {
   const files = [...readTree(`examples/**/*.${language}`).values()];
   expect(foreignBlocks(blocksOf(documents, language), files)).toEqual([]);
 });
 
 test.concurrent.each(triedCommands)(
-  "$place: haft $args prints what is shown below it, in the folder examples/config",
+  "$place: haft $args prints the output shown below it, in the folder examples/config",
   async ({ args, output }) => {
     const { shown } = await runFile(HAFT, args, "examples/config");
     expect(shown).toBe(output);
@@ -53,12 +53,12 @@ test.concurrent.each(triedCommands)(
   60_000,
 );
 
-test("a block that nobody prints is found, and one that is printed in part is not", () => {
+test("a block that no program prints is found, and one that is printed in part is not", () => {
   const page = "# Page\n\n```text\ntwo\nthree\n```\n\n```text\ntw\n```\n";
   expect(foreignBlocks(blocksOf(new Map([["page.md", page]]), "text"), ["one\ntwo\nthree\n"])).toEqual(["page.md:8"]);
 });
 
-test("a console block is read as commands with their output", () => {
+test("a console block is parsed into commands with their output", () => {
   const page = "```console\n$ npm start\nHello\n$ haft call a::b '{\"c\": 1}'\n2\n\n3\n$ haft check\n```\n";
   expect(haftCommands(blocksOf(new Map([["page.md", page]]), "console"))).toEqual([
     { place: "page.md:1", args: ["call", "a::b", '{"c": 1}'], output: "2\n\n3" },
@@ -66,6 +66,6 @@ test("a console block is read as commands with their output", () => {
   ]);
 });
 
-test("an example that promises nothing is told from one that prints nothing", () => {
+test("an example that states no output is distinguished from one that prints nothing", () => {
   expect([promisedOutput("code();\n"), promisedOutput("code();\n\n/* Prints:\na\nb\n*/\n")]).toEqual([undefined, "a\nb"]);
 });

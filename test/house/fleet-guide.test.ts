@@ -43,7 +43,7 @@ function commandLines(): readonly (readonly string[])[] {
   ];
 }
 
-test("issue 21.7 every command of the manifests is one of haft, and takes the options that it is given", async () => {
+test("issue 21.7 every command of the manifests is a haft command and accepts the given options", async () => {
   const lines = commandLines();
   const folder = folderWith({});
   expect(lines.length).toBeGreaterThanOrEqual(10);
@@ -62,7 +62,7 @@ test("issue 21.7 every command of the manifests is one of haft, and takes the op
   }
 });
 
-test("issue 21.7 probes, ports and names of the manifests fit together, and their paths are routes", () => {
+test("issue 21.7 probes, ports and names in the manifests match, and their paths are routes", () => {
   const documents = parseAllDocuments(KUBERNETES).map((document) => document.toJS());
   expect(documents.map(({ kind }) => kind)).toEqual([
     "Job",
@@ -99,7 +99,7 @@ test("issue 21.7 probes, ports and names of the manifests fit together, and thei
     expect(serve.spec.template.metadata.labels).toMatchObject(selector);
 });
 
-test("issue 21.7 services of the compose file wait for services that are there, and give the variables that are needed", () => {
+test("issue 21.7 services of the compose file depend on existing services, and set the required variables", () => {
   const { services, volumes } = parse(COMPOSE, { merge: true });
   for (const { depends_on: needs = {}, environment = {}, build } of Object.values<Service>(services)) {
     for (const needed of Object.keys(needs)) expect(Object.keys(services)).toContain(needed);
@@ -110,7 +110,7 @@ test("issue 21.7 services of the compose file wait for services that are there, 
   expect(services.serve.healthcheck.test.join(" ")).toContain("http://127.0.0.1:7420/readyz");
 });
 
-test("issue 21.7 the units have the sections and keys of systemd, and stop by the signal that drains", () => {
+test("issue 21.7 the units have systemd's sections and keys, and stop with the signal that drains", () => {
   expect(UNITS).toHaveLength(2);
   for (const unit of UNITS) {
     expect([...unit.matchAll(/^\[(\w+)\]$/gmu)].map(([, section]) => section)).toEqual(["Unit", "Service", "Install"]);
@@ -119,14 +119,14 @@ test("issue 21.7 the units have the sections and keys of systemd, and stop by th
   }
 });
 
-test("no container and no unit starts haft by npx, which ends without it when it is sent SIGTERM", () => {
+test("no container and no unit starts haft through npx, which exits without it on SIGTERM", () => {
   for (const page of readdirSync("docs/guides")) {
     const text = readFileSync(`docs/guides/${page}`, "utf8");
     expect([page, /(?:ENTRYPOINT|CMD|ExecStart=|exec ).*\bnpx\b.*/u.exec(text)?.[0]]).toEqual([page, undefined]);
   }
 });
 
-test("issue 21.7 the configuration of the guide is read as it is", async () => {
+test("issue 21.7 the configuration in the guide is valid as written", async () => {
   const [first = ""] = blocks("toml");
   const folder = folderWith({ "haft.toml": `${first}\n\n${blocks("toml")[1] ?? ""}\n`, "tools.mjs": "", "scanner.mjs": "" });
   const { config, warnings } = await loadConfig(`${folder}/haft.toml`, {

@@ -91,7 +91,7 @@ test("every TypeScript block of the documents is a whole program", () => {
   expect(partsOfPrograms(blocks)).toEqual([]);
 });
 
-testInCI("the programs of the documents type-check in a project that has the package", { timeout: 300_000 }, async () => {
+testInCI("the programs of the documents type-check in a project with the package installed", { timeout: 300_000 }, async () => {
   await builtDeclarations();
   writeFileSync(join(project, "tsconfig.json"), JSON.stringify({ compilerOptions: COMPILER, include: ["*.ts"] }));
   compile("--singleThreaded", "-p", join(project, "tsconfig.json"));
@@ -99,7 +99,7 @@ testInCI("the programs of the documents type-check in a project that has the pac
 
 describe.skipIf(runnable.length === 0)(`the programs of the documents, as pasted`, () => {
   test.concurrent.each(runnable)(
-    "%s runs and prints what is shown below it",
+    "%s runs and prints the output shown below it",
     async (file, { output }) => {
       const { exitCode, shown } = await runNode([file], project);
       expect(exitCode, shown).toBe(0);
@@ -109,7 +109,7 @@ describe.skipIf(runnable.length === 0)(`the programs of the documents, as pasted
   );
 });
 
-test("a guide says how to install each package that its programs import, and those that their parts of Haft need", () => {
+test("a guide has the install command for each package that its programs import or need", () => {
   const missing = [...documents]
     .filter(([page]) => page.startsWith("docs/guides/"))
     .flatMap(([page, text]) => {
@@ -128,16 +128,16 @@ test("the packages that a program needs are found", () => {
   expect(neededPackages(code)).toEqual(["@modelcontextprotocol/client", "@x/y"]);
 });
 
-test("a part of a program is found by its missing import; a program of another framework is left alone", () => {
+test("a part of a program is recognized by a missing import; a program of another framework is ignored", () => {
   const page = '```ts\nimport { a } from "haft/b";\n```\n\n```ts key\na();\n```\n\n```ts peer\na();\n```\n';
   expect(partsOfPrograms(guideBlocks(new Map([["a.md", page]])))).toEqual(["a.md:5"]);
 });
 
-test("a block of an unknown kind is refused with its place", () => {
+test("a block of an unknown kind is reported with its place", () => {
   expect(() => guideBlocks(new Map([["a.md", "```ts fragment\na();\n```\n"]]))).toThrow('a.md:1: no kind of block is called "ts fragment"');
 });
 
-test("the output of a block is the first text below it, up to the next TypeScript", () => {
+test("the output of a block is the first text block below it, up to the next TypeScript block", () => {
   const page = "```ts\na\n```\n\nText.\n\n```text\nb\n```\n\n```ts\nc\n```\n\n```ts\nd\n```\n\n```text\ne\n```\n";
   expect(guideBlocks(new Map([["a.md", page]])).map(({ code, output }) => [code, output])).toEqual([
     ["a", "b"],

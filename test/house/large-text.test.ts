@@ -102,8 +102,8 @@ const SLOW = ["fitLines", "wrapAfter", "wrap"];
 beforeAll(() => setFlagsFromString("--no-regexp-optimization"));
 afterAll(() => setFlagsFromString("--regexp-optimization"));
 
-describe("F1.19 text of some megabytes is read, or refused", () => {
-  test.each(Object.keys(READERS))("by %s, whatever is in it", { timeout: 240_000 }, (reader) => {
+describe("F1.19 text of several megabytes is read, or refused", () => {
+  test.each(Object.keys(READERS))("by %s, whatever its content", { timeout: 240_000 }, (reader) => {
     // In CI every reader is given every text, a third of them whole and 256 KB of the others; elsewhere each another one of them.
     const turn = Object.keys(READERS).indexOf(reader);
     const texts = Object.entries(TEXTS).filter((_, index) => inCI || (index + turn) % 22 === 0);

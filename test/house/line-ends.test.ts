@@ -5,7 +5,7 @@ import { expect, test } from "vitest";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 test.skipIf(spawnSync("git", ["rev-parse"], { cwd: root }).status !== 0)(
-  "a clone has the line ends of the repository, also with Git for Windows",
+  "a clone has the repository's line endings, even with Git for Windows",
   () => {
     const { stdout } = spawnSync("git", ["check-attr", "text", "eol", "--", "README.md", "test/wire/recorded.test.ts"], {
       cwd: root,

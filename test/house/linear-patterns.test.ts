@@ -67,7 +67,7 @@ test.each([
   expect(grows(pattern)).toBeDefined();
 });
 
-test("a pattern whose steps are bounded at each place is linear", () => {
+test("a pattern with bounded steps at each position is linear", () => {
   expect([/a{1,64}$/u, /(?<!a)a+$/u, /^\w+ +([^ ].*)$/u, /(?<=["'])\w+/gu].map(grows)).toEqual([
     undefined,
     undefined,
@@ -76,12 +76,12 @@ test("a pattern whose steps are bounded at each place is linear", () => {
   ]);
 });
 
-test("patterns that are put together are read too", () => {
+test("patterns that are built from parts are checked too", () => {
   expect([...made.keys()].filter((source) => source.includes("refresh|bearer")).length).toBe(1);
 });
 
 testInCI(
-  "every pattern of the source takes linear time, whatever the text",
+  "every regular expression in the source takes linear time for any text",
   () => {
     const slow: string[] = [];
     const tried = new Set<string>();

@@ -44,7 +44,7 @@ function failed(error: ToolError): ToolResult {
 }
 
 describe.each(CODES)("an error %s", (code) => {
-  test("F1.50 F3.37 shows a model no hint for operators, and tools by the names that it was given", async () => {
+  test("F1.50 F3.37 shows the model no operator hint, and tools under the names that the model was given", async () => {
     const error = new ToolError(code, "todo::remove failed; todo::remove_all is another, and todo::list would work.", {
       hint: "Call todo::list.",
       operatorHint: "Set FOR_OPERATORS.",
@@ -65,7 +65,7 @@ describe.each(CODES)("an error %s", (code) => {
 /** A mark of direction, a joiner, a soft hyphen, a tag character, a control character: nobody sees them. */
 const INVISIBLE = ["\u202e", "\u2067", "\u200b", "\u00ad", "\u{e0041}", "\u001b", "\u0085", "\u2028"];
 
-test.each(CODES)("F1.50 an error %s shows a model nothing invisible, wherever it stands", async (code) => {
+test.each(CODES)("F1.50 an error %s shows the model no invisible characters in any field", async (code) => {
   const hidden = INVISIBLE.join("");
   const error = new ToolError(code, `No file "a${hidden}b" ⚠️.`, { hint: `Read c${hidden}d.`, details: [`e${hidden}f`] });
   for (const [where, text] of await shown(failed(error))) {
@@ -78,7 +78,7 @@ test.each(CODES)("F1.50 an error %s shows a model nothing invisible, wherever it
 const FORBIDDEN =
   /--[a-z]|approval:|createRuntime|haft\.toml|allowSideEffects|standIn|registry|allowPrivate|allowSensitive|\bnever\b.*\bapproval\b/u;
 
-test("F1.50 no gate tells a model how to get round it", async () => {
+test("F1.50 no gate's message tells a model how to bypass it", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("erase", () => "gone", { effects: { reads: [], writes: ["disk"], destructive: true } }),
@@ -111,7 +111,7 @@ const WORDS_OF_PROGRAMS = /--[a-z]|\b[a-z]+[A-Z]\w*|\bhaft\b|\.toml\b|\bnpm\b|\b
 /** Rooms whose errors end no call. The tools of a folder name their own parameters. */
 const NOT_IN_CALLS = /^(?:cli|generate|testing|config|store|model|server\/api)\/|^toolsets\/files\/text-edit\.ts$/u;
 
-test("F1.50 no hint for a model in the source names a setting, a flag or a command", () => {
+test("F1.50 no model hint in the source names a setting, a flag or a command", () => {
   const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts") && !NOT_IN_CALLS.test(file));
   const found = files.flatMap((file) => hintsIn(readFileSync(join(SRC, file), "utf8")).map((hint) => `${file}: ${hint}`));
   expect(found).toEqual([]);

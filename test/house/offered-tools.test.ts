@@ -93,8 +93,8 @@ async function worldOf(permission: PermissionRules): Promise<Runtime> {
   return runtime;
 }
 
-describe.each(RULES)("with the rules %j", (rules, denied) => {
-  test.each(Object.keys(SURFACES))("F3.37 %s says no denied name", async (surface) => {
+describe.each(RULES)("under the permission rules %j", (rules, denied) => {
+  test.each(Object.keys(SURFACES))("F3.37 %s contains no denied name", async (surface) => {
     const runtime = await worldOf(rules);
     const shown = JSON.stringify(await SURFACES[surface]?.(runtime)) ?? "";
     const said = denied.filter((name) => {
@@ -106,7 +106,7 @@ describe.each(RULES)("with the rules %j", (rules, denied) => {
     expect(said).toEqual([]);
   });
 
-  test("F3.37 a denied tool is refused by any of its names, and the documentation of it too", async () => {
+  test("F3.37 a denied tool is refused under each of its names, and so is its documentation", async () => {
     const runtime = await worldOf(rules);
     for (const name of denied) {
       const results = await runtime.execute([
@@ -143,7 +143,7 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };
 
-test("F3.37 what lists tools goes through the registry's listings, which the permission rules have gone through", () => {
+test("F3.37 every list of tools comes from the registry's listings, which apply the permission rules", () => {
   const files = readdirSync(SRC, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
   const past = files.filter((file) => /\blistDenied\(|\bdenied: true\b|registry\.overloads\(/u.test(readFileSync(join(SRC, file), "utf8")));
   expect(past.sort()).toEqual([...Object.keys(PAST_THE_RULES), "server/mcp/tool-handlers.ts"].sort()); // the last one looks up what was listed
@@ -162,7 +162,7 @@ test("every wire format is in the table", () => {
   expect(made.map(([name]) => name).sort()).toEqual(Object.keys(WIRE_FORMATS).sort());
 });
 
-test("the HTTP API takes messages in as many wire formats as there are", () => {
+test("the HTTP API accepts messages in every wire format", () => {
   expect(WIRE_NAMES).toHaveLength(Object.keys(WIRE_FORMATS).length);
 });
 

@@ -6,7 +6,7 @@ const SIZES = "docs/reference/program-sizes.md";
 /** The programs of a page on migrating, in the order in which they stand there, and where they stand in the table. */
 const COLUMNS = [0, 3, 1, 2, 4];
 
-test("the table of sizes is what the programs of the documents come to", () => {
+test("the table of program sizes matches the programs of the documents", () => {
   const page = readFileSync(new URL(`../../${SIZES}`, import.meta.url), "utf8");
   const own = guideBlocks(new Map([[SIZES, page]])).map(({ code }) => sizeOf(code));
   const peers = ["ai-sdk", "mastra", "langgraph", "pydantic-ai"].map((peer) => {
@@ -22,13 +22,13 @@ function peerPrograms(page: string): readonly string[] {
   return [...text.matchAll(/^```(?:ts peer|python)\n(.*?)\n^```$/gmsu)].map(([, code = ""]) => code);
 }
 
-test("the loop of Haft has no more lines than that of AI SDK", () => {
+test("the program with Haft's loop has no more lines than the one with AI SDK's", () => {
   const page = readFileSync(new URL(`../../${SIZES}`, import.meta.url), "utf8");
   const [own = [], aiSdk = []] = tableRows(page);
   expect(Number.parseInt(own[0] ?? "", 10)).toBeLessThanOrEqual(Number.parseInt(aiSdk[0] ?? "", 10));
 });
 
-test("names are counted once, outside of texts and comments", () => {
+test("each name is counted once, outside of strings and comments", () => {
   const code = 'const a = b("x y", `${a}: c`); // d\n/* none */ print(b)';
   expect(namesIn(code)).toEqual(new Set(["const", "a", "b", "print"]));
   expect(namesIn('def f(a):  # of no use\n  """Text."""\n  return f"{a}" + g')).toEqual(new Set(["def", "f", "a", "return", "g"]));

@@ -23,7 +23,7 @@ export const found = (session: RuntimeSession): readonly unknown[] => [session.s
 `;
 
 testInCI(
-  "the rooms above runtime/ and the examples use public members only",
+  "the folders above runtime/ and the examples use only public members",
   () => {
     const folder = mkdtempSync(join(tmpdir(), "haft-public-members-"));
     onTestFinished(() => rmSync(folder, { recursive: true, force: true }));

@@ -59,7 +59,7 @@ const toolset = (type: string, lines: string): string => `[toolsets.a]\ntype = "
 const authOf = (type: string, auth: string): string =>
   `${toolset(type, 'url = "http://a"\ndocument = "a"')}\n[toolsets.a.auth]\ntype = "${auth}"`;
 
-test("the page of the configuration names every key there is and no other", async () => {
+test("the page of the configuration lists every existing key and no other", async () => {
   const page = tablesOf("docs/reference/configuration.md");
   const listed = (...headings: readonly string[]) => headings.flatMap((heading) => page.get(heading) ?? []).toSorted();
   const known = async (table: string, more = "") => (await knownKeys(table, more)).toSorted();
@@ -192,7 +192,7 @@ test("the page of the configuration names every key there is and no other", asyn
   });
 });
 
-test("every word of other systems that the page names is known, and is none of ours", async () => {
+test("every term of another system on the page is a known one, and not a term of Haft", async () => {
   const words = tablesOf("docs/reference/configuration.md").get("Other words") ?? [];
   const entries = [
     'type = "rest"\nspec = "a"\nbase_url = "http://a"\nbearer_token = "a"\ntimeout = 1',
@@ -209,7 +209,7 @@ test("every word of other systems that the page names is known, and is none of o
   expect([...new Set(unknown)].toSorted()).toEqual(words.toSorted());
 });
 
-test("the configuration with every key has every key, and can be used", async () => {
+test("the configuration with every key is complete and valid", async () => {
   const path = "examples/config/every-key.toml";
   const page = [...tablesOf("docs/reference/configuration.md").values()].flat();
   const text = readFileSync(new URL(`../../${path}`, import.meta.url), "utf8");
@@ -219,7 +219,7 @@ test("the configuration with every key has every key, and can be used", async ()
 });
 
 test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.yaml", "without-code.toml"])(
-  "everything that is enabled in examples/config/%s opens",
+  "every toolset enabled in examples/config/%s opens",
   async (name) => {
     const { store: _store, ...options } = await configuredRuntime(`examples/config/${name}`);
     const runtime = createRuntime(options);
@@ -231,7 +231,7 @@ test.each(["every-key.toml", "simulation.toml", "tool-files.toml", "other-words.
   },
 );
 
-test("the page of events names every event there is and no other", () => {
+test("the page of events lists every existing event and no other", () => {
   const types = [...(readTree("src/core/event.ts").get("src/core/event.ts") ?? "").matchAll(/readonly type: "([^"]+)"/gu)];
   expect([...tablesOf("docs/reference/events.md").values()].flat().toSorted()).toEqual(types.map(([, type = ""]) => type).toSorted());
 });
@@ -243,7 +243,7 @@ function rowsOf(path: string, heading: string): readonly (readonly string[])[] {
   return rows.map((cells) => cells.map((cell) => cell.replaceAll("`", "").trim()));
 }
 
-test("the page on models names every provider with its format and its variables", () => {
+test("the page on models lists every provider with its format and its variables", () => {
   const known: readonly (readonly [string, Provider])[] = Object.entries(PROVIDERS);
   expect(rowsOf("docs/guides/ask-a-model.md", "Choose a provider")).toEqual(
     known.map(([name, { format, keyVariables, keyOptional = false }]) => [
@@ -254,7 +254,7 @@ test("the page on models names every provider with its format and its variables"
   );
 });
 
-test("the page on text formats and that of the loop name every one there is, in their order", () => {
+test("the pages on text formats and on the loop list every one that exists, in order", () => {
   expect({
     formats: tablesOf("docs/guides/use-a-model-without-tool-calls.md").get("Choose a format"),
     reasons: tablesOf("docs/guides/run-a-loop.md").get("Know why it ended")?.toSorted(),
@@ -262,7 +262,7 @@ test("the page on text formats and that of the loop name every one there is, in 
   }).toEqual({ formats: [...TEXT_FORMATS.keys()], reasons: Object.keys(STOP_REASONS).toSorted(), variants: CHAT_VARIANTS });
 });
 
-test("the pages on simulation, faults and sequences name every source, fidelity, fault and reason, in their order", () => {
+test("the pages on simulation, faults and sequences list every source, fidelity, fault and reason, in order", () => {
   expect({
     sources: tablesOf("docs/concepts/simulation.md").get("Answer sources"),
     fidelities: tablesOf("docs/concepts/simulation.md").get("Fidelity"),
@@ -271,7 +271,7 @@ test("the pages on simulation, faults and sequences name every source, fidelity,
   }).toEqual({ sources: ANSWER_SOURCES, fidelities: FIDELITIES, faults: ["type", ...FAULT_TYPES].toSorted(), reasons: SEQUENCE_REASONS });
 });
 
-test("the page on wire formats says how many replies each makes to a request", () => {
+test("the page on wire formats states how many replies each format gives to a request", () => {
   const formats = Object.values(WIRE_FORMATS).map((make) => make());
   expect(rowsOf("docs/reference/wire-formats.md", "A reply as JSON").map(([name, , , most]) => [name, most])).toEqual(
     formats.map((format) => [format.name, String(mostReplies(format))]),
@@ -325,7 +325,7 @@ function mediaRow(format: WireFormat): readonly string[] {
   return [format.name, ...places.map((place) => (place < 0 ? "described" : place === result ? "in the result" : "after it"))];
 }
 
-test("the page of wire formats says what each of them does", () => {
+test("the page of wire formats describes the behaviour of each format", () => {
   const page = "docs/reference/wire-formats.md";
   const formats = Object.entries(WIRE_FORMATS).map(([maker, make]) => [maker, make()] as const);
   expect(rowsOf(page, "Requests and replies")).toEqual(formats.map(requestRow));

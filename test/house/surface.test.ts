@@ -618,7 +618,7 @@ test("haft itself is small: at most 25 values and 60 types", () => {
   expect(HAFT_TYPES.length).toBeLessThanOrEqual(60);
 });
 
-test.each(Object.entries(SUBJECTS))("haft/%s exports these names and no others", (subject, { module, values, types }) => {
+test.each(Object.entries(SUBJECTS))("haft/%s exports exactly these names", (subject, { module, values, types }) => {
   expect(Object.keys(module).toSorted()).toEqual(values);
   expect(exportedTypes(`src/public/${subject}.ts`)).toEqual(types);
 });
@@ -636,19 +636,19 @@ test("no name is exported by two entries", () => {
     }
 });
 
-test("haft exports these values and no others", () => {
+test("haft exports exactly these values", () => {
   expect(Object.keys(haft).toSorted()).toEqual(HAFT_VALUES);
 });
 
-test("haft exports these types and no others", () => {
+test("haft exports exactly these types", () => {
   expect(exportedTypes("src/index.ts")).toEqual(HAFT_TYPES);
 });
 
-test("haft/testing exports these values and no others", () => {
+test("haft/testing exports exactly these values", () => {
   expect(Object.keys(testing).toSorted()).toEqual(TESTING_VALUES);
 });
 
-test("haft/testing exports these types and no others", () => {
+test("haft/testing exports exactly these types", () => {
   expect(exportedTypes("src/testing/index.ts")).toEqual(TESTING_TYPES);
 });
 
@@ -784,11 +784,11 @@ const ENTRIES: Readonly<Record<string, { readonly module: object; readonly value
   },
 };
 
-test.each(Object.keys(ENTRIES))("%s exports its values and no others", (entry) => {
+test.each(Object.keys(ENTRIES))("%s exports exactly these values", (entry) => {
   expect(Object.keys(ENTRIES[entry]?.module ?? {}).toSorted()).toEqual(ENTRIES[entry]?.values);
 });
 
-test("package.json offers these entries and no others", () => {
+test("package.json has exactly these entries", () => {
   const entries = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as { exports: object };
   expect(Object.keys(entries.exports)).toEqual([
     ".",
@@ -834,7 +834,7 @@ test("package.json offers these entries and no others", () => {
   ]);
 });
 
-test("no SDK of OpenTelemetry is a peer: Haft is installed beside products of either version of it", () => {
+test("only the OpenTelemetry API is a peer dependency, so that Haft installs beside either version of the SDK", () => {
   const { peerDependencies } = JSON.parse(readFileSync(new URL("../../package.json", import.meta.url), "utf8")) as {
     readonly peerDependencies: Readonly<Record<string, string>>;
   };

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readTree } from "./source-tree.ts";
 
-test("no test judges how long something took by the clock, which says more of the machine than of the code", () => {
+test("no test asserts a duration by the real clock, which measures the machine rather than the code", () => {
   const judged = [...readTree("test/**/*.test.ts")].flatMap(([path, text]) =>
     text
       .split("\n")

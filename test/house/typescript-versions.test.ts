@@ -70,7 +70,7 @@ function ofOthers(line: string): boolean {
   return /node_modules\/(?!haft\/)/u.test(line);
 }
 
-describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
+describe.runIf(inCI)(`the type declarations of the package compile ${IN_CI}`, () => {
   const folder = mkdtempSync(join(tmpdir(), "haft-typescript-"));
   const compilers: Record<string, string> = { "7": join(ROOT, "node_modules/.bin/tsc") };
 
@@ -131,7 +131,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     ["6", "nodenext"],
     ["7", "bundler"],
   ] as const;
-  test.each(cases)("TypeScript %s, %s", { timeout: 240_000 }, async (version, resolution) => {
+  test.each(cases)("with TypeScript %s, %s", { timeout: 240_000 }, async (version, resolution) => {
     const all = await faults({ version, resolution, files: ["good.ts", "bad.ts", "all.ts"] });
     expect(all.filter((line) => !line.startsWith("bad.ts("))).toEqual([]);
     const lines = new Set(all.map((line) => Number(/bad\.ts\((\d+),/u.exec(line)?.[1])));
@@ -139,7 +139,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
     expect([...lines].toSorted((one, other) => one - other)).toEqual(MISTAKES.map((_, at) => first + at));
   });
 
-  test("the examples, in a program that is plain strict", { timeout: 240_000 }, async () => {
+  test("with the examples, in a program with only the option strict", { timeout: 240_000 }, async () => {
     cpSync(join(ROOT, "examples"), join(folder, "examples"), { recursive: true });
     const settings = {
       target: "es2024",
@@ -162,7 +162,7 @@ describe.runIf(inCI)(`the declarations of the package ${IN_CI}`, () => {
 
   // By the newest alone, which takes a third of the time. With exactOptionalPropertyTypes scripts/type-package.mjs compiles them, and what a type extends
   // must be right in both.
-  test("whole, as a program without skipLibCheck and exactOptionalPropertyTypes reads them", { timeout: 240_000 }, async () => {
+  test("completely, in a program without skipLibCheck and exactOptionalPropertyTypes", { timeout: 240_000 }, async () => {
     expect(await faults({ version: "7", resolution: "nodenext", files: ["all.ts"], isWhole: true })).toEqual([]);
   });
 });

@@ -509,7 +509,7 @@ function methodsWithOptions(prototype: object): readonly string[] {
   return names;
 }
 
-test("every public function has a row: what it does with an option that it does not have", async () => {
+test("every public function has a row that says how it treats an unknown option", async () => {
   const functions = await publicFunctions();
   expect(functions.filter((name) => !Object.hasOwn(ROWS, name))).toEqual([]);
   const values = new Set(["external", "pure"]);
@@ -517,7 +517,7 @@ test("every public function has a row: what it does with an option that it does 
   expect(gone).toEqual([]);
 });
 
-describe("an option that does not exist is refused by its name, with those that there are", () => {
+describe("an unknown option is refused by name, with the known options listed", () => {
   const tries = Object.entries(ROWS).flatMap(([name, row]) =>
     typeof row === "string" ? [] : row.map((attempt, index) => ({ name: row.length === 1 ? name : `${name} (${index + 1})`, attempt })),
   );

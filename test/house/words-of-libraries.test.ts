@@ -126,7 +126,7 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   ],
 ];
 
-describe("is refused, with what would work", () => {
+describe("code in another library's style is refused with a hint", () => {
   test.each(REFUSED)("%s", async (_title, attempt, message, hint) => {
     const error: unknown = await (async () => attempt())().then(
       () => "it was accepted",
@@ -144,7 +144,7 @@ const RESULTS: readonly (readonly [title: string, call: object, hint: RegExp])[]
   ["a promise", Promise.resolve({ name: "weather" }), /put await before it/u],
 ];
 
-describe("a call ends with what would work", () => {
+describe("a call with another library's field names fails with a hint", () => {
   test.each(RESULTS)("%s", async (_title, call, hint) => {
     const { error } = await runtime.execute(call as never);
     expect(error?.code).toBe("invalid_call");
@@ -152,7 +152,7 @@ describe("a call ends with what would work", () => {
   });
 });
 
-describe("an answer that is not JSON says what to give", () => {
+describe("an answer that is not JSON fails with a hint", () => {
   test.each([
     ["a Response", () => new Response("x"), /await response\.json\(\)/u],
     ["a stream", () => new ReadableStream(), /Read it to its end/u],
@@ -164,7 +164,7 @@ describe("an answer that is not JSON says what to give", () => {
   });
 });
 
-describe("a result of MCP from a handler is kept as JSON, with a warning that says what to return", () => {
+describe("an MCP result returned by a handler is kept as JSON, with a warning that says what to return", () => {
   const text = { type: "text", text: "It rains." };
   const warned = async (execute: () => unknown): Promise<boolean> => {
     const tool = defineTool({ ...fields, execute });
@@ -176,7 +176,7 @@ describe("a result of MCP from a handler is kept as JSON, with a warning that sa
     { content: [text] },
     { content: [text], isError: true },
     { content: [{ type: "image", data: "", mimeType: "image/png" }], structuredContent: {} },
-  ])("%j", async (answer) => expect(await warned(() => answer)).toBe(true));
+  ])("for %j", async (answer) => expect(await warned(() => answer)).toBe(true));
 
   test.each([
     { content: [] },
@@ -185,10 +185,10 @@ describe("a result of MCP from a handler is kept as JSON, with a warning that sa
     { role: "assistant", content: [text] },
     [text],
     new ToolOutput({ content: [text as never], output: { content: [text] } }),
-  ])("not of %j", async (answer) => expect(await warned(() => answer)).toBe(false));
+  ])("but not for %j", async (answer) => expect(await warned(() => answer)).toBe(false));
 });
 
-describe("a part of content that is written as in MCP says how it is written here", () => {
+describe("a content part in MCP's form is refused with the form to write", () => {
   test.each([
     [{ type: "image", data: "", mimeType: "image/png" }, /"mediaType" in place of "mimeType"/u],
     [{ type: "audio", data: "", mimeType: "audio/wav" }, /"mediaType" in place of "mimeType"/u],
@@ -202,13 +202,13 @@ describe("a part of content that is written as in MCP says how it is written her
   });
 });
 
-test("an error with a code of its own, or with a message alone, says so in place of failing inside", () => {
+test("new ToolError with an unknown code, or with a message alone, throws an error that says so", () => {
   const own = (): unknown => new ToolError("my_code" as never, "It broke.");
   expect(own).toThrow(/^ToolError has no code "my_code"\. Use "execution_failed" for a handler that failed/u);
   expect(() => new ToolError("It broke." as never, undefined as never)).toThrow(/takes a message as a string, not undefined/u);
 });
 
-describe("properties by themselves are told from schemas that have no more than a word", () => {
+describe("a schema is distinguished from an object of properties", () => {
   test.each([{ title: "string" }, { description: "object" }, { items: { type: "string" } }, { default: { type: "array" } }])(
     "%j is a schema",
     (inputSchema) => {

@@ -70,14 +70,14 @@ const PAPERS: readonly (readonly [found: RegExp, instead: string])[] = [
 /** Made by a command, of changes that are over, or of decisions as they were taken. */
 const UNREAD = ["docs/reference/api/**", "docs/decisions/**", "docs/README.md", "CHANGELOG.md"];
 
-test("no message or help text has a word of our own where the field has one", () => {
+test("messages and help texts use the field's terms instead of our own", () => {
   const found = globSync("src/**/*.{ts,tsx}")
     .sort()
     .flatMap((file) => dialectIn(readFileSync(file, "utf8")).map((line) => `${file}:${line}`));
   expect(found).toEqual([]);
 });
 
-test("no comment and no page has a word of our own, and none names a paper that is not published", () => {
+test("comments and pages use the field's terms, and name no unpublished paper", () => {
   const pages = globSync("docs/**/*.md", { exclude: ["docs/reference/api/**"] }).flatMap((file) =>
     faultsOf(file, readFileSync(file, "utf8"), [...PROSE, ...PAPERS]),
   );
@@ -91,18 +91,18 @@ test("no comment and no page has a word of our own, and none names a paper that 
   expect([...pages, ...prose, ...sources].sort()).toEqual([]);
 });
 
-test("a text is judged, and neither a comment nor a name", () => {
+test("string texts are checked, comments and names are not", () => {
   const source =
     '/** Of strangers. */\nimport { strangers } from "./strangers.ts";\nthrow new Error("A stranger\'s word.");\ncall("stranger"); // a stranger\nwarn(`It was called off: ${strangers}.`);\n';
   expect(dialectIn(source)).toEqual([`3: "A stranger's word." (third-party, or untrusted)`, "5: `It was called off: .` (cancelled)"]);
 });
 
-test("a comment that begins with its subject is left alone, and a riddle is found with its line", () => {
+test("a comment that begins with its subject is accepted, and a riddle is reported with its line", () => {
   const source = "/** The options of a loop. */\n/** What a loop is made of. */\ncall(); // The rest.\n// What is left.\n";
   expect(faultsOf("a.ts", commentsOf(source), RIDDLES).map((fault) => fault.slice(0, 6))).toEqual(["a.ts:2", "a.ts:4"]);
 });
 
-test("the prose of a page is judged, and neither its code nor what a program prints", () => {
+test("the prose of a page is checked, and neither its code nor the output of programs", () => {
   const page = "It goes on.\n\n```text\nit goes on\n```\n\nCall `goes on`, then it goes on.\n";
   expect(faultsOf("a.md", proseOf(page), DIALECT).map((fault) => fault.slice(0, 6))).toEqual(["a.md:1", "a.md:7"]);
 });

@@ -139,7 +139,7 @@ async function hasOptionsAt(row: PublicCall, good: readonly unknown[], at: numbe
 
 const rows = Object.entries(PUBLIC_CALLS).map(([name, row]) => ({ name, row, good: row.slice(1) as readonly unknown[] }));
 
-test("every public function has a row, or a reason for none", async () => {
+test("every public function has a row, or a reason for having none", async () => {
   const root = new URL("../../", import.meta.url);
   const { exports } = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as {
     readonly exports: Readonly<Record<string, string | { readonly "haft-source": string }>>;
@@ -154,7 +154,7 @@ test("every public function has a row, or a reason for none", async () => {
   expect(without).toEqual(Object.keys(WITHOUT_ROW).toSorted());
 });
 
-describe("an argument of another kind does not fail inside", () => {
+describe("an argument of the wrong type is reported instead of failing inside", () => {
   test.each(rows)("$name", async ({ name, row, good }) => {
     const faults: string[] = [];
     for (const at of good.keys()) {
@@ -176,7 +176,7 @@ describe("an argument of another kind does not fail inside", () => {
 });
 
 testInCI(
-  "an option of another kind does not fail inside",
+  "an option of the wrong type is reported instead of failing inside",
   async () => {
     const faults: string[] = [];
     for (const { name, row, good } of rows)
@@ -191,7 +191,7 @@ testInCI(
   120_000,
 );
 
-test("a promise that was not awaited is named, with what to do", async () => {
+test("a promise that was not awaited is reported, with a hint", async () => {
   const { buildPrompt, createRuntime } = { ...(await import("../../src/public/prompt.ts")), ...(await import("../../src/index.ts")) };
   const awaited = Promise.resolve(createRuntime().registry) as never;
   expect(() => buildPrompt(awaited)).toThrow(
@@ -203,7 +203,7 @@ test("a promise that was not awaited is named, with what to do", async () => {
   );
 });
 
-test("an item that is not set, as in [process.env.HOST], is named", () => {
+test("an undefined item, as in [process.env.HOST], is reported", () => {
   expect(() => securityHeaders({ corsOrigins: ["https://a.example", undefined as never] })).toThrow(
     expect.objectContaining({
       code: "invalid_argument",

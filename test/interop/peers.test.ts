@@ -52,7 +52,7 @@ function oneCall(toolName: string, input: unknown): Parameters<typeof generateTe
   return model as unknown as Parameters<typeof generateText>[0]["model"]; // the parts of the interface that one step uses
 }
 
-test("AI SDK 7 shows our JSON Schema to the model, checks by it, fills defaults and runs the tool", async () => {
+test("AI SDK 7 sends Haft's JSON Schema to the model, validates with it, fills defaults and runs the tool", async () => {
   expect(asSchema(add.inputSchema).jsonSchema).toMatchObject({ type: "object", required: ["a"], additionalProperties: false });
   const good = await generateText({ model: oneCall("add", { a: 2 }), prompt: "go", tools, stopWhen: isStepCount(1) });
   expect(good.toolResults.map((result) => result.output)).toEqual([{ sum: 3 }]);
@@ -60,12 +60,12 @@ test("AI SDK 7 shows our JSON Schema to the model, checks by it, fills defaults 
   expect(bad.toolResults).toEqual([]);
 });
 
-test("AI SDK 7 takes a tool that was defined with zod", async () => {
+test("AI SDK 7 accepts a tool that was defined with zod", async () => {
   const result = await generateText({ model: oneCall("greet", { name: " Ada " }), prompt: "go", tools, stopWhen: isStepCount(1) });
   expect(result.toolResults.map((one) => one.output)).toEqual(["Hello Ada"]);
 });
 
-test("OpenAI Agents takes our tool in its strict mode, and parses with the library that defined it", async () => {
+test("OpenAI Agents accepts Haft's tool in strict mode, and parses with the library that defined it", async () => {
   const theirs = openAiTool({
     name: greet.name,
     description: greet.description,
@@ -76,7 +76,7 @@ test("OpenAI Agents takes our tool in its strict mode, and parses with the libra
   expect(await theirs.invoke(new RunContext(), '{"name":" Ada "}')).toBe("Hello Ada");
 });
 
-test("the MCP SDK v2 registers our tool with its schemas and answers a real client", async () => {
+test("the MCP SDK v2 registers Haft's tool with its schemas and answers a real client", async () => {
   const server = new McpServer({ name: "ours", version: "1.0.0" });
   server.registerTool(add.name, { description: add.description, inputSchema: add.inputSchema }, async (input) => {
     const output = await add.execute?.(input, noContext);

@@ -143,7 +143,7 @@ const ALL = [
 ];
 
 test.each(ALL.map(([provider, format, told, code, retryable]) => ({ provider, format, told, code, retryable })))(
-  "B08 $provider: an error in the stream and one in its place, HTTP $told.status, are $code both",
+  "B08 $provider: an error in the stream and an error response with HTTP $told.status are both $code",
   ({ format, told: { piece, status, body }, code, retryable }) => {
     const answer = { model: "m", status, headers: new Headers(), text: JSON.stringify(body), keyHint: "" };
     const errors = [createProviderError(answer, hasty().ports.clock), thrownBy(() => format.decodeStream().push(piece))];
@@ -155,7 +155,7 @@ test.each(ALL.map(([provider, format, told, code, retryable]) => ({ provider, fo
 );
 
 test.each(ALL.map(([provider, format, { body }, code, retryable]) => ({ provider, format, body, code, retryable })))(
-  "B08 $provider: an error with HTTP 200 in place of a reply is $code too, with what the provider said",
+  "B08 $provider: an error with HTTP 200 in place of a reply is $code too, with the provider's message",
   async ({ format, body, code, retryable }) => {
     const error: JsonValue = body["error"] ?? body;
     const said = isJsonObject(error) ? error["message"] : error;

@@ -12,20 +12,20 @@ async function* lists(...given: readonly (readonly ModelEvent[] | Error)[]): Asy
   }
 }
 
-test("events come in order, also to those who ask before the last answer is there", async () => {
+test("events arrive in order, even with several pending reads", async () => {
   const stream = new EventStream(lists([event("a"), event("b")], [], [event("c")]));
   const steps = await Promise.all([0, 1, 2, 3, 4].map(() => stream.next()));
   expect(steps).toEqual([...["a", "b", "c"].map((text) => ({ done: false, value: event(text) })), OVER, OVER]);
 });
 
-test("what the lists throw comes behind the events before it, once", async () => {
+test("an error of the source is thrown once, after the events before it", async () => {
   const stream = new EventStream(lists([event("a")], new Error("broken")));
   await expect(stream.next()).resolves.toEqual({ done: false, value: event("a") });
   await expect(stream.next()).rejects.toThrow("broken");
   await expect(stream.next()).resolves.toEqual(OVER);
 });
 
-test("leaving it ends the lists, and gives nothing of what was there", async () => {
+test("leaving the stream ends its source and discards buffered events", async () => {
   let ended = false;
   const open = async function* (): AsyncGenerator<readonly ModelEvent[], void> {
     try {
@@ -42,7 +42,7 @@ test("leaving it ends the lists, and gives nothing of what was there", async () 
   expect([ended, await stream.next()]).toEqual([true, OVER]);
 });
 
-test("a check that throws ends it", async () => {
+test("a check that throws ends the stream", async () => {
   let given = 0;
   const stream = new EventStream(lists([event("a"), event("b")]), () => {
     if (given++ > 0) throw new Error("cancelled");
@@ -52,7 +52,7 @@ test("a check that throws ends it", async () => {
   await expect(stream.next()).resolves.toEqual(OVER);
 });
 
-test("a stream that is left while it waits ends what it waits for, and tells no error of that", async () => {
+test("leaving a stream with a pending read ends the source without an error", async () => {
   const { promise: forever, reject } = Promise.withResolvers<never>();
   const lists = (async function* (): AsyncGenerator<never, void> {
     yield await forever;

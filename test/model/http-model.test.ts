@@ -51,7 +51,7 @@ async function rawServer(...answers: readonly string[]): Promise<string> {
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
 }
 
-describe("options that cannot work are refused at once", () => {
+describe("invalid options are rejected when the model is created", () => {
   const cases: readonly (readonly [string, Options, string])[] = [
     [
       "no address",
@@ -78,7 +78,7 @@ describe("options that cannot work are refused at once", () => {
   });
 });
 
-test("E12 the key is in no error, whatever a provider answers", async () => {
+test("E12 the API key appears in no error or event, whatever a provider answers", async () => {
   const raw = `bad key ${KEY}, ${encodeURIComponent(KEY)}`;
   const secret = "hunter2-hunter2";
   const answers: readonly ServedAnswer[] = [
@@ -117,14 +117,14 @@ test("a number of tokens in a header is no secret", async () => {
   expect((await listen(model)).error?.message).toContain("more than 16000000 tokens");
 });
 
-test("an error in a stream steers no terminal", async () => {
+test("an error in a stream has its terminal escape sequences removed", async () => {
   const error = { type: "error", error: { type: "api_error", message: "a\u001b[2Jb\u202ec" } };
   const raw = `data: ${JSON.stringify(error)}\n\n`;
   const { model } = await served([{ raw, headers: { "content-type": "text/event-stream" } }], { retry: { maxAttempts: 1 } });
   expect((await listen(model)).error?.message).toMatch(/a \[2Jb c$/u);
 });
 
-test("a refused key says where it comes from", async () => {
+test("a rejected key reports which environment variable to set", async () => {
   const { model } = await served([HELLO], { apiKey: "another-key" });
   expect((await listen(model)).error).toEqual({
     code: "permission_denied",
@@ -135,7 +135,7 @@ test("a refused key says where it comes from", async () => {
   });
 });
 
-describe("answers that are none", () => {
+describe("a response that is not a model's reply fails with its reason", () => {
   const html = { "content-type": "text/html; charset=utf-8" };
   const sse = { "content-type": "text/event-stream" };
   const json = { "content-type": "application/json" };
@@ -222,15 +222,15 @@ describe("answers that are none", () => {
   });
 });
 
-describe("B08 attempts are made again", () => {
-  test("while nothing was given out, with growing waits, and no more often than allowed", async () => {
+describe("B08 a request is retried", () => {
+  test("before any event is emitted, with growing waits and at most maxAttempts times", async () => {
     const { waits, ports } = hasty();
     const { server, model } = await served([BUSY], { ports });
     expect((await listen(model)).error).toMatchObject({ code: "unavailable", retryable: true });
     expect({ waits, requests: server.requests.length }).toEqual({ waits: [1_000, 2_000, 4_000], requests: 4 });
   });
 
-  test("after 429, 408, 409, 5xx, an empty answer and an error in a reply's place, as long as the provider asks", async () => {
+  test("after 429, 408, 409, 5xx, an empty response or an error in place of a reply, waiting as long as the provider asks", async () => {
     const { waits, ports } = hasty();
     const script = [
       { status: 429, headers: { "retry-after": "7" } },
@@ -252,28 +252,28 @@ describe("B08 attempts are made again", () => {
     expect(meter.models.get("claude")).toMatchObject({ requests: 1, retries: 7, failures: 0, inputTokens: 10, outputTokens: 5 });
   });
 
-  test("after a connection that broke, refused or never began", async () => {
+  test("after a connection that broke, was refused or was never established", async () => {
     const { waits, ports } = hasty();
     const url = await rawServer("", "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ncontent-length: 99\r\n\r\ndata: {", "nonsense");
     const { error } = await listen(claude(url, { ports, retry: { maxAttempts: 3 } }));
     expect({ code: error?.code, waits }).toEqual({ code: "network_error", waits: [1_000, 2_000] });
   });
 
-  test("not when the provider asks for more than a minute", async () => {
+  test("but not when the provider asks for a wait of more than a minute", async () => {
     const { waits, ports } = hasty();
     const { model } = await served([{ status: 429, headers: { "retry-after": "3600" } }], { ports });
     expect((await listen(model)).error).toMatchObject({ code: "rate_limited", retryAfterMs: 3_600_000 });
     expect(waits).toEqual([]);
   });
 
-  test("not when it would not help", async () => {
+  test("but not when the error is not retryable", async () => {
     const { waits, ports } = hasty();
     const { server, model } = await served([{ status: 400, kind: "invalid_request_error", message: "prompt is too long" }], { ports });
     expect((await listen(model)).error).toMatchObject({ code: "too_large", retryable: false });
     expect({ waits, requests: server.requests.length }).toEqual({ waits: [], requests: 1 });
   });
 
-  test("not once something was given out: an error in the stream ends it", async () => {
+  test("but not after the first event: an error in the stream ends it", async () => {
     const { waits, ports } = hasty();
     const pieces = [
       { type: "message_start", message: { id: "m", model: "x", content: [] } },
@@ -291,7 +291,7 @@ describe("B08 attempts are made again", () => {
     });
   });
 
-  test("a few beside many requests that fail", async () => {
+  test("only within a retry budget when many requests fail", async () => {
     const { ports } = hasty();
     const { server, model } = await served([BUSY], { ports });
     for (let request = 0; request < 50; request++) await listen(model);
@@ -299,8 +299,8 @@ describe("B08 attempts are made again", () => {
   });
 });
 
-describe("H07 a stream that does not come to its end", () => {
-  test.each(["end", "reset"] as const)("that is %s in the middle of a call is truncated and holds no calls", async (then) => {
+describe("H07 an incomplete stream", () => {
+  test.each(["end", "reset"] as const)("with a connection %s in the middle of a call is truncated and holds no calls", async (then) => {
     const { model } = await served([{ ...CALL, delivery: { after: { pieces: 6, then } } }]);
     const { events, reply, error } = await listen(model);
     expect({ sealed: events.filter(({ type }) => type === "call-seal"), finish: reply?.finish, calls: reply?.calls, error }).toEqual({
@@ -311,29 +311,29 @@ describe("H07 a stream that does not come to its end", () => {
     });
   });
 
-  test("that breaks after the reason for the end was told is whole", async () => {
+  test("that breaks after the finish reason is complete", async () => {
     const { model } = await served([{ ...HELLO, delivery: { after: { pieces: 7, then: "reset" } } }]);
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
   });
 
-  test("that stalls after the reason for the end was told is whole", async () => {
+  test("that stalls after the finish reason is complete", async () => {
     const { model } = await served([{ ...HELLO, delivery: { after: { pieces: 7, then: "stall" } } }], { idleTimeoutMs: 50 });
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
   });
 
-  test("that is waited for longer than the fetch of Node.js does has our limits alone", async () => {
+  test("is subject to the model's own timeouts only, and not to those of Node.js's fetch", async () => {
     const seen = watchDispatchers();
     const { model } = await served([HELLO], { firstByteTimeoutMs: 0, idleTimeoutMs: 0 });
     expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
     expect(seen).toEqual([expect.objectContaining({ headersTimeout: 0, bodyTimeout: 0 })]);
   });
 
-  test("that was said to be over is not waited for when the connection stays open", async () => {
+  test("is not waited for after its end mark when the connection stays open", async () => {
     const { model } = await served([{ ...HELLO, delivery: { after: { pieces: Infinity, then: "stall" } } }]);
     expect((await listen(model)).reply).toMatchObject({ text: "Hello.", finish: "stop" });
   });
 
-  test("whose body ends a moment after the answer leaves its connection to the next request", async () => {
+  test("whose body ends just after its end mark returns its connection for the next request", async () => {
     let connections = 0;
     const server = createServer((_request, response) => {
       response.writeHead(200, { "content-type": "text/event-stream" });
@@ -354,7 +354,7 @@ describe("H07 a stream that does not come to its end", () => {
     expect(connections).toBeLessThan(5);
   });
 
-  test("that stalls is cut off in its time", async () => {
+  test("that stalls times out after idleTimeoutMs", async () => {
     const clock = new FakeClock();
     const stalling: ServedAnswer = { ...HELLO, delivery: { after: { pieces: 4, then: "stall" } } };
     const { model } = await served([stalling], { ports: { clock, random: seededRandom(1) }, idleTimeoutMs: 5_000 });
@@ -376,7 +376,7 @@ describe("H07 a stream that does not come to its end", () => {
     expect({ heard, pending: clock.pending }).toEqual({ heard: ["text-delta"], pending: 0 });
   });
 
-  test("that never begins is cut off in its time, also by a fetch that heeds no signal", async () => {
+  test("that never begins times out after firstByteTimeoutMs, even if fetch ignores its signal", async () => {
     const clock = new FakeClock();
     const model = claude("http://127.0.0.1:1", {
       ports: { clock, random: seededRandom(1) },
@@ -392,7 +392,7 @@ describe("H07 a stream that does not come to its end", () => {
   });
 });
 
-describe("the dispatcher of undici that a program has set", () => {
+describe("the program's global undici dispatcher", () => {
   test("is the one that fetch itself uses, as some versions of Node.js keep two", async () => {
     const seen = watchDispatchers();
     const { server, model } = await served([HELLO]);
@@ -405,7 +405,7 @@ describe("the dispatcher of undici that a program has set", () => {
   test.each([
     ["onConnect", 1],
     ["onRequestStart", 2],
-  ])("is found by the handler of fetch: one with %s is for that of place %i", async (method, place) => {
+  ])("is chosen by fetch's handler: one with %s goes to the dispatcher at place %i", async (method, place) => {
     const seen = watchDispatchers(() => true);
     const usual = globalThis.fetch;
     onTestFinished(() => void (globalThis.fetch = usual));
@@ -420,7 +420,7 @@ describe("the dispatcher of undici that a program has set", () => {
     });
   });
 
-  test.each([1, 2])("sees the text of a request where it is a mock at place %i, which compares it", async (place) => {
+  test.each([1, 2])("gets the request body as text where it is a mock at place %i, which compares it", async (place) => {
     const seen = watchDispatchers(undefined, place);
     const { model } = await served([HELLO]);
     expect((await listen(model)).reply).toMatchObject({ text: "Hello." });
@@ -450,7 +450,7 @@ function watchDispatchers(instead?: () => boolean, mock?: number): { readonly pl
 }
 
 describe("B10 cancellation", () => {
-  test("before the request sends nothing", async () => {
+  test("before the request sends no request", async () => {
     const { server, model } = await served([HELLO]);
     expect((await listen(model, QUESTION, { signal: AbortSignal.abort() })).error).toEqual({
       code: "cancelled",
@@ -461,7 +461,7 @@ describe("B10 cancellation", () => {
     expect(server.requests.length).toBe(0);
   });
 
-  test("while the request is signed ends it, and so does the time until the first byte", async () => {
+  test("while the request is being signed ends it, and firstByteTimeoutMs covers signing too", async () => {
     const sign = (): Promise<never> => new Promise(() => {});
     const cancelled = listen(claude("http://127.0.0.1:1", { sign }), QUESTION, { signal: AbortSignal.timeout(20) });
     expect((await cancelled).error).toMatchObject({ code: "cancelled" });
@@ -502,7 +502,7 @@ describe("B10 cancellation", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("by leaving the loop cancels the body", async () => {
+  test("by leaving the loop cancels the response body", async () => {
     const cancelled = Promise.withResolvers<string>();
     const bytes = new TextEncoder().encode(
       [
@@ -525,12 +525,12 @@ describe("B10 cancellation", () => {
   });
 });
 
-test("A06 an answer larger than allowed is given up", async () => {
+test("A06 a response larger than maxBytes is aborted", async () => {
   const { model } = await served([{ text: "x".repeat(10_000) }], { maxBytes: 2_000 });
   expect((await listen(model)).error).toMatchObject({ code: "too_large", message: "The answer of claude is larger than 2000 bytes." });
 });
 
-test("H07 a stream that comes byte by byte, or packed, gives the same events", async () => {
+test("H07 a stream that arrives byte by byte or compressed gives the same events", async () => {
   const whole = await listen((await served([CALL])).model);
   const trickled = await listen((await served([{ ...CALL, delivery: { trickle: true } }])).model);
   const packed = await listen((await served([{ ...CALL, delivery: { gzip: true } }])).model);
@@ -538,7 +538,7 @@ test("H07 a stream that comes byte by byte, or packed, gives the same events", a
   expect([trickled.events, packed.events]).toEqual([whole.events, whole.events]);
 });
 
-test("a reply that comes whole gives the events of a stream", async () => {
+test("a non-streamed reply gives the same events as a stream", async () => {
   const { server, model } = await served([{ text: "I look.", ...CALL, delivery: { gzip: true } }], { stream: false });
   const { events, reply } = await listen(model);
   const call = { id: "toolu_00000001", name: "weather::get", input: { city: "Ålesund" } };
@@ -552,7 +552,7 @@ test("a reply that comes whole gives the events of a stream", async () => {
   expect(server.requests.map(({ headers, body }) => [headers["accept"], body["stream"]])).toEqual([["application/json", undefined]]);
 });
 
-test("a provider that answers whole although it was asked for a stream is understood", async () => {
+test("a provider that sends a whole reply although a stream was requested is understood", async () => {
   const body = { id: "x", choices: [{ index: 0, message: { role: "assistant", content: "Hello." }, finish_reason: "stop" }] };
   const { url } = await serve({
     format: "openai-chat",
@@ -562,7 +562,7 @@ test("a provider that answers whole although it was asked for a stream is unders
   expect(reply).toMatchObject({ text: "Hello.", finish: "stop" });
 });
 
-test("the address keeps its query, and a signature is made for each attempt", async () => {
+test("the base URL keeps its query, and each attempt is signed anew", async () => {
   const { ports } = hasty();
   const signed: string[] = [];
   const sign: HttpModelOptions["sign"] = ({ method, url, headers, body }) => {

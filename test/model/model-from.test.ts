@@ -23,7 +23,7 @@ async function firstRequest(
   return asked.promise;
 }
 
-describe("what names no model is refused", () => {
+describe("a specification that names no usable model is rejected", () => {
   const environment = { ANTHROPIC_API_KEY: KEY, OPENAI_API_KEY: " ", AWS_BEARER_TOKEN_BEDROCK: KEY, AWS_REGION: "evil.example/" };
   const cases: readonly (readonly [string, Parameters<typeof modelFrom>[0], object])[] = [
     ["a model alone", "gpt-5", { code: "invalid_argument", message: '"gpt-5" does not name a provider.' }],
@@ -66,7 +66,7 @@ describe("what names no model is refused", () => {
   });
 });
 
-test("every provider is let in to as it asks, with the key of the first variable that is set", async () => {
+test("every provider gets its own address and headers, with the key of the first variable that is set", async () => {
   const told: Record<string, string> = {};
   for (const name of PROVIDER_NAMES) {
     const provider: Provider = PROVIDERS[name];
@@ -110,12 +110,12 @@ test("every provider is let in to as it asks, with the key of the first variable
   });
 });
 
-test("a provider of one's own machine needs no key, and sends none", async () => {
+test("a local provider needs no key, and sends none", async () => {
   const { url, headers } = await firstRequest("ollama/llama3.2", { environment: { OLLAMA_HOST: "box:11434" } });
   expect([url, headers.get("authorization")]).toEqual(["http://box:11434/api/chat", null]);
 });
 
-test("an address of the environment is completed, one that is given is taken as it is", async () => {
+test("a base URL from the environment is completed, and baseUrl is used unchanged", async () => {
   const environment = { ANTHROPIC_API_KEY: KEY, ANTHROPIC_BASE_URL: "https://gateway.example/" };
   const spec = { provider: "claude", model: "x" };
   const urls = [
@@ -126,12 +126,12 @@ test("an address of the environment is completed, one that is given is taken as 
   expect(urls).toEqual(["https://gateway.example/v1/messages", "https://gateway.example/v1/messages", "https://own.example/x/messages"]);
 });
 
-test("a model is called by its provider's name and its own", () => {
+test("the name of a model consists of its provider's name and its own, unless name is given", () => {
   expect(modelFrom("google/gemini-3", { environment: { GEMINI_API_KEY: KEY } }).name).toBe("gemini/gemini-3");
   expect(modelFrom({ provider: "vllm", model: "a/b", name: "mine" }, NOWHERE).name).toBe("mine");
 });
 
-test("names that look like a provider's lead to it", () => {
+test("misspelt names suggest the provider", () => {
   expect([findNearProviders("gemni"), findNearProviders("openrooter"), findNearProviders("grok-2"), findNearProviders("zzzz")]).toEqual([
     ["gemini"],
     ["openrouter"],

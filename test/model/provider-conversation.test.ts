@@ -100,7 +100,7 @@ const CASES = TRIED.flatMap((name) => [
 ]);
 
 describe.each(CASES)("$name, $how", ({ name, stream }) => {
-  test("F4.17 tells text, why it ended, and what it cost", async () => {
+  test("F4.17 returns text, finish reason and usage", async () => {
     const { server, model } = await play(name, [{ text: "Hello, wörld.", inputTokens: 12, outputTokens: 3 }], stream);
     const heard = await listen(model, { system: "Be brief.", messages: [said("user", "Hello?")], maxOutputTokens: 100, temperature: 0.5 });
     expect(refusals(server)).toEqual([]);
@@ -112,7 +112,7 @@ describe.each(CASES)("$name, $how", ({ name, stream }) => {
     expect({ text: deltas.join(""), isStreamed: deltas.length > 1 }).toEqual({ text: "Hello, wörld.", isStreamed: stream });
   });
 
-  test("F4.18 takes parallel calls and gives their results back, failures and images too", async () => {
+  test("F4.18 makes parallel calls and accepts their results, including failures and images", async () => {
     const script = [{ text: "I look.", calls: [OSLO, CLOCK] }, { calls: [OSLO] }, { text: "It rains." }];
     const { server, model } = await play(name, script, stream);
     const conversation: ModelMessage[] = [said("user", [{ type: "text", text: "What is this?" }, PICTURE])];
@@ -140,7 +140,7 @@ describe.each(CASES)("$name, $how", ({ name, stream }) => {
     expect(sealed).toEqual(first.reply?.calls);
   });
 
-  test("gives reasoning back as the provider asks for it", async () => {
+  test("sends reasoning back in the form that the provider requires", async () => {
     const script = [{ reasoning: "They want the weather.", calls: [OSLO, CLOCK] }, { text: "Rain." }];
     const { server, model } = await play(name, script, stream);
     const question = said("user", "Weather?");
@@ -151,7 +151,7 @@ describe.each(CASES)("$name, $how", ({ name, stream }) => {
     expect([first.reply?.reasoning, second.reply?.text]).toEqual(["They want the weather.", "Rain."]);
   });
 
-  test("a conversation with calls goes on without tools", async () => {
+  test("continues a conversation with calls when no tools are offered", async () => {
     const { server, model } = await play(name, [{ calls: [OSLO] }, { text: "Bye." }], stream);
     const question = said("user", "Weather?");
     const first = await listen(model, { messages: [question], tools: TOOLS });
@@ -161,12 +161,12 @@ describe.each(CASES)("$name, $how", ({ name, stream }) => {
     expect([second.error, second.reply?.text]).toEqual([undefined, "Bye."]);
   });
 
-  test("a reply that was too long holds no calls", async () => {
+  test("returns no calls from a reply that was cut at its maximum length", async () => {
     const { model } = await play(name, [{ calls: [OSLO], finish: "length" }], stream);
     expect((await listen(model, { messages: [said("user", "Go.")], tools: TOOLS })).reply).toMatchObject({ finish: "length", calls: [] });
   });
 
-  test("B08 an overload passes, a refusal is told", async () => {
+  test("B08 retries an overload and reports a rejected request", async () => {
     const script = [{ status: 503, message: "Overloaded" }, { text: "Now." }, { status: 400, message: "No such thing.", kind: "bad" }];
     const { server, model } = await play(name, script, stream);
     const heard = await listen(model);
@@ -177,7 +177,7 @@ describe.each(CASES)("$name, $how", ({ name, stream }) => {
 });
 
 describe.each(PROVIDER_NAMES)("%s", (name) => {
-  test("H07 a stream that comes byte by byte tells the same, and one that is cut holds no calls", async () => {
+  test("H07 gives the same events byte by byte, and no calls when the stream is cut", async () => {
     const reply = { text: "I look.", reasoning: "Hm.", calls: [OSLO, CLOCK] };
     const script = [
       { ...reply, delivery: { trickle: true } },
@@ -192,7 +192,7 @@ describe.each(PROVIDER_NAMES)("%s", (name) => {
     expect(cut.reply).toMatchObject({ finish: "truncated", calls: [] });
   });
 
-  test("B10 a stream is cancelled in the middle", async () => {
+  test("B10 can be cancelled in the middle of a stream", async () => {
     const controller = new AbortController();
     const open = Promise.withResolvers<void>();
     const gate = (piece: number): Promise<void> => (piece < 6 ? Promise.resolve() : open.promise);

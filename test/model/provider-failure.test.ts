@@ -10,7 +10,7 @@ function failure(status: number, body: unknown, headers: Readonly<Record<string,
   return createProviderError(answer, CLOCK).toJSON();
 }
 
-describe("what providers answer, and what it means", () => {
+describe("error responses of providers map to a code and to whether a retry helps", () => {
   const openAi = (message: string, type: string, code: string | null = null) => ({ error: { message, type, param: null, code } });
   const anthropic = (type: string, message: string) => ({ type: "error", error: { type, message }, request_id: "req_1" });
   const google = (code: number, status: string, message: string) => ({ error: { code, message, status } });
@@ -78,7 +78,7 @@ describe("what providers answer, and what it means", () => {
   });
 });
 
-test("the message is the provider's own, with its kind and the number of the request", () => {
+test("the message is the provider's own, with the error type and the request id", () => {
   const body = { type: "error", error: { type: "invalid_request_error", message: "messages.0: empty" } };
   expect(failure(400, body, { "request-id": "req_011" })).toEqual({
     code: "model_failed",
@@ -89,23 +89,23 @@ test("the message is the provider's own, with its kind and the number of the req
   });
 });
 
-test("a refused key says where it comes from", () => {
+test("a rejected key reports which environment variable to set", () => {
   expect(failure(401, { error: { message: "No auth" } }).operatorHint).toBe("Set OPENAI_API_KEY.");
 });
 
-test("what a gateway's provider said is told too", () => {
+test("the error of the provider behind a gateway is part of the message", () => {
   const error = { message: "Provider returned error", code: 400, metadata: { raw: "tool ids must be unique", provider_name: "X" } };
   expect(failure(400, { error }).message).toBe("openai/gpt-5 answered HTTP 400: Provider returned error: tool ids must be unique");
 });
 
-test("Bedrock's kind of error stands in a header", () => {
+test("the error type of Bedrock is read from a header", () => {
   expect(failure(400, { message: "slow" }, { "x-amzn-errortype": "ThrottlingException:http://x/" })).toMatchObject({
     code: "rate_limited",
     message: "openai/gpt-5 answered HTTP 400 (ThrottlingException): slow",
   });
 });
 
-describe("bodies that are no error of a provider's", () => {
+describe("error bodies without a provider's error", () => {
   const cases: readonly (readonly [string, string, string])[] = [
     ["nothing", "", "it gave no reason."],
     ["text", "upstream connect error", "upstream connect error"],
@@ -125,7 +125,7 @@ test("a long message is cut", () => {
   expect(failure(400, { error: { message: "x".repeat(100_000) } }).message.length).toBeLessThan(1_100);
 });
 
-describe("how long to wait", () => {
+describe("the wait that a provider asks for", () => {
   const info = {
     error: { code: 429, message: "", details: [{ "@type": "type.googleapis.com/google.rpc.RetryInfo", retryDelay: "18.5s" }] },
   };
@@ -147,7 +147,7 @@ describe("how long to wait", () => {
   });
 });
 
-test("a provider that says whether to try again is believed", () => {
+test("x-should-retry overrides the status", () => {
   expect([failure(429, {}, { "x-should-retry": "false" }).retryable, failure(400, {}, { "x-should-retry": "true" }).retryable]).toEqual([
     false,
     true,

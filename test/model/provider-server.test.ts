@@ -23,7 +23,7 @@ const SEARCH = { type: "server_tool_use", id: "s1", name: "web_search", input: {
 const mistralCall = { ...chatCall, tool_calls: [{ id: "call00001", type: "function", function: { name: "a", arguments: "{}" } }] };
 const asked = { role: "user", parts: [{ text: "Hi" }] };
 
-describe("a fake provider refuses what the provider refuses", () => {
+describe("the fake provider rejects what the real provider rejects", () => {
   const cases: readonly (readonly [string, ServedFormat, string, JsonObject, string])[] = [
     ["no messages", "openai-chat", "/chat/completions", { model: "x", messages: [] }, "at least one"],
     [

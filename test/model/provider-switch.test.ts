@@ -103,7 +103,7 @@ function partnersOf(first: Name): readonly Name[] {
 const WANTED = TOOLS.map(({ name }, index) => ({ name, input: { city: `Oslo ${index} \u{1F327}` } }));
 
 describe.each(NAMES)("F4.18 a conversation begun with %s", (first) => {
-  test.each(partnersOf(first))("goes on with %s, and back", async (second) => {
+  test.each(partnersOf(first))("continues with %s, and back", async (second) => {
     const player = new Player();
     const heard = [await player.round(first), await player.round(second), await player.round(first), await player.round(second)];
     expect(player.refusals).toEqual([]);
@@ -125,12 +125,12 @@ const BETWEEN: readonly (readonly [string, (player: Player) => unknown])[] = [
 const THOUGHT: ServedAnswer = { reasoning: "Hm." };
 const ANSWER: ServedAnswer = { text: "Seven.", reasoning: "It is seven." };
 
-describe.each(NAMES)("F4.18 behind a message of %s", (first) => {
+describe.each(NAMES)("F4.18 after a message of %s", (first) => {
   const other = NAMES[(NAMES.indexOf(first) + 1) % NAMES.length] ?? first;
   // Outside CI what comes between goes to the one and the other in turn.
   const tried = [first, other].flatMap((second) => BETWEEN.map(([what, between]) => ({ second, what, between })));
   test.each(tried.filter((_, index) => inCI || index % 2 === NAMES.indexOf(first) % 2))(
-    "that only thought, answered or called, $second goes on after $what",
+    "that only thought, answered or called, $second continues after $what",
     async ({ second, between }) => {
       for (const script of [[THOUGHT, ANSWER], [ANSWER], [SCRIPTED, THOUGHT, ANSWER]]) {
         const player = new Player(script);
@@ -172,7 +172,7 @@ describe.each(NAMES)("%s", (name) => {
   test.each([
     ["with tools", TOOLS],
     ["without tools", []],
-  ])("F4.18 takes whatever a history holds, %s", async (_, tools) => {
+  ])("F4.18 accepts every kind of message in a history, %s", async (_, tools) => {
     const player = new Player();
     player.messages.push(...ODD, said("user", "And now?"));
     const { error } = await player.ask(name, tools);
@@ -181,7 +181,7 @@ describe.each(NAMES)("%s", (name) => {
   });
 });
 
-test("F4.18 a conversation goes through all providers, twice, there and back", async () => {
+test("F4.18 a conversation passes through all providers, forwards and backwards", async () => {
   const player = new Player();
   for (const name of [...NAMES, ...NAMES.toReversed(), ...NAMES]) expect((await player.round(name)).error).toBe(undefined);
   expect(player.refusals).toEqual([]);

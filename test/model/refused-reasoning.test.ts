@@ -67,7 +67,7 @@ async function asked(row: Row, script: readonly ServedAnswer[], messages = conve
   return { reply, error, sent, notes: notes.map(({ note }) => note), waits, server, model };
 }
 
-test.each(PROVIDERS)("$provider is asked once more, without any of it, and at once", async (row) => {
+test.each(PROVIDERS)("$provider gets one immediate retry without the reasoning that it refused", async (row) => {
   const { reply, sent, notes, waits, server, model } = await asked(row, [REFUSAL, HELLO]);
   expect(reply?.text).toBe("Hello.");
   expect(sent).toEqual([3, 0]);
@@ -82,7 +82,7 @@ test.each(PROVIDERS)("$provider is asked once more, without any of it, and at on
   expect(waits.every((wait) => wait === 0)).toBe(true);
 });
 
-test.each(PROVIDERS)("$provider is not asked again where it refuses that, too, or refuses something else", async (row) => {
+test.each(PROVIDERS)("$provider gets no further retry when the one without reasoning is refused too, or for another error", async (row) => {
   const twice = await asked(row, [REFUSAL, REFUSAL, HELLO]);
   expect([twice.error?.code, twice.sent]).toEqual(["model_failed", [3, 0]]);
   const other = await asked(row, [{ ...REFUSAL, message: "max_tokens: too many" }, HELLO]);
@@ -91,7 +91,7 @@ test.each(PROVIDERS)("$provider is not asked again where it refuses that, too, o
   expect([plain.error?.code, plain.sent]).toEqual(["model_failed", [0]]);
 });
 
-test.each(PROVIDERS)("what fails behind it is tried again as ever", async (row) => {
+test.each(PROVIDERS)("an overload after the retry without reasoning is retried as usual", async (row) => {
   const { reply, sent } = await asked(row, [REFUSAL, { status: 529, kind: "overloaded_error", message: "Overloaded" }, HELLO]);
   expect([reply?.text, sent]).toEqual(["Hello.", [3, 0, 0]]);
 });
@@ -124,7 +124,7 @@ describe.each([
     blocks: [{ reasoningContent: { redactedContent: "cg==" } }, { toolUse: { toolUseId: "t1", name: "look", input: {} } }],
     format: "bedrock-converse",
   },
-] as const)("$provider, asked between a call and its answer,", ({ provider, native, blocks, format }) => {
+] as const)("$provider, asked between a call and its result,", ({ provider, native, blocks, format }) => {
   async function sent(thinking: JsonObject, more: readonly ModelMessage[] = []) {
     const server = await serve({ format, script: [REFUSAL, HELLO] });
     const model = modelFrom({ provider, model: "claude-opus-4-5", apiKey: "key", baseUrl: server.url, ports: hasty().ports });
@@ -140,17 +140,17 @@ describe.each([
     });
   }
 
-  test("is not asked for thinking within a budget, which would need the block that is gone", async () => {
+  test("does not get a thinking budget, which would need the removed block", async () => {
     expect(await sent(BUDGET)).toEqual([BUDGET, undefined]);
   });
 
-  test("is asked for thinking as before where it needs no such block", async () => {
+  test("gets its thinking settings unchanged where no removed block is needed", async () => {
     expect(await sent(ADAPTIVE)).toEqual([ADAPTIVE, ADAPTIVE]);
     expect(await sent(BUDGET, [said("assistant", "One."), said("user", "And now?")])).toEqual([BUDGET, BUDGET]);
   });
 });
 
-test.each(PROVIDERS)("the attempt without it is made also where there is to be one attempt in all, and no other", async (row) => {
+test.each(PROVIDERS)("the retry without reasoning does not count towards maxAttempts, and no further attempt is made", async (row) => {
   const once = { maxAttempts: 1 };
   const { reply, sent } = await asked(row, [REFUSAL, HELLO], conversation(row), once);
   expect([reply?.text, sent]).toEqual(["Hello.", [3, 0]]);
@@ -166,7 +166,7 @@ const NOT_OURS = {
   message: "The encrypted content for item rs_1 could not be verified. Reason: Encrypted content could not be decrypted or parsed.",
 } as const;
 
-test("openai is asked once more without reasoning that another deployment has encrypted, and with all of its calls", async () => {
+test("openai gets one retry without reasoning encrypted by another deployment, with all of its calls", async () => {
   const server = await serve({ format: "openai-responses", script: [NOT_OURS, HELLO] });
   const notes: WireNote[] = [];
   const { ports } = hasty();
@@ -195,7 +195,7 @@ test("openai is asked once more without reasoning that another deployment has en
   expect(notes.map(({ note }) => note)).toEqual([`${model.name} refused the reasoning of earlier replies, so it is left out.`]);
 });
 
-test("the items that reasoning led to have no id any more by which openai would miss it", () => {
+test("items that followed removed reasoning lose their ids, so that openai does not look for it", () => {
   const { withoutRefused } = openAiResponses();
   const reasoning = { type: "reasoning", id: "rs_1", summary: [], encrypted_content: "e" };
   const led = ["message", "function_call", "custom_tool_call", "shell_call", "apply_patch_call", "tool_search_call"].map((type) => ({

@@ -53,7 +53,7 @@ async function modelOf(served: ServedFormat, format: WireFormat, stream: boolean
 const ASKED = { messages: [{ role: "user", at: 0, content: "Answer in JSON." }] } as const;
 
 describe.each(FORMATS)("F0.42 F0.43 %s", (served, format) => {
-  test.each(Object.entries(SCHEMAS))("takes a request with a schema %s, and for several replies", async (_, schema) => {
+  test.each(Object.entries(SCHEMAS))("accepts a request with a schema %s, and for several candidates", async (_, schema) => {
     for (const stream of [true, false]) {
       const { server, model } = await modelOf(served, format, stream);
       const { reply, error } = await listen(model, { ...ASKED, responseFormat: { schema, name: "a b" }, candidates: 2 });
@@ -63,7 +63,7 @@ describe.each(FORMATS)("F0.42 F0.43 %s", (served, format) => {
       expect(reply?.candidates).toEqual(MANY.has(served) ? all : undefined);
     }
   });
-  test("takes a request for any object, whether a message asks for JSON or not", async () => {
+  test("accepts a request for any JSON object, whether or not a message mentions JSON", async () => {
     for (const content of ["Answer in JSON.", "Hello"]) {
       const { server, model } = await modelOf(served, format, true);
       await listen(model, { messages: [{ role: "user", at: 0, content }], responseFormat: {} });
@@ -72,8 +72,8 @@ describe.each(FORMATS)("F0.42 F0.43 %s", (served, format) => {
   });
 });
 
-describe("F0.43 a model whose calls are text", () => {
-  test("passes on what is asked, and reads each reply as it reads the first", async () => {
+describe("F0.43 a model with text tool calls", () => {
+  test("forwards responseFormat and candidates, and parses each candidate like the first", async () => {
     const inner = scriptedModel([
       { text: "<think>Hm.</think>one", candidates: [{ text: "<think>Hm.</think>one" }, { text: "two", logProbability: -1 }] },
     ]);
@@ -82,7 +82,7 @@ describe("F0.43 a model whose calls are text", () => {
     expect(inner.requests[0]).toMatchObject({ responseFormat: {}, candidates: 2 });
     expect([reply?.text, reply?.candidates]).toEqual(["one", [{ text: "one" }, { text: "two", logProbability: -1 }]]);
   });
-  test("does not ask for JSON where there are tools, whose calls are none", async () => {
+  test("does not request JSON when there are tools, since text calls are not JSON", async () => {
     const inner = scriptedModel([{ text: "ok" }]);
     const tools = [{ name: "look", description: "", inputSchema: true }] as const;
     await listen(textToolsModel(inner, { format: "hermes" }), { ...ASKED, tools, responseFormat: {} });

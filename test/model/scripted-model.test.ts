@@ -13,7 +13,7 @@ async function all(events: AsyncIterable<ModelEvent>): Promise<readonly ModelEve
   return heard;
 }
 
-test("a script that has run out says how long it was", async () => {
+test("a request beyond the script reports the length of the script", async () => {
   const model = scriptedModel([{ text: "Hello." }], { name: "parrot" });
   await all(model.stream(QUESTION));
   await expect(all(model.stream(QUESTION))).rejects.toThrow(
@@ -21,7 +21,7 @@ test("a script that has run out says how long it was", async () => {
   );
 });
 
-test("an error of the script is thrown after what was said", async () => {
+test("an error in the script is thrown after its text", async () => {
   const error = new ToolError("rate_limited", "Slow down.");
   const heard: ModelEvent[] = [];
   const listen = async (): Promise<void> => {
@@ -31,13 +31,13 @@ test("an error of the script is thrown after what was said", async () => {
   expect(heard).toEqual([{ type: "text-delta", text: "Well" }]);
 });
 
-test("B10 a signal that is aborted cancels before anything is said, and counts no request", async () => {
+test("B10 an aborted signal cancels before the first event, and counts no request", async () => {
   const model = scriptedModel([{ text: "Hello." }]);
   await expect(all(model.stream(QUESTION, { signal: AbortSignal.abort() }))).rejects.toMatchObject({ code: "cancelled" });
   expect(model.requests).toEqual([]);
 });
 
-test("a reply is told as a real model tells it: reasoning, text, what the provider ran, calls in order, the end", async () => {
+test("a reply emits the events of a real model in order: reasoning, text, provider calls, calls, the end", async () => {
   const usage = { inputTokens: 3, outputTokens: 4, reasoningTokens: 1 };
   const native = { format: "anthropic-messages", blocks: [{ type: "thinking" }] };
   const calls = [
@@ -78,13 +78,13 @@ test("a reply is told as a real model tells it: reasoning, text, what the provid
   expect(model.requests).toEqual([QUESTION]);
 });
 
-test("H07 a message that did not end well seals its calls and holds none", async () => {
+test("H07 a truncated reply seals its calls but contains none", async () => {
   const events = await all(scriptedModel([{ calls: [WEATHER], finish: "length" }]).stream(QUESTION));
   expect(events.map(({ type }) => type)).toEqual(["call-open", "call-delta", "call-seal", "reply-end"]);
   expect(events.at(-1)).toMatchObject({ reply: { finish: "length", calls: [] } });
 });
 
-test("H07 pieces of a given length come to the same text", async () => {
+test("H07 pieceChars splits text and calls without changing them", async () => {
   const events = await all(scriptedModel([{ text: "Hello.", calls: [WEATHER], pieceChars: 4 }]).stream(QUESTION));
   expect(events.filter(({ type }) => type === "text-delta" || type === "call-delta")).toEqual([
     { type: "text-delta", text: "Hell" },
@@ -96,7 +96,7 @@ test("H07 pieces of a given length come to the same text", async () => {
   ]);
 });
 
-test("each event waits for its time, and a cancelled model waits no longer", async () => {
+test("each event waits for delayMs, and cancelling ends the wait", async () => {
   const clock = new FakeClock();
   const heard: string[] = [];
   const controller = new AbortController();
@@ -112,7 +112,7 @@ test("each event waits for its time, and a cancelled model waits no longer", asy
   expect({ heard, pending: clock.pending }).toEqual({ heard: ["100 text-delta", "200 call-open", "300 call-delta"], pending: 0 });
 });
 
-test("a function makes each reply of its request", async () => {
+test("a function creates the reply to each request", async () => {
   const model = scriptedModel((request, index) => ({ text: `${index}: ${request.messages.length}` }));
   expect([(await collectReply(model.stream(QUESTION)))?.text, (await collectReply(model.stream({ messages: [] })))?.text]).toEqual([
     "0: 1",

@@ -50,13 +50,13 @@ function model(provider: ProviderName & keyof typeof PLACES, stream: boolean) {
 
 const CASES = (Object.keys(PLACES) as readonly (keyof typeof PLACES)[]).flatMap((name) => STREAMS.map((how) => ({ name, ...how }))); // the keys of a literal
 
-describe.each(CASES)("$name, $how, by another's fake", ({ name, stream }) => {
-  test("F4.17 text", async () => {
+describe.each(CASES)("$name, $how, against a third-party fake", ({ name, stream }) => {
+  test("F4.17 returns text", async () => {
     const { error, reply } = await listen(model(name, stream), { messages: [said("user", "hello")] });
     expect([error, reply?.text, reply?.finish]).toEqual([undefined, "Hi there, wörld.", "stop"]);
   });
 
-  test("F4.17 parallel calls, each sealed in order", async () => {
+  test("F4.17 seals parallel calls in order", async () => {
     const { error, reply, events } = await listen(model(name, stream), { messages: [said("user", "parallel")], tools: TOOLS });
     const sealed = events.flatMap((event) => (event.type === "call-seal" ? [event.call] : []));
     expect([error, reply?.finish, sealed]).toEqual([undefined, "calls", reply?.calls]);
@@ -66,7 +66,7 @@ describe.each(CASES)("$name, $how, by another's fake", ({ name, stream }) => {
     ]);
   });
 
-  test("F4.18 results are understood", async () => {
+  test("F4.18 accepts results", async () => {
     const messages = [
       said("user", "round"),
       called("call_1", "weather::get", { id: "call00001", input: { city: "Oslo" } }),
@@ -76,7 +76,7 @@ describe.each(CASES)("$name, $how, by another's fake", ({ name, stream }) => {
     expect([error, reply?.text]).toEqual([undefined, "It rains."]);
   });
 
-  test("errors", async () => {
+  test("reports errors", async () => {
     const { error } = await listen(model(name, stream), { messages: [said("user", "broken")] });
     expect(error).toMatchObject({ code: "rate_limited", retryable: true });
     expect(error?.message).toContain("Too many requests");

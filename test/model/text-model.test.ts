@@ -36,11 +36,11 @@ async function ask(model: ReturnType<typeof textToolsModel>, request: ModelReque
   return events;
 }
 
-test("a format that is not there is refused at once", () => {
+test("an unknown format is rejected at once", () => {
   expect(() => textToolsModel(scriptedModel([]), { format: "nope" })).toThrow('There is no text format "nope".');
 });
 
-test("F3.22 the model is told of tools, calls and results in words, and of nothing else", async () => {
+test("F3.22 the model receives tools, calls and results as text, and no tool definitions", async () => {
   const inner = scriptedModel([{ text: "You are in town." }]);
   const format = textFormat("json");
   await ask(textToolsModel(inner, { format }), {
@@ -67,7 +67,7 @@ test("F3.22 the model is told of tools, calls and results in words, and of nothi
   ]);
 });
 
-test("F1.41 calls are read from the text as it comes, and are those of the tools", async () => {
+test("F1.41 calls are parsed from the streamed text, with the names of the tools", async () => {
   const text = 'I look.\n{"tool": "world::inspect_location", "parameters": {"detail_level": "full"}, "reasoning": "To see."}';
   const model = textToolsModel(scriptedModel([{ text, reasoning: "hm", usage: { inputTokens: 3 }, pieceChars: 3 }]), { format: "json" });
   const events = await ask(model, { messages: [], tools: [LOOK] });
@@ -84,7 +84,7 @@ test("F1.41 calls are read from the text as it comes, and are those of the tools
   });
 });
 
-test("H07 a message that was cut off has no calls, and one taken back leaves nothing", async () => {
+test("H07 a truncated message has no calls, and a voided one leaves no partial state", async () => {
   const call = '<tool_call>{"name": "world__inspect_location", "arguments": {}}</tool_call>';
   const cut = textToolsModel(scriptedModel([{ text: call, finish: "length" }]), { format: "hermes" });
   expect((await ask(cut, { messages: [], tools: [LOOK] })).at(-1)).toMatchObject({ reply: { calls: [], finish: "length" } });
@@ -115,7 +115,7 @@ test("H07 a message that was cut off has no calls, and one taken back leaves not
   expect(events.map(({ type }) => type)).toEqual(["reply-void", "call-open", "call-seal", "reply-end"]);
 });
 
-test("without tools, or where none may be called, text is text", async () => {
+test("without tools, or with toolChoice none, text that looks like a call stays text", async () => {
   const text = '<tool_call>{"name": "world__inspect_location", "arguments": {}}</tool_call>';
   for (const request of [{ messages: [] }, { messages: [], tools: [LOOK], toolChoice: "none" }] as const) {
     const inner = scriptedModel([{ text }]);
@@ -126,7 +126,7 @@ test("without tools, or where none may be called, text is text", async () => {
   }
 });
 
-test("a choice of a tool is a sentence, and odd calls are told of", async () => {
+test("toolChoice becomes a sentence in the prompt, and ambiguous calls are reported as warnings", async () => {
   const warnings: (readonly string[])[] = [];
   const inner = scriptedModel([{ text: "[/world::inspect_location]\n@@detail_level=full\nbody\n[world::inspect_location/]" }]);
   const model = textToolsModel(inner, { format: "bracket", name: "mine", onWarnings: (found) => warnings.push(found) });

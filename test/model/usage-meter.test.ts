@@ -7,16 +7,16 @@ import { UsageMeter, costOf, sumMeters, type UsageRecord } from "../../src/model
 const PRICES = { inputPerMillion: 3, outputPerMillion: 15, cachedInputPerMillion: 0.3, cacheWritePerMillion: 3.75 };
 const USAGE = { inputTokens: 1_000_000, outputTokens: 100_000, cachedInputTokens: 600_000, cacheWriteTokens: 200_000 };
 
-test("cached input and cache writes have prices of their own, or that of the input", () => {
+test("cached input and cache writes have their own prices, or else that of the input", () => {
   expect(costOf(USAGE, PRICES)).toBeCloseTo(0.2 * 3 + 0.6 * 0.3 + 0.2 * 3.75 + 0.1 * 15, 12);
   expect(costOf(USAGE, { inputPerMillion: 3, outputPerMillion: 15 })).toBeCloseTo(4.5, 12);
 });
 
-test("a provider that counts cached input beside the input makes no cost negative", () => {
+test("the cost is not negative when a provider reports cached input separately from the input", () => {
   expect(costOf({ inputTokens: 10, outputTokens: 0, cachedInputTokens: 1_000_000 }, PRICES)).toBeCloseTo(0.3, 12);
 });
 
-test("one meter counts requests, failures, tokens and cost of every model, and tells of each reply", async () => {
+test("a meter counts requests, failures, tokens and cost of every model, and reports each reply", async () => {
   const records: UsageRecord[] = [];
   const meter = new UsageMeter({ prices: { priced: PRICES }, currency: "EUR", onUsage: (record) => records.push(record) });
   const priced = meteredModel(scriptedModel([{ usage: USAGE }, { usage: { ...USAGE, reasoningTokens: 7 } }], { name: "priced" }), meter);
@@ -63,7 +63,7 @@ test("one meter counts requests, failures, tokens and cost of every model, and t
   );
 });
 
-test("the totals of several meters add no costs of different currencies", () => {
+test("totals of several meters do not add costs in different currencies", () => {
   const meters = ["EUR", "USD", "USD"].map((currency) => {
     const meter = new UsageMeter({ currency, prices: { "a/b": { inputPerMillion: 1, outputPerMillion: 0 } } });
     meter.reply("a/b", { inputTokens: 1_000_000, outputTokens: 0 });

@@ -32,7 +32,7 @@ const file = join(process.env["HAFT_CASES"] ?? "../shared/cases", "security", "s
 const present = existsSync(file);
 if (!present) console.log(`skipped: no ${file}`);
 
-describe.runIf(present)("F02 the published forms of SSRF", () => {
+describe.runIf(present)("F02 published SSRF attacks", () => {
   const cases: Readonly<Record<"mustBlock" | "mustAllowHost", readonly string[]>> = present
     ? JSON.parse(readFileSync(file, "utf8"))
     : { mustBlock: [], mustAllowHost: [] };
@@ -132,7 +132,7 @@ describe("public addresses", () => {
     expect(isPublicAddress(address)).toBe(true);
   });
 
-  test("F02 an IPv4 address gets the verdict of its dotted form however it is written", async () => {
+  test("F02 an IPv4 address gets the same verdict in every notation", async () => {
     const byte = fc.integer({ min: 0, max: 255 });
     // the borders of the special ranges come up often enough only when they are asked for
     const first = fc.oneof(byte, fc.constantFrom(0, 10, 100, 127, 169, 172, 192, 198, 203, 224));
@@ -149,7 +149,7 @@ describe("public addresses", () => {
     );
   });
 
-  test("F02 an IPv4 address gets the same verdict inside every IPv6 address that stands for it", () => {
+  test("F02 an IPv4 address gets the same verdict inside every IPv6 address that embeds it", () => {
     const group = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(group, group, (high, low) => {
@@ -175,18 +175,18 @@ function inRadix(value: number, radix: Radix): string {
   return radix === "octal" ? `0${value.toString(8)}` : String(value);
 }
 
-describe("names", () => {
-  test("F05 every address of a name must be public, not just one", async () => {
+describe("host names", () => {
+  test("F05 every address of a name must be public, not only one", async () => {
     const names = (): Promise<readonly string[]> => Promise.resolve([PUBLIC, "127.0.0.1"]);
     expect(await verdict("http://both.example/", [], names)).toBe("permission_denied");
   });
 
-  test("F02 a resolver that answers with something that is not an address opens nothing", async () => {
+  test("F02 no connection is opened if a resolver returns something that is not an address", async () => {
     const names = (): Promise<readonly string[]> => Promise.resolve(["0177.0.0.1"]);
     expect(await verdict("http://odd.example/", [], names)).toBe("permission_denied");
   });
 
-  test("F02 names of the machine itself are refused even when a resolver calls them public", async () => {
+  test("F02 names of the local machine are refused even if a resolver maps them to public addresses", async () => {
     const addresses = ["http://localhost/", "http://api.localhost/", "http://LocalHost../", "http://metadata.google.internal./"];
     expect(await Promise.all(addresses.map((address) => verdict(address)))).toEqual(addresses.map(() => "permission_denied"));
     // a network lets in what resolves into it, and these do not
@@ -231,7 +231,7 @@ describe("allowPrivate", () => {
     expect(await verdict(address, [entry], local)).toBe(expected);
   });
 
-  test("a network lets in names that resolve into it altogether", async () => {
+  test("a network in allowPrivate admits only names whose addresses are all inside it", async () => {
     expect(await verdict("http://localhost/", ["127.0.0.0/8", "::1/128"], local)).toBe("allowed");
   });
 
@@ -249,7 +249,7 @@ describe("allowPrivate", () => {
     "10.0.0.0/8/8",
     "[::1",
     "a:b:c",
-  ])("the entry %j is refused at once", (entry) => {
+  ])("the invalid entry %j is rejected at once", (entry) => {
     expect(() => new AddressGuard([entry], resolve)).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(JSON.stringify(entry)) }),
     );

@@ -38,19 +38,19 @@ describe("encodings", () => {
     expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: text.toString() });
   });
 
-  test.runIf("zstdCompressSync" in zlib)("zstd is decoded where Node knows it", async () => {
+  test.runIf("zstdCompressSync" in zlib)("zstd is decoded if Node supports it", async () => {
     const { server, client } = await encodedServer("zstd", zlib.zstdCompressSync(text));
     expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: text.toString() });
   });
 
-  test("an empty body is empty whatever its encoding is called", async () => {
+  test("an empty body is empty whatever its declared encoding", async () => {
     const { server, client } = await encodedServer("gzip", Buffer.alloc(0));
     expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: "" });
     expect(await ask(client, server.at("/"), { method: "HEAD" })).toEqual({ status: 200, text: "" });
   });
 
   const encodings = ["gzip", "deflate", "br", ...("createZstdDecompress" in zlib ? ["zstd"] : [])];
-  test.each(encodings)("F15 a body that is not %s is an error", async (encoding) => {
+  test.each(encodings)("F15 a body that is not valid %s is an error", async (encoding) => {
     const { server, client } = await encodedServer(encoding, Buffer.from("hello, I am no archive"));
     const failure = await failureOf(ask(client, server.at("/")));
     expect([failure.code, failure.message.startsWith(`The request to ${server.host} failed: `), failure.outcome]).toEqual([
@@ -60,7 +60,7 @@ describe("encodings", () => {
     ]);
   });
 
-  test("F15 a compressed body that is cut short is an error", async () => {
+  test("F15 a truncated compressed body is an error", async () => {
     const { server, client } = await encodedServer("gzip", zlib.gzipSync(text).subarray(0, 100));
     expect(await failureOf(ask(client, server.at("/")))).toEqual({
       code: "network_error",
@@ -71,12 +71,12 @@ describe("encodings", () => {
   });
 });
 
-describe("F07 compressed bombs", () => {
+describe("F07 compression bombs", () => {
   test.each([
     ["gzip", "300 MB", () => zeros(300)],
     ["gzip, gzip", "1 GB", () => zlib.gzipSync(zeros(1_024))],
     ["br", "200 MB", () => zlib.brotliCompressSync(Buffer.alloc(200 * MIB), { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 1 } })],
-  ] as const)("F07 %s of %s ends at 10 MiB, with no more of it read", async (encoding, _size, bomb) => {
+  ] as const)("F07 %s of %s stops at 10 MiB, without reading further", async (encoding, _size, bomb) => {
     const { server, client } = await encodedServer(encoding, bomb());
     const answer = await client.request(toRequest(server.at("/")));
     let bytes = 0;
@@ -94,7 +94,7 @@ describe("F07 compressed bombs", () => {
     expect(bytes).toBeLessThanOrEqual(10 * MIB);
   });
 
-  test("F07 an archive of nothing without end is too large as well", async () => {
+  test("F07 an endless archive that decompresses to nothing is too large as well", async () => {
     const nothing = Buffer.concat(Array.from({ length: 1_000 }, () => zlib.gzipSync("")));
     const server = await httpServer((_request, response) => {
       response.writeHead(200, { "content-encoding": "gzip" });
@@ -108,7 +108,7 @@ describe("F07 compressed bombs", () => {
     expect((await failureOf(ask(client, server.at("/")))).code).toBe("too_large");
   });
 
-  test("F07 more than two encodings are not undone", async () => {
+  test("F07 more than two encodings are refused", async () => {
     const { server, client } = await encodedServer("gzip,".repeat(9) + "gzip", zlib.gzipSync(text));
     expect(await failureOf(ask(client, server.at("/")))).toEqual({
       code: "network_error",
@@ -118,7 +118,7 @@ describe("F07 compressed bombs", () => {
     });
   });
 
-  test("F07 an encoding that is not known is an error, and its status is known", async () => {
+  test("F07 an unknown encoding is an error that retains the status", async () => {
     const { server, client } = await encodedServer("compress", text);
     const answer = await client.request(toRequest(server.at("/")));
     expect([answer.status, await failureOf(answer.bytes())]).toEqual([
@@ -134,7 +134,7 @@ describe("F07 compressed bombs", () => {
 });
 
 describe("F08 endless bodies", () => {
-  test("F08 a body without end is cut off at the limit and its connection closed", async () => {
+  test("F08 an endless body is cut off at the limit and its connection closed", async () => {
     let closed: () => void = () => {};
     const isClosed = new Promise<void>((resolve) => (closed = resolve));
     const server = await httpServer((_request, response) => {
@@ -149,7 +149,7 @@ describe("F08 endless bodies", () => {
     await isClosed;
   });
 
-  test("F08 a length beyond the limit is believed before anything is read; exactly the limit is not too much", async () => {
+  test("F08 a declared length over the limit is refused before the body is read; exactly the limit is accepted", async () => {
     const server = await httpServer((request, response) => response.end(Buffer.alloc(Number(request.url?.slice(1)))));
     const client = testClient({ allowPrivate: [server.host], maxBytes: 1_000 });
     expect((await ask(client, server.at("/1000"))).text.length).toBe(1_000);
@@ -187,7 +187,7 @@ describe("F08 endless bodies", () => {
     ["cancelled while it is read", "cancelled"],
     ["cancelled before it is read", "cancelled"],
     ["given up while it is read", "network_error"],
-  ])("F08 a slow body that is wanted whole and %s ends as %s, and its connection is closed", async (when, code) => {
+  ])("F08 a slow body that is read whole and %s ends as %s, and its connection is closed", async (when, code) => {
     const { promise: isClosed, resolve: closed } = Promise.withResolvers<void>();
     const server = await httpServer((_request, response) => void response.on("close", closed).write("a"));
     const client = testClient({ allowPrivate: [server.host] });
@@ -201,7 +201,7 @@ describe("F08 endless bodies", () => {
     await isClosed;
   });
 
-  test("F08 leaving the loop or giving the answer up closes the connection", async () => {
+  test("F08 leaving the loop or discarding the answer closes the connection", async () => {
     for (const giveUp of ["break", "discard"]) {
       let closed: () => void = () => {};
       const isClosed = new Promise<void>((resolve) => (closed = resolve));
@@ -215,33 +215,30 @@ describe("F08 endless bodies", () => {
     }
   });
 
-  test.each(["gzip", "gzip, br", "deflate"])(
-    "F08 leaving the loop of a %s body that has stalled closes the connection",
-    async (encoding) => {
-      let closed: () => void = () => {};
-      const isClosed = new Promise<void>((resolve) => (closed = resolve));
-      const start = zlib.gzipSync(Buffer.from("x".repeat(100_000)), { level: 0 }).subarray(0, 90_000);
-      const bodies = new Map([
-        ["gzip", start],
-        ["gzip, br", zlib.brotliCompressSync(start, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 0 } }).subarray(0, -1)],
-        ["deflate", zlib.deflateSync("x".repeat(100_000), { level: 0 }).subarray(0, 90_000)],
-      ]);
-      const server = await httpServer((_request, response) => {
-        response.writeHead(200, { "content-encoding": encoding }).on("close", closed).write(bodies.get(encoding));
-      });
-      const client = testClient({ allowPrivate: [server.host] });
-      const answer = await client.request(toRequest(server.at("/")));
-      let read = 0;
-      for await (const chunk of answer.body) {
-        read += chunk.byteLength;
-        break;
-      }
-      await isClosed;
-      expect(read).toBeGreaterThan(0);
-    },
-  );
+  test.each(["gzip", "gzip, br", "deflate"])("F08 leaving the loop of a stalled %s body closes the connection", async (encoding) => {
+    let closed: () => void = () => {};
+    const isClosed = new Promise<void>((resolve) => (closed = resolve));
+    const start = zlib.gzipSync(Buffer.from("x".repeat(100_000)), { level: 0 }).subarray(0, 90_000);
+    const bodies = new Map([
+      ["gzip", start],
+      ["gzip, br", zlib.brotliCompressSync(start, { params: { [zlib.constants.BROTLI_PARAM_QUALITY]: 0 } }).subarray(0, -1)],
+      ["deflate", zlib.deflateSync("x".repeat(100_000), { level: 0 }).subarray(0, 90_000)],
+    ]);
+    const server = await httpServer((_request, response) => {
+      response.writeHead(200, { "content-encoding": encoding }).on("close", closed).write(bodies.get(encoding));
+    });
+    const client = testClient({ allowPrivate: [server.host] });
+    const answer = await client.request(toRequest(server.at("/")));
+    let read = 0;
+    for await (const chunk of answer.body) {
+      read += chunk.byteLength;
+      break;
+    }
+    await isClosed;
+    expect(read).toBeGreaterThan(0);
+  });
 
-  test("F08 a server that answers and takes no more of a body keeps no connection", async () => {
+  test("F08 the connection is closed when a server answers without reading the rest of the body", async () => {
     const body = Buffer.alloc(32 * MIB);
     const sockets: Socket[] = [];
     const server = await socketServer((socket) => {
@@ -257,7 +254,7 @@ describe("F08 endless bodies", () => {
     expect(socket?.bytesRead).toBeLessThan(body.byteLength);
   });
 
-  test("a short answer that is given up leaves its connection for the next, unless it does not come", async () => {
+  test("discarding a short answer frees its connection for the next request, unless the answer does not arrive", async () => {
     const ports = new Set<number | undefined>();
     const clock = new FakeClock();
     let closed: () => void = () => {};
@@ -282,7 +279,7 @@ describe("F08 endless bodies", () => {
   });
 });
 
-describe("F15 odd answers", () => {
+describe("F15 malformed answers", () => {
   const broken = "the server closed the connection (ECONNRESET)";
   const noHttp = (code: string): string => `its answer is not HTTP (${code})`;
 
@@ -298,7 +295,7 @@ describe("F15 odd answers", () => {
       "the headers of its answer are larger than 64 KiB (HPE_HEADER_OVERFLOW)",
     ],
     ["nothing", "", broken],
-  ])("F15 %s is an error that says so", async (_what, answer, reason) => {
+  ])("F15 %s is reported as an error", async (_what, answer, reason) => {
     const server = await socketServer((socket) => socket.once("data", () => socket.end(answer)));
     const client = testClient({ allowPrivate: [server.host] });
     const failure = await failureOf(ask(client, server.at("/")));
@@ -315,7 +312,7 @@ describe("F15 odd answers", () => {
     expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: "hello" });
   });
 
-  test("F08 F15 a body in thousands of tiny chunks is put together in order", async () => {
+  test("F08 F15 a body in thousands of tiny chunks is assembled in order", async () => {
     const bytes = Buffer.from(Array.from({ length: 4_321 }, (_, index) => 65 + (index % 26)));
     const chunks = Array.from(bytes, (byte) => `1\r\n${String.fromCharCode(byte)}\r\n`).join("");
     const server = await rawAnswer(`HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n${chunks}0\r\n\r\n`);
@@ -323,7 +320,7 @@ describe("F15 odd answers", () => {
     expect(await ask(client, server.at("/"))).toEqual({ status: 200, text: bytes.toString() });
   });
 
-  test("F15 interim answers come before the answer", async () => {
+  test("F15 informational responses precede the answer", async () => {
     const server = await rawAnswer(
       "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\nHTTP/1.1 201 Created\r\nContent-Length: 2\r\n\r\nok",
     );
@@ -331,13 +328,13 @@ describe("F15 odd answers", () => {
     expect(await ask(client, server.at("/"))).toEqual({ status: 201, text: "ok" });
   });
 
-  test.each([204, 205, 304, 404, 500, 599, 999])("F15 the status %i is kept", async (status) => {
+  test.each([204, 205, 304, 404, 500, 599, 999])("F15 the status %i is returned unchanged", async (status) => {
     const server = await rawAnswer(`HTTP/1.1 ${status} Whatever\r\nContent-Length: 0\r\n\r\n`);
     const client = testClient({ allowPrivate: [server.host] });
     expect(await ask(client, server.at("/"))).toEqual({ status, text: "" });
   });
 
-  test("F15 headers in Latin-1, repeated, or called like a property of objects are kept as they came", async () => {
+  test("F15 headers that are in Latin-1, repeated, or named like an Object property are returned unchanged", async () => {
     const server = await rawAnswer(
       Buffer.from(
         "HTTP/1.1 200 OK\r\nX-Name: Zo\xeb\r\nSet-Cookie: a=1\r\nset-cookie: b=2\r\n__proto__: x\r\nconstructor: y\r\nContent-Length: 0\r\n\r\n",
@@ -355,7 +352,7 @@ describe("F15 odd answers", () => {
     ]);
   });
 
-  test("a body can be read once", async () => {
+  test("a body can be read only once", async () => {
     const server = await rawAnswer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok");
     const client = testClient({ allowPrivate: [server.host] });
     const answer = await client.request(toRequest(server.at("/")));

@@ -6,7 +6,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { httpClient } from "../../src/net/http-client.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 
-test("a request that may not be sent twice goes over no connection whose end has come, although the process was too busy to see it", async () => {
+test("a request that may not be repeated uses no connection whose end has arrived, even if the process was too busy to notice", async () => {
   const connections: Socket[] = [];
   const server = createServer((incoming, outgoing) => void incoming.resume().on("end", () => outgoing.end("{}")));
   server.on("connection", (socket) => connections.push(socket));

@@ -15,8 +15,8 @@ test.each([
   [{ code: "ENETUNREACH", syscall: "write" }, false],
   [{ code: "ECONNRESET", syscall: "read" }, false],
   [{ code: "UND_ERR_SOCKET" }, false],
-])("the failure %j is of a request that was never sent: %j", (fields, never) => {
+])("the failure %j means that the request was never sent: %j", (fields, never) => {
   expect(failedToConnect(failure(fields))).toBe(never);
 });
 
-test("a value that is no error says nothing", () => expect(failedToConnect({ code: "ECONNREFUSED" })).toBe(false));
+test("a value that is not an error does not count as never sent", () => expect(failedToConnect({ code: "ECONNREFUSED" })).toBe(false));

@@ -30,7 +30,7 @@ async function run(url: URL, environment: Readonly<Record<string, string>>): Pro
   return stdout.trim();
 }
 
-test("F17 proxies of the environment are not used, and an idle connection does not keep the process alive", async () => {
+test("F17 proxy variables are ignored, and an idle connection does not keep the process alive", async () => {
   let proxied = 0;
   const proxy = await httpServer((_request, response) => {
     proxied++;
@@ -42,7 +42,7 @@ test("F17 proxies of the environment are not used, and an idle connection does n
   expect([await run(server.at("/"), environment), proxied]).toEqual(["directly", 0]);
 });
 
-test("F18 NODE_TLS_REJECT_UNAUTHORIZED=0 does not switch verification off", async () => {
+test("F18 NODE_TLS_REJECT_UNAUTHORIZED=0 does not disable certificate verification", async () => {
   const server = await httpsServer((_request, response) => response.end("read"));
   expect(await run(server.at("/"), { NODE_TLS_REJECT_UNAUTHORIZED: "0" })).toBe(
     `network_error: No connection to ${server.host}: its certificate is self-signed (DEPTH_ZERO_SELF_SIGNED_CERT).`,

@@ -41,7 +41,7 @@ describe("requests", () => {
     ["a form", () => new URLSearchParams({ a: "1 2", b: "ü" }), "application/x-www-form-urlencoded;charset=UTF-8", "a=1+2&b=%C3%BC"],
     ["a stream", () => ReadableStream.from([Buffer.from("one "), Buffer.from("two")]), undefined, "one two"],
     ["nothing", () => null, undefined, ""],
-  ])("%s is sent as the platform's fetch sends it", async (_what, body, type, text) => {
+  ])("%s is sent like with the platform's fetch", async (_what, body, type, text) => {
     const server = await httpServer((request, response) => {
       let received = "";
       request.setEncoding("utf8").on("data", (chunk: string) => (received += chunk));
@@ -51,7 +51,7 @@ describe("requests", () => {
     expect(await response.json()).toEqual(["POST", type ?? null, text]);
   });
 
-  test("a Request, a URL and a string mean the same; headers that frame the message are left out", async () => {
+  test("a Request, a URL and a string are equivalent; headers that frame the message are dropped", async () => {
     const server = await httpServer((request, response) =>
       response.end(JSON.stringify([request.method, request.url, ownHeaders(request.rawHeaders)])),
     );
@@ -64,7 +64,7 @@ describe("requests", () => {
     );
   });
 
-  test("the answer has status, headers, address and body", async () => {
+  test("the response has status, headers, URL and body", async () => {
     const server = await httpServer((request, response) => {
       if (request.url === "/") response.writeHead(307, { location: "/end" }).end();
       else
@@ -91,13 +91,13 @@ describe("requests", () => {
     expect(await response.json()).toEqual({ a: 1 });
   });
 
-  test.each([204, 205, 304])("the answer %i has no body", async (status) => {
+  test.each([204, 205, 304])("the response %i has no body", async (status) => {
     const server = await rawAnswer(`HTTP/1.1 ${status} X\r\nContent-Length: 0\r\n\r\n`);
     const response = await fetchFrom(server)(server.at("/"));
     expect([response.status, response.body]).toEqual([status, null]);
   });
 
-  test("redirects are followed, handed out or refused as asked, and secrets stay behind", async () => {
+  test("redirects are followed, returned or rejected as requested, and secrets are not forwarded", async () => {
     const target = await httpServer((request, response) => response.end(JSON.stringify(ownHeaders(request.rawHeaders))));
     const server = await httpServer((_request, response) => response.writeHead(302, { location: target.at("/").href }).end());
     const get = fetchFrom(server, { allowPrivate: [server.host, target.host] });
@@ -111,7 +111,7 @@ describe("requests", () => {
 });
 
 describe("failures", () => {
-  test("D18 a redirect to the inside rejects with a TypeError whose cause says why", async () => {
+  test("D18 a redirect to a private address rejects with a TypeError whose cause gives the reason", async () => {
     const server = await httpServer((_request, response) => response.writeHead(302, { location: "http://169.254.169.254/" }).end());
     const failure = await thrownBy(fetchFrom(server)(server.at("/sse")));
     expect(failure).toBeInstanceOf(TypeError);
@@ -120,7 +120,7 @@ describe("failures", () => {
     );
   });
 
-  test("F17 a password in the address is refused and not repeated", async () => {
+  test("F17 a password in the URL is rejected, and not repeated in the error", async () => {
     const failure = await thrownBy(guardedFetch(testClient())("http://root:hunter2@example.com/"));
     expect(failure).toEqual(new TypeError("fetch failed"));
     expect(failure).toEqual(
@@ -130,13 +130,13 @@ describe("failures", () => {
     );
   });
 
-  test("what is no absolute address, and a status that HTTP does not have, are TypeErrors", async () => {
+  test("a URL that is not absolute, and an invalid status, reject with a TypeError", async () => {
     const server = await rawAnswer("HTTP/1.1 999 X\r\nContent-Length: 0\r\n\r\n");
     const get = fetchFrom(server);
     expect([await thrownBy(get("/relative")), await thrownBy(get(server.at("/")))]).toEqual([expect.any(TypeError), expect.any(TypeError)]);
   });
 
-  test("an aborted signal rejects with its reason, before and while waiting", async () => {
+  test("an aborted signal rejects with its reason, before and during the request", async () => {
     const reason = new Error("enough");
     const stop = new AbortController();
     const server = await httpServer(() => stop.abort(reason));
@@ -145,7 +145,7 @@ describe("failures", () => {
     expect(await thrownBy(get(new Request(server.at("/"), { signal: stop.signal })))).toBe(reason);
   });
 
-  test("a body that breaks off is an error with the cause", async () => {
+  test("a body that breaks off rejects with the cause", async () => {
     const server = await rawAnswer("HTTP/1.1 200 OK\r\nContent-Length: 50\r\nContent-Encoding: compress\r\n\r\nhello");
     const response = await fetchFrom(server)(server.at("/"));
     const failure = await thrownBy(response.text());
@@ -154,7 +154,7 @@ describe("failures", () => {
 });
 
 describe("event streams", () => {
-  test("D18 a stream goes on beyond maxBytes as long as no event does", async () => {
+  test("D18 a stream may exceed maxBytes as long as no single event does", async () => {
     const { server, response } = await eventServer();
     const answer = await fetchFrom(server, { maxBytes: 1_000 })(server.at("/"));
     const writer = await response;
@@ -181,7 +181,7 @@ describe("event streams", () => {
     await closed;
   });
 
-  test("D18 any other type is capped as a whole", async () => {
+  test("D18 for any other media type, maxBytes limits the whole body", async () => {
     const server = await httpServer((_request, response) =>
       response.writeHead(200, { "content-type": "text/plain" }).end("data: x\n\n".repeat(1_000)),
     );
@@ -189,7 +189,7 @@ describe("event streams", () => {
     expect(await thrownBy(answer.text())).toEqual(expect.objectContaining({ cause: expect.objectContaining({ code: "too_large" }) }));
   });
 
-  test("aborting after the head ends the body with the reason and closes the connection", async () => {
+  test("aborting after the headers ends the body with the reason and closes the connection", async () => {
     const { server, response, closed } = await eventServer();
     const stop = new AbortController();
     const answer = await fetchFrom(server)(server.at("/"), { signal: stop.signal });
@@ -203,7 +203,7 @@ describe("event streams", () => {
     await closed;
   });
 
-  test("cancelling the body closes the connection, also while it is read", async () => {
+  test("cancelling the body closes the connection, even during a read", async () => {
     const { server, closed } = await eventServer();
     const answer = await fetchFrom(server)(server.at("/"));
     const reader = (answer.body ?? new ReadableStream<Uint8Array>()).getReader();
@@ -213,7 +213,7 @@ describe("event streams", () => {
     expect(await pending).toEqual({ done: true, value: undefined });
   });
 
-  test("D18 the size of an event is the same however lines end and wherever chunks are cut", () => {
+  test("D18 the size of an event does not depend on line endings and chunk boundaries", () => {
     const lines = fc.array(fc.stringMatching(/^[a-z ]{0,12}$/u), { maxLength: 20 });
     fc.assert(
       fc.property(lines, fc.constantFrom("\n", "\r\n", "\r"), fc.array(fc.nat(40), { maxLength: 20 }), (lines, lineEnd, cuts) => {

@@ -32,7 +32,7 @@ describe("requests", () => {
     },
   );
 
-  test("headers arrive where tracing adds its own to a copy of them", async () => {
+  test("headers reach the server even if tracing adds its own to a copy of them", async () => {
     const { request } = http;
     // as @opentelemetry/instrumentation-http does
     const patched = vi.spyOn(http, "request").mockImplementation((options: unknown) => {
@@ -48,14 +48,14 @@ describe("requests", () => {
     ]);
   });
 
-  test("a POST without a body says that it has none", async () => {
+  test("a POST without a body declares a length of 0", async () => {
     const server = await httpServer((request, response) => response.end(JSON.stringify(ownHeaders(request.rawHeaders))));
     const client = testClient({ allowPrivate: [server.host] });
     expect(await ask(client, server.at("/"), { method: "POST" })).toEqual({ status: 200, text: '[["content-length","0"]]' });
     expect(await ask(client, server.at("/"), { method: "GET" })).toEqual({ status: 200, text: "[]" });
   });
 
-  test("one connection serves request after request", async () => {
+  test("one connection serves consecutive requests", async () => {
     const ports = new Set<number | undefined>();
     const server = await httpServer((request, response) => {
       ports.add(request.socket.remotePort);
@@ -72,7 +72,7 @@ describe("requests", () => {
     expect(await ask(client, `http://two.example:${server.port}/`)).toEqual({ status: 200, text: "second" });
   });
 
-  test("an answer without a body leaves its connection free though nobody reads it", async () => {
+  test("an answer without a body frees its connection even if it is not read", async () => {
     const ports = new Set<number | undefined>();
     const server = await httpServer((request, response) => {
       ports.add(request.socket.remotePort);
@@ -140,7 +140,7 @@ describe("F06 header injection", () => {
   });
 });
 
-describe("F17 schemes and sockets", () => {
+describe("F17 URL schemes and sockets", () => {
   test.each([
     "file:///etc/passwd",
     "data:text/html,x",
@@ -160,7 +160,7 @@ describe("F17 schemes and sockets", () => {
   });
 
   test.each(["root:hunter2", "root", ":hunter2"])(
-    "F17 a user name or password in the address is refused and not repeated: %s",
+    "F17 a user name or password in the URL is refused and not repeated in the error: %s",
     async (user) => {
       const client = testClient();
       expect(await failureOf(client.request(toRequest(`http://${user}@example.com/`)))).toEqual({
@@ -175,7 +175,7 @@ describe("F17 schemes and sockets", () => {
 });
 
 describe("F05 DNS rebinding", () => {
-  test("F05 a connection goes to the address that was checked, and nothing is resolved again for it", async () => {
+  test("F05 a connection uses the checked address without another DNS lookup", async () => {
     const server = await httpServer((_request, response) => response.end("checked"));
     const asked: string[] = [];
     const answers = [["127.0.0.1"], ["127.0.0.2"]];
@@ -192,7 +192,7 @@ describe("F05 DNS rebinding", () => {
     ]);
   });
 
-  test("F05 a name that turns private is refused as soon as it is connected to again", async () => {
+  test("F05 a name that now resolves to a private address is refused at the next connection", async () => {
     const server = await httpServer((_request, response) => response.setHeader("connection", "close").end("first"));
     const answers = [["127.0.0.1"], ["127.0.0.2"]];
     const client = testClient({ allowPrivate: ["127.0.0.1/32"], resolve: () => Promise.resolve(answers.shift() ?? []) });
@@ -209,7 +209,7 @@ describe("F05 DNS rebinding", () => {
 });
 
 describe("failures", () => {
-  test("a port where nobody listens: nothing was sent", async () => {
+  test("a port without a listener fails with the outcome not_started", async () => {
     const { host, at } = await closedPort();
     const client = testClient({ allowPrivate: [host] });
     expect(await failureOf(client.request(toRequest(at("/?token=secret"), { method: "POST" })))).toEqual({
@@ -221,7 +221,7 @@ describe("failures", () => {
     });
   });
 
-  test("a name without an address: nothing was sent", async () => {
+  test("a name without an address fails with the outcome not_started", async () => {
     const unknown = Object.assign(new Error("getaddrinfo"), { code: "ENOTFOUND" });
     const client = testClient({ resolve: () => Promise.reject(unknown) });
     expect(await failureOf(client.request(toRequest("http://nowhere.example/?token=secret")))).toEqual({
@@ -239,7 +239,7 @@ describe("failures", () => {
     });
   });
 
-  test("a server that closes without an answer: nobody knows what it did", async () => {
+  test("a server that closes without an answer fails with the outcome unknown", async () => {
     const server = await socketServer((socket) => socket.once("data", () => socket.end()));
     const client = testClient({ allowPrivate: [server.host] });
     expect(await failureOf(client.request(toRequest(server.at("/?token=secret"))))).toEqual({
@@ -250,7 +250,7 @@ describe("failures", () => {
     });
   });
 
-  test("a connection that does not come about ends after connectTimeoutMs", async () => {
+  test("an attempt to connect ends after connectTimeoutMs", async () => {
     const clock = new FakeClock();
     const client = testClient({ clock, connectTimeoutMs: 5_000, resolve: () => new Promise(() => {}) });
     const failure = failureOf(client.request(toRequest("http://slow.example/")));
@@ -265,14 +265,14 @@ describe("failures", () => {
     expect(clock.pending).toBe(0);
   });
 
-  test("a connection that stands is not hurried", async () => {
+  test("connectTimeoutMs does not limit an established connection", async () => {
     const clock = new FakeClock();
     const server = await httpServer((_request, response) => void clock.advance(60_000).then(() => response.end("late")));
     const client = testClient({ clock, allowPrivate: [server.host] });
     expect([await ask(client, server.at("/")), clock.pending]).toEqual([{ status: 200, text: "late" }, 0]);
   });
 
-  test("a signal that is aborted before, while resolving, and while waiting: cancelled, with what is known of the outcome", async () => {
+  test("aborting before, during the DNS lookup, or while waiting ends as cancelled, with the known outcome", async () => {
     const stop = new AbortController();
     const server = await httpServer(() => stop.abort());
     const client = testClient({ allowPrivate: [server.host], resolve: () => new Promise(() => {}) });
@@ -291,7 +291,7 @@ describe("failures", () => {
     ]);
   });
 
-  test("a closed client calls nobody and may be closed again", async () => {
+  test("a closed client refuses requests, and may be closed again", async () => {
     const client = testClient({ allowPrivate: ["127.0.0.1"] });
     client.close();
     client.close();
@@ -303,7 +303,7 @@ describe("failures", () => {
     });
   });
 
-  test("closing a client ends what is under way", async () => {
+  test("closing a client ends requests in progress", async () => {
     const server = await httpServer(() => client.close());
     const client = testClient({ allowPrivate: [server.host] });
     expect(await failureOf(client.request(toRequest(server.at("/"))))).toEqual({
@@ -314,7 +314,7 @@ describe("failures", () => {
     });
   });
 
-  test("a closed client does not connect again for a request that was under way on a kept connection", async () => {
+  test("a closed client does not reconnect for a request in progress on a kept-alive connection", async () => {
     let requests = 0;
     const server = await httpServer((_request, response) => {
       if (++requests === 2) client.close();
@@ -332,12 +332,12 @@ describe("failures", () => {
     { connectTimeoutMs: Number.NaN },
     { ca: "no certificate" },
     { ca: "-----BEGIN CERTIFICATE-----\nabc\n-----END CERTIFICATE-----" },
-  ])("the options %j are refused at once", (options) => {
+  ])("the invalid options %j are rejected at once", (options) => {
     expect(() => testClient(options)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 });
 
-describe("a kept connection that the server has closed", () => {
+describe("a kept-alive connection that the server has closed", () => {
   /** Answers every request but the second of the first connection: that one it ends, saying `lastWords`. */
   async function forgetfulServer(lastWords: string) {
     const seen: string[] = [];
@@ -362,7 +362,7 @@ describe("a kept connection that the server has closed", () => {
     expect([status, server.seen]).toEqual([200, ["GET", method, method]]);
   });
 
-  test.each(["POST", "PUT", "DELETE"])("%s is not sent again: nobody knows what was done", async (method) => {
+  test.each(["POST", "PUT", "DELETE"])("%s is not sent again, and its outcome is unknown", async (method) => {
     const server = await forgetfulServer("");
     const client = testClient({ allowPrivate: [server.host] });
     await ask(client, server.at("/"));
@@ -370,7 +370,7 @@ describe("a kept connection that the server has closed", () => {
     expect([code, outcome, server.seen]).toEqual(["network_error", "unknown", ["GET", method]]);
   });
 
-  test("nothing is sent again once an answer has begun", async () => {
+  test("a request is not sent again once its answer has begun", async () => {
     const server = await forgetfulServer("HTTP/1.1 2");
     const client = testClient({ allowPrivate: [server.host] });
     await ask(client, server.at("/"));
@@ -379,7 +379,7 @@ describe("a kept connection that the server has closed", () => {
   });
 });
 
-test("F15 what a server says unasked on an idle connection is no answer to the next request", async () => {
+test("F15 data that a server sends on an idle connection is not taken as the next answer", async () => {
   let said: () => void = () => {};
   const server = await socketServer((socket) => {
     socket.on("data", (bytes) => {
@@ -397,7 +397,7 @@ test("F15 what a server says unasked on an idle connection is no answer to the n
   expect([first.text, (await ask(client, server.at("/3"))).text]).toEqual(["/1", "/3"]);
 });
 
-test("F15 a protocol switch nobody asked for is an error", async () => {
+test("F15 an unrequested protocol switch is an error", async () => {
   const server = await rawAnswer("HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\nConnection: upgrade\r\n\r\n");
   const client = testClient({ allowPrivate: [server.host] });
   const { code, outcome } = await failureOf(client.request(toRequest(server.at("/"))));

@@ -27,7 +27,7 @@ function sendsTo(location: string, status = 302): Promise<LoopbackServer> {
   return httpServer((_request, response) => response.writeHead(status, { location }).end("moved"));
 }
 
-describe("F03 redirects to the inside", () => {
+describe("F03 redirects to private addresses", () => {
   test.each([
     [
       "http://169.254.169.254/latest/meta-data/?token=secret",
@@ -52,7 +52,7 @@ describe("F03 redirects to the inside", () => {
     expect([failure.code, failure.message, failure.outcome, failure.retryable]).toEqual(["permission_denied", message, "unknown", false]);
   });
 
-  test("F03 a hop in the middle is checked like the last", async () => {
+  test("F03 an intermediate hop is checked like the last", async () => {
     const last = await sendsTo("http://10.0.0.1/");
     const middle = await sendsTo(last.at("/").href);
     const first = await sendsTo(middle.at("/").href);
@@ -83,14 +83,14 @@ describe("F03 redirects to the inside", () => {
     ]);
   });
 
-  test("F03 a location that is not an address is an error", async () => {
+  test("F03 a location that is not a URL is an error", async () => {
     const server = await sendsTo("http://[");
     const client = testClient({ allowPrivate: [server.host] });
     const failure = await failureOf(client.request(toRequest(server.at("/"))));
     expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is not a URL.`]);
   });
 
-  test("F03 F08 the answer of a redirect that leads nowhere is given up, and its connection with it", async () => {
+  test("F03 F08 the answer of a refused redirect is discarded, and its connection closed", async () => {
     let closed: () => void = () => {};
     const isClosed = new Promise<void>((resolve) => (closed = resolve));
     const server = await httpServer((_request, response) => {
@@ -104,7 +104,7 @@ describe("F03 redirects to the inside", () => {
   });
 });
 
-describe("F04 credentials over redirects", () => {
+describe("F04 credentials in redirects", () => {
   const headers: readonly HttpHeader[] = [
     ["Authorization", "Bearer secret"],
     ["Cookie", "session=secret"],
@@ -115,7 +115,7 @@ describe("F04 credentials over redirects", () => {
   ];
   const secretHeaders = ["x-api-key", "x-custom-auth"];
 
-  test("F04 on the same origin everything is kept", async () => {
+  test("F04 within the same origin everything is forwarded", async () => {
     const server = await httpServer((request, response) => {
       if (request.url === "/start") response.writeHead(302, { location: "/end?key=1" }).end();
       else void look(request).then((seen) => response.end(JSON.stringify(seen)));
@@ -125,7 +125,7 @@ describe("F04 credentials over redirects", () => {
     expect(JSON.parse(text)).toEqual({ line: "GET /end?key=1", headers, body: "" });
   });
 
-  test("F04 on another origin, be it only another port, every secret header and query parameter stays behind", async () => {
+  test("F04 to another origin, even only another port, no secret header or query parameter is forwarded", async () => {
     const target = await mirror();
     const server = await sendsTo(target.at("/end?a=1&api%5Fkey=secret&b=%2F&api_key=secret2").href);
     const client = testClient({ allowPrivate: [server.host, target.host] });
@@ -138,7 +138,7 @@ describe("F04 credentials over redirects", () => {
     expect(answer.url.href).toBe(target.at("/end?a=1&b=%2F").href);
   });
 
-  test("F04 what stayed behind does not come back with a redirect to the first origin", async () => {
+  test("F04 dropped secrets do not return when a later redirect leads back to the first origin", async () => {
     const home = await httpServer((request, response) => {
       if (request.url === "/start") response.writeHead(302, { location: away.at("/").href }).end();
       else void look(request).then((seen) => response.end(JSON.stringify(seen)));
@@ -149,7 +149,7 @@ describe("F04 credentials over redirects", () => {
     expect(JSON.parse(text)).toEqual({ line: "GET /end", headers: [["X-Plain", "open"]], body: "" });
   });
 
-  test("F04 a query without secrets goes on as it was written", async () => {
+  test("F04 a query without secrets is forwarded unchanged", async () => {
     const target = await mirror();
     const server = await sendsTo(target.at("/end?a=%20+b&c").href);
     const client = testClient({ allowPrivate: [server.host, target.host] });
@@ -158,7 +158,7 @@ describe("F04 credentials over redirects", () => {
   });
 });
 
-describe("the request that a redirect asks for", () => {
+describe("the request after a redirect", () => {
   const body = Buffer.from('{"a":1}');
   const headers: readonly HttpHeader[] = [
     ["content-type", "application/json"],
@@ -175,7 +175,7 @@ describe("the request that a redirect asks for", () => {
     [302, "DELETE", "again"],
     [307, "POST", "again"],
     [308, "PATCH", "again"],
-  ] as const)("%i after %s", async (status, method, expected) => {
+  ] as const)("follows the Fetch standard for %i after %s", async (status, method, expected) => {
     const target = await mirror();
     const server = await sendsTo(target.at("/end").href, status);
     const client = testClient({ allowPrivate: [server.host, target.host] });
@@ -184,7 +184,7 @@ describe("the request that a redirect asks for", () => {
     expect(JSON.parse(text)).toEqual(expected === "again" ? again : expected);
   });
 
-  test.each([301, 302, 303, 307, 308])("%i after HEAD asks for a head again", async (status) => {
+  test.each([301, 302, 303, 307, 308])("is HEAD again after a %i answer to HEAD", async (status) => {
     const methods: (string | undefined)[] = [];
     const target = await httpServer((request, response) => (methods.push(request.method), response.end()));
     const server = await sendsTo(target.at("/end").href, status);
@@ -192,19 +192,19 @@ describe("the request that a redirect asks for", () => {
     expect(methods).toEqual(["HEAD"]);
   });
 
-  test.each([300, 304, 305, 306])("%i is an answer, not a redirect", async (status) => {
+  test.each([300, 304, 305, 306])("is not made for %i, which is returned as the answer", async (status) => {
     const server = await sendsTo("http://10.0.0.1/", status);
     const client = testClient({ allowPrivate: [server.host] });
     expect((await ask(client, server.at("/"))).status).toBe(status);
   });
 
-  test("a 302 without a location is an answer", async () => {
+  test("is not made for a 302 without a location, which is returned as the answer", async () => {
     const server = await httpServer((_request, response) => response.writeHead(302).end("where?"));
     const client = testClient({ allowPrivate: [server.host] });
     expect(await ask(client, server.at("/"))).toEqual({ status: 302, text: "where?" });
   });
 
-  test("with keepRedirect the answer is the redirect", async () => {
+  test("is not made with keepRedirect, which returns the redirect as the answer", async () => {
     const server = await sendsTo("http://10.0.0.1/");
     const client = testClient({ allowPrivate: [server.host] });
     const answer = await client.request(toRequest(server.at("/"), { keepRedirect: true }));
@@ -215,7 +215,7 @@ describe("the request that a redirect asks for", () => {
     ]);
   });
 
-  test("a location in UTF-8 is read as that", async () => {
+  test("decodes a location in UTF-8", async () => {
     const server = await httpServer((request, response) => {
       if (request.url !== "/") response.end(request.url);
       else response.writeHead(302, { location: Buffer.from("/größe").toString("latin1") }).end();

@@ -24,7 +24,7 @@ test("F18 a self-signed certificate is refused before anything is sent", async (
   ]);
 });
 
-test("F18 a certificate for another host is refused even when its authority is known", async () => {
+test("F18 a certificate for another host is refused even if its authority is trusted", async () => {
   const server = await httpsServer((_request, response) => response.end("read"));
   const client = testClient({ allowPrivate: ["other.example"], ca: CERTIFICATE, names: { "other.example": ["127.0.0.1"] } });
   expect(await failureOf(client.request(toRequest(`https://other.example:${server.port}/`)))).toEqual({
@@ -51,7 +51,7 @@ test("a server that speaks only HTTP/2 is refused at once, with what would work"
   });
 });
 
-test("F18 with its authority given a server is called, by name and by address", async () => {
+test("F18 with its authority configured, a server can be called by name and by address", async () => {
   const server = await httpsServer((_request, response) => response.end("read"));
   const client = testClient({ allowPrivate: ["localhost", "127.0.0.1"], ca: CERTIFICATE, names: { localhost: ["127.0.0.1"] } });
   expect([await ask(client, `https://localhost:${server.port}/`), await ask(client, server.at("/"))]).toEqual([
@@ -60,7 +60,7 @@ test("F18 with its authority given a server is called, by name and by address", 
   ]);
 });
 
-test("F18 verification is off only when it is asked to be, with one warning", async () => {
+test("F18 verification is disabled only on request, with one warning", async () => {
   const server = await httpsServer((_request, response) => response.end("read"));
   const warnings: string[] = [];
   const log = { debug() {}, warn: (message: string) => void warnings.push(message) };
@@ -72,14 +72,14 @@ test("F18 verification is off only when it is asked to be, with one warning", as
   ]);
 });
 
-test("F04 credentials stay behind when https redirects to http on the same host", async () => {
+test("F04 credentials are not forwarded by a redirect from https to http on the same host", async () => {
   const target = await httpServer((request, response) => response.end(String(request.headers.authorization)));
   const server = await httpsServer((_request, response) => response.writeHead(302, { location: target.at("/").href }).end());
   const client = testClient({ allowPrivate: ["127.0.0.1"], ca: CERTIFICATE });
   expect(await ask(client, server.at("/"), { headers: [["authorization", "Bearer secret"]] })).toEqual({ status: 200, text: "undefined" });
 });
 
-test("a server that speaks no TLS, and one that speaks nothing else, are named as that", async () => {
+test("a server without TLS, and a server with TLS only, are named as such in the error", async () => {
   const plain = await httpServer((_request, response) => response.end());
   const secure = await httpsServer((_request, response) => response.end());
   const client = testClient({ allowPrivate: ["127.0.0.1"], ca: CERTIFICATE });

@@ -11,26 +11,26 @@ function seen(rules: readonly AccessRule[], principal: Partial<RuleSubject> = {}
 
 const FILES: AccessRule = { principals: ["key:*"], allow: ["files::*"] };
 
-test("issue 19.5 without rules a principal sees all; with rules of which none applies it sees nothing", () => {
+test("issue 19.5 without rules a principal sees every tool; with rules of which none applies it sees none", () => {
   expect(seen([])).toEqual(TOOLS);
   expect(seen([{ principals: ["token:*"], allow: ["*"] }])).toEqual([]);
   expect(seen([FILES], { id: "token:https://a#b", name: "b" })).toEqual([]);
 });
 
-test("issue 19.5 rules that apply count together: one of them allows, and none denies", () => {
+test("issue 19.5 rules that apply are combined: one must allow the tool, and none may deny it", () => {
   expect(seen([FILES])).toEqual(["files::read", "files::delete"]);
   expect(seen([FILES, { principals: ["CI"], allow: ["web::*"] }])).toEqual(["files::read", "files::delete", "web::fetch"]);
   expect(seen([FILES, { deny: ["*::delete"] }])).toEqual(["files::read"]);
   expect(seen([{ deny: ["*::delete"] }])).toEqual(["files::read", "web::fetch", "default::look"]);
 });
 
-test("issue 19.5 the patterns of a key only narrow", () => {
+test("issue 19.5 the patterns of a key can only narrow the tools", () => {
   expect(seen([], { tools: { allow: ["web::*"] } })).toEqual(["web::fetch"]);
   expect(seen([FILES], { tools: { allow: ["web::*", "files::read"] } })).toEqual(["files::read"]);
   expect(seen([FILES], { tools: { deny: ["files::delete"] } })).toEqual(["files::read"]);
 });
 
-test("issue 19.5 a principal that another made has no tool that its maker has not, with rules and without", () => {
+test("issue 19.5 a principal created by another never has a tool that its maker lacks, with rules or without", () => {
   const maker = { id: "key:b2", name: "ops", tools: { allow: ["files::*"] } };
   expect(seen([], { maker })).toEqual(["files::read", "files::delete"]);
   expect(seen([], { maker, tools: { allow: ["web::fetch", "files::read"] } })).toEqual(["files::read"]);
@@ -38,7 +38,7 @@ test("issue 19.5 a principal that another made has no tool that its maker has no
   expect(seen([FILES], { maker: { ...maker, id: "local" } })).toEqual([]);
 });
 
-test("issue 19.5 claims fit by their value, as one of several, and by a JSON Pointer; all must", () => {
+test("issue 19.5 claims match by value, as one of several values, and by JSON Pointer; all claims of a rule must match", () => {
   const roles: AccessRule = { claims: { "/realm_access/roles": "ops", team: "blue" }, allow: ["*"] };
   const claims = { team: ["blue", "red"], realm_access: { roles: ["dev", "ops"] } };
   expect(seen([roles], { claims })).toEqual(TOOLS);
@@ -53,7 +53,7 @@ test("issue 19.5 claims fit by their value, as one of several, and by a JSON Poi
   expect(seen([{ claims: { constructor: "x", __proto__: "y" }, allow: ["*"] }], { claims: {} })).toEqual([]);
 });
 
-test("issue 19.5 patterns over ids are literal but for the star", () => {
+test("issue 19.5 patterns over ids are literal except for the star", () => {
   const id = "token:https://login.example/a*b#u.v";
   expect(seen([{ principals: ["token:https://login.example/*#u.v"], allow: ["*"] }], { id })).toEqual(TOOLS);
   for (const pattern of ["token:https://login.example/*#u", "token:.*", "*#uxv", "key:*"])
@@ -68,13 +68,13 @@ test.each<[unknown, string]>([
   [{ claims: { team: ["a"] }, allow: ["*"] }, 'The claim "team" of the rule 1'],
   [{ allow: [""] }, "pattern that is not a string"],
   [{ alow: ["*"] }, '"alow"'],
-])("issue 19.5 the rule %j is refused", (rule, message) => {
+])("issue 19.5 the rule %j is rejected", (rule, message) => {
   expect(() => new AccessRules([rule as AccessRule])).toThrow(
     expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(message) }),
   );
 });
 
-test("issue 19.5 the name in a token is a claim, which its user may have chosen: it fits no pattern over names and ids", () => {
+test("issue 19.5 the name in a token is a claim that its user may have chosen: it matches no pattern over names and ids", () => {
   const rules: readonly AccessRule[] = [
     FILES,
     { principals: ["CI"], allow: ["web::*"] },

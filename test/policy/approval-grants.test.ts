@@ -20,7 +20,7 @@ const digest = approvalDigest({ toolName: "files::delete", input: { path: "/a" }
 const code = async (approvals: ApprovalGate, path: string, sessionId?: string): Promise<string> =>
   (await approvals.ask(question(path, sessionId)))?.code ?? "allowed";
 
-test("F1.50 a grant allows the call of its digest once, in its session", async () => {
+test("F1.50 a grant allows the call with its digest once, in its session", async () => {
   const approvals = gate();
   approvals.allowOnce("s", digest);
   expect([await code(approvals, "/b"), await code(approvals, "/a", "t"), await code(approvals, "/a"), await code(approvals, "/a")]).toEqual(
@@ -28,7 +28,7 @@ test("F1.50 a grant allows the call of its digest once, in its session", async (
   );
 });
 
-test("F1.50 a grant can be taken back, is forgotten with the session, and two of them allow two calls", async () => {
+test("F1.50 a grant can be revoked, is dropped with its session, and two grants allow two calls", async () => {
   const approvals = gate();
   const takeBack = approvals.allowOnce("s", digest);
   takeBack();
@@ -46,7 +46,7 @@ test("F1.50 a grant can be taken back, is forgotten with the session, and two of
   expect(await code(approvals, "/a")).toBe("approval_required");
 });
 
-test("F1.50 a grant that is taken back twice takes no other one with it", async () => {
+test("F1.50 revoking a grant twice does not revoke another grant", async () => {
   const approvals = gate();
   const takeBack = approvals.allowOnce("s", digest);
   approvals.allowOnce("s", digest);
@@ -55,7 +55,7 @@ test("F1.50 a grant that is taken back twice takes no other one with it", async 
   expect([await code(approvals, "/a"), await code(approvals, "/a")]).toEqual(["allowed", "approval_required"]);
 });
 
-test("F1.50 a tool that is granted for good as it was defined then is asked about once its definition is another", async () => {
+test("F1.50 a tool allowed with allowAlways needs approval again once its definition changes", async () => {
   for (const kept of [false, true]) {
     const approvals = gate();
     approvals.allowAlways("s", "files::delete", { definition: "d" });
@@ -65,7 +65,7 @@ test("F1.50 a tool that is granted for good as it was defined then is asked abou
   }
 });
 
-test("F1.50 a tool that is granted for good is not asked about again", async () => {
+test("F1.50 a tool allowed with allowAlways needs no further approval in its session", async () => {
   const approvals = gate();
   approvals.allowAlways("s", "files::delete");
   expect([await code(approvals, "/a"), await code(approvals, "/b"), await code(approvals, "/a", "t")]).toEqual([
@@ -85,7 +85,7 @@ test("H01 the reason of a session's own rule comes before that of the settings, 
   ]).toEqual(["Strangers were read.", "The approval rules ask before mail::send runs.", "mail::send may destroy something."]);
 });
 
-test("H01 a session's own rule asks for more, until the session ends, and not for what is never asked for", () => {
+test("H01 a session's own rule adds approvals until the session ends, but not for tools on the never list", () => {
   const approvals = gate(["mail::draft"]);
   approvals.askMore("s", (name) => (name.startsWith("mail::") ? "Strangers were read." : undefined));
   const needed = (name: string, session?: { readonly id: string }): string | undefined => approvals.needed(name, false, session);
@@ -104,7 +104,7 @@ test.each([
   ["allow-always", "allowed"],
   ["allow-input", "allowed"],
   ["deny", "approval_denied"],
-] as const)("H01 an answer %s that comes once the session has ended answers its call alone", async (answer, expected) => {
+] as const)("H01 the answer %s after the end of the session applies to its call only", async (answer, expected) => {
   const answered = Promise.withResolvers<typeof answer>();
   const approvals = new ApprovalGate({ approve: () => answered.promise }, fakePorts());
   const asking = code(approvals, "/a");

@@ -38,14 +38,14 @@ test.each(RULES)("a rule of %s answers a question: %j → %s", (_, parts, answer
   expect(findAnsweringRule([rule], QUESTION)).toEqual(answers ? rule : undefined);
 });
 
-test("a rule that is damaged, or has a pattern that cannot be read, answers none, and hides no other", () => {
+test("a rule that is damaged or has an unreadable pattern answers no question, and does not hide other rules", () => {
   const damaged: ApprovalRule = { ...RULE, damage: "The row is not readable." };
   const newer: ApprovalRule = { ...RULE, scope: "rule", pattern: "" };
   expect(findAnsweringRule([damaged, newer], QUESTION)).toBeUndefined();
   expect(findAnsweringRule([damaged, newer, RULE], QUESTION)).toEqual(RULE);
 });
 
-test("an answer reaches the open questions that its rule fits, besides its own", () => {
+test("an answer applies to the other open questions that its rule matches", () => {
   const record = (parts: Partial<ApprovalRecord>): ApprovalRecord => ({ ...QUESTION, id: "q2", position: 2, status: "open", ...parts });
   const rule = { ...RULE, sessionId: "s" };
   const reached = [record({}), record({ id: "q1" }), record({ status: "denied" }), record({ sessionId: "t" })];

@@ -52,7 +52,7 @@ const QUESTION = {
   signal: new AbortController().signal,
 };
 
-test("an answer that another process announces while the store is read has it read again at once, and no other change has", async () => {
+test("an answer announced by another process during a read of the store causes one more read at once; other changes do not", async () => {
   const { approvals, elsewhere, reads, announce } = watched();
   const end = approvals.ask(QUESTION);
   await settle();
@@ -74,7 +74,7 @@ test("an answer that another process announces while the store is read has it re
   expect(await end).toBeUndefined();
 });
 
-test("the store is read once in 500 ms however many questions are open, also where one is asked while it is read, and not when none is", async () => {
+test("the store is read at most once in 500 ms however many questions are open, and not at all when none is", async () => {
   const { approvals, elsewhere, reads, clock, announce, followers } = watched();
   const ends = ["call_1", "call_2"].map((callId) => approvals.ask({ ...QUESTION, callId }));
   await clock.advance(499);

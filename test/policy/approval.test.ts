@@ -32,7 +32,7 @@ function gate(settings: ApprovalSettings, ports: FakePorts = fakePorts()): Appro
   return new ApprovalGate(settings, ports);
 }
 
-test.each(approvalsContract)("the approvals of one process keep the contract: $title", async ({ run }) => {
+test.each(approvalsContract)("the in-process approvals pass the contract: $title", async ({ run }) => {
   await run((approve) => gate(approve === undefined ? {} : { approve }));
 });
 
@@ -69,7 +69,7 @@ function denied(why: string): ErrorInfo {
   };
 }
 
-test("a question that its session's log could not take is not left open", async () => {
+test("a question that could not be written to its session's log is withdrawn", async () => {
   const approvals = gate({ approve: "inbox" });
   const note: ApprovalQuestion["note"] = ({ type }) =>
     type === "ask" ? Promise.reject(new ToolError("store_failed", "The disk is full.")) : undefined;
@@ -78,7 +78,7 @@ test("a question that its session's log could not take is not left open", async 
   expect((await approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
 });
 
-describe("of a question that a store keeps,", () => {
+describe("a question in a store:", () => {
   /** A gate, an inbox elsewhere over the same store, and the ends of what is asked. */
   function shared(settings: ApprovalSettings, overrides: Partial<Store["approvals"]> = {}) {
     const store = memoryStore();
@@ -87,7 +87,7 @@ describe("of a question that a store keeps,", () => {
     return { store, ports, approvals, elsewhere: new StoredApprovals({ store: store.approvals, ports }) };
   }
 
-  test("an answer to another input, which another process has asked about under its id since, decides nothing", async () => {
+  test("an answer to another input, asked by another process under the same id, does not decide the first question", async () => {
     const { store, ports, approvals, elsewhere } = shared({ approve: "inbox" });
     const ends: unknown[] = [];
     void approvals.ask(question()).then((end) => ends.push(end));
@@ -102,7 +102,7 @@ describe("of a question that a store keeps,", () => {
     expect([await allowed, ends]).toEqual([undefined, []]);
   });
 
-  test("the first answer counts, also where the approver of its own process says otherwise after it", async () => {
+  test("the first answer counts, even if the approver of its own process answers differently later", async () => {
     const { approve, answer } = patientApprover();
     const { approvals, elsewhere } = shared({ approve });
     const end = approvals.ask(question());
@@ -113,12 +113,12 @@ describe("of a question that a store keeps,", () => {
     expect((await end)?.code).toBe("approval_denied");
   });
 
-  test("a yes that cannot be kept is a no", async () => {
+  test("an approval that cannot be stored is a denial", async () => {
     const { approvals } = shared({ approve: () => "allow-once" }, { end: () => Promise.reject(new Error("The disk is full.")) });
     expect((await approvals.ask(question()))?.toJSON()).toEqual(denied("the answer could not be stored: The disk is full"));
   });
 
-  test("a yes for good that comes after the end of its session leaves no rule for a later one of its id", async () => {
+  test("allow-always after the end of its session leaves no rule for a later session with the same id", async () => {
     const { approve, answer } = patientApprover();
     const { approvals, store, ports } = shared({ approve });
     const end = approvals.ask(question());
@@ -130,7 +130,7 @@ describe("of a question that a store keeps,", () => {
   });
 });
 
-test("an answer of another process does not wait for previews that are being made", async () => {
+test("an answer from another process does not wait for previews in progress", async () => {
   const store = memoryStore();
   const ports = fakePorts();
   const approvals = new ApprovalGate({ approve: "inbox" }, ports, store);
@@ -147,7 +147,7 @@ test("an answer of another process does not wait for previews that are being mad
   expect(ends).toEqual([undefined, undefined]);
 });
 
-test("a preview that fails keeps no other from being made", async () => {
+test("a failed preview does not stop other previews", async () => {
   const store = memoryStore();
   const ports = fakePorts();
   const approvals = new ApprovalGate({ approve: "inbox" }, ports, store);
@@ -166,7 +166,7 @@ test("a preview that fails keeps no other from being made", async () => {
 });
 
 describe("F1.50 a call is denied when", () => {
-  test("the answer is no", async () => {
+  test("the approver answers deny", async () => {
     expect(await denial(() => "deny")).toEqual(denied("the answer was no"));
   });
 
@@ -176,7 +176,7 @@ describe("F1.50 a call is denied when", () => {
     [undefined, "of type undefined"],
     [null, "of type null"],
     [{ answer: "allow-once" }, "of type object"],
-  ])("the answer is %j", async (answer, shown) => {
+  ])("the approver answers %j", async (answer, shown) => {
     expect(await denial(() => answer)).toEqual(
       denied(`the answer ${shown} is not one of "allow-once", "allow-input", "allow-always" and "deny"`),
     );
@@ -194,7 +194,7 @@ describe("F1.50 a call is denied when", () => {
     expect((await denial("yes"))?.code).toBe("approval_denied");
   });
 
-  test("nobody could be asked, which is not a no: the call needs approval, as without an approver", async () => {
+  test("but not when the approver throws approval_required: then the call needs approval, as without an approver", async () => {
     const ports = fakePorts();
     const approve = () => Promise.reject(new ToolError("approval_required", "the terminal is closed"));
     const error = await gate({ approve }, ports).ask(question());
@@ -206,13 +206,13 @@ describe("F1.50 a call is denied when", () => {
     expect(ports.log.lines).toEqual([]);
   });
 
-  test("the reason of an approver that is a sentence stands by itself", async () => {
+  test("and an approver's reason that is a full sentence is its own sentence in the message", async () => {
     const approve = () => Promise.reject(new ToolError("approval_required", "It is more than 100 euros."));
     const error = await gate({ approve }).ask(question());
     expect(error?.message).toBe("files::delete needs approval. It is more than 100 euros. files::delete may destroy something.");
   });
 
-  test("no answer comes in time; the question's signal aborts and a late answer changes nothing", async () => {
+  test("no answer comes in time; the request's signal aborts and a late answer has no effect", async () => {
     const ports = fakePorts();
     const { approve, requests, answer } = patientApprover();
     const approvals = gate({ approve, timeoutMs: 5_000 }, ports);
@@ -229,7 +229,7 @@ describe("F1.50 a call is denied when", () => {
   });
 });
 
-test("F1.50 an approver that failed is reported to the operator", async () => {
+test("F1.50 a failed approver is logged as a warning", async () => {
   const ports = fakePorts();
   await gate({ approve: busDown }, ports).ask(question());
   expect(ports.log.lines).toEqual([
@@ -237,7 +237,7 @@ test("F1.50 an approver that failed is reported to the operator", async () => {
   ]);
 });
 
-test("F1.50 without an approver the call needs approval, and only the hint for the operator says how to give one", async () => {
+test("F1.50 without an approver the call needs approval, and only the operator's hint says how to allow it", async () => {
   expect((await gate({}).ask(question()))?.toJSON()).toEqual({
     code: "approval_required",
     message: "files::delete needs approval, and no approver is configured. files::delete may destroy something.",
@@ -249,7 +249,7 @@ test("F1.50 without an approver the call needs approval, and only the hint for t
   });
 });
 
-test("a question that another process asks again, and that expires there, ends where it was asked before", async () => {
+test("a question that another process asks again, and that expires there, also ends in the first process", async () => {
   const [ports, store] = [fakePorts(), memoryStore()];
   const [first, second] = [0, 5_000].map((timeoutMs) => new ApprovalGate({ approve: "inbox", timeoutMs }, ports, store));
   const asked = first?.ask(question());
@@ -266,7 +266,7 @@ test("a question that another process asks again, and that expires there, ends w
   expect(ports.clock.pending).toBe(0);
 });
 
-test("F1.50 allow-once allows this call only and leaves no timer behind", async () => {
+test("F1.50 allow-once allows this call only and leaves no timer", async () => {
   const ports = fakePorts();
   let asked = 0;
   const approve = (): ApprovalAnswer => {
@@ -278,7 +278,7 @@ test("F1.50 allow-once allows this call only and leaves no timer behind", async 
   expect({ asked, timers: ports.clock.pending }).toEqual({ asked: 2, timers: 0 });
 });
 
-test("F1.50 allow-always holds for this tool in this session until the session is forgotten", async () => {
+test("F1.50 allow-always holds for this tool in this session until the session is dropped", async () => {
   const asked: string[] = [];
   const approve = ({ sessionId, toolName }: ApprovalRequest): ApprovalAnswer => {
     asked.push(`${sessionId} ${toolName}`);
@@ -294,7 +294,7 @@ test("F1.50 allow-always holds for this tool in this session until the session i
   expect(asked).toEqual(["session_1 files::delete", "session_1 files::move", "session_2 files::delete", "session_1 files::delete"]);
 });
 
-test("F1.50 allow-always answers the open questions about the same tool and session, and withdraws them", async () => {
+test("F1.50 allow-always also answers the open questions about the same tool and session, and aborts their requests", async () => {
   const { approve, requests, answer } = patientApprover();
   const approvals = gate({ approve });
   const first = approvals.ask(question({ callId: "call_1" }));
@@ -310,7 +310,7 @@ test("F1.50 allow-always answers the open questions about the same tool and sess
   expect(otherEnded).toBe(false);
 });
 
-test("F1.50 a session that was forgotten keeps no grant that is answered later", async () => {
+test("F1.50 an answer after its session was dropped leaves no grant", async () => {
   const { approve, requests, answer } = patientApprover();
   const approvals = gate({ approve });
   const asked = approvals.ask(question());
@@ -323,7 +323,7 @@ test("F1.50 a session that was forgotten keeps no grant that is answered later",
   expect(requests).toHaveLength(2);
 });
 
-test("F1.50 cancelling the call ends the wait with cancelled, before anything ran", async () => {
+test("F1.50 cancelling the call ends the wait for approval as cancelled and not started, and aborts the request", async () => {
   const { approve, requests } = patientApprover();
   const controller = new AbortController();
   const approvals = gate({ approve });
@@ -354,7 +354,7 @@ test("H12 the request is frozen and bound to the tool and the canonical input", 
   expect(requests.every((request) => Object.isFrozen(request))).toBe(true);
 });
 
-test("F1.50 what needs approval: destructive tools and the always list, never the allow-list", () => {
+test("F1.50 destructive tools and tools on the always list need approval; tools on the never list do not", () => {
   const approvals = gate({ always: ["mail::*", "files::clean"], never: ["files::delete", "mail::draft"] });
   const reasons = (destructive: boolean): readonly (string | undefined)[] =>
     ["files::delete", "files::clean", "mail::draft", "mail::send", "web::get"].map((name) => approvals.needed(name, destructive));
@@ -383,13 +383,13 @@ test("F1.50 what needs approval: destructive tools and the always list, never th
 });
 
 test.each<[ApprovalSettings, string]>([[{ timeoutMs: -1 }, "The approval's timeoutMs must be a number of at least 0, not -1."]])(
-  "the settings %j are refused",
+  "the settings %j are rejected",
   (settings, message) => {
     expect(() => gate(settings)).toThrow(message);
   },
 );
 
-test("F0.34 a tool that a loop allows for good in a simulation is allowed there until it is closed, and no rule says so", async () => {
+test("F0.34 a tool that a loop always allows in a simulation is allowed there until it is closed, without a stored rule", async () => {
   const store = memoryStore();
   const approvals = new ApprovalGate({}, fakePorts(), store);
   const asks = async (): Promise<string | undefined> => (await approvals.ask(question({ sessionId: "s~1", simulated: true })))?.code;

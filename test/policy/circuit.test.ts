@@ -27,7 +27,7 @@ describe("F3.36 a closed circuit", () => {
     expect({ state: circuit.state, waitMs: circuit.admit(), changes }).toEqual({ state: "open", waitMs: 20_000, changes: ["open"] });
   });
 
-  test("counts a success as long as the failures before it, however long its attempt took", async () => {
+  test("keeps a success in the window as long as the failures before it, however long its attempt took", async () => {
     const { clock, circuit } = setUp();
     const attemptAt = clock.now();
     await clock.advance(600_000);
@@ -41,7 +41,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("counts failures in a rolling window, however many successes lie between", () => {
+  test("counts failures in a rolling window, with successes between them", () => {
     const { circuit } = setUp();
     for (let pair = 0; pair < 4; pair++) {
       call(circuit, "success");
@@ -55,7 +55,7 @@ describe("F3.36 a closed circuit", () => {
   test.each([
     [45, "open"],
     [46, "closed"],
-  ])("opens at the share of failures that minimumRate names: 5 beside %d successes", (successes, state) => {
+  ])("opens at the failure rate of minimumRate: 5 failures and %d successes", (successes, state) => {
     const { circuit } = setUp({ minimumRate: 0.1 });
     call(circuit, "success", successes);
     call(circuit, "failure", 5);
@@ -71,7 +71,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("opens for 20 failures in a row that go on for half a second, however many calls succeeded before", async () => {
+  test("opens after 20 failures in a row over at least half a second, however many calls succeeded before", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "success", 1_000);
     call(circuit, "failure", 60); // all at once, as the calls of one message
@@ -83,7 +83,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("wants as many in a row as `failures` says, where that is more than 20", async () => {
+  test("requires `failures` failures in a row where that is more than 20", async () => {
     const { clock, circuit } = setUp({ failures: 100 });
     call(circuit, "success", 1_000);
     call(circuit, "failure", 98);
@@ -94,7 +94,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("stays closed while successes lie between, or failures in a row are few", async () => {
+  test("stays closed while successes come between failures, or the failures in a row are few", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "success", 1_000);
     for (let count = 0; count < 40; count++) {
@@ -108,7 +108,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("closed");
   });
 
-  test("forgets failures that have left the window, a tenth at a time", async () => {
+  test("drops failures that have left the window, a tenth of the window at a time", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "failure", 2);
     await clock.advance(30_000);
@@ -120,7 +120,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("forgets successes that have left the window, after any time", async () => {
+  test("drops successes that have left the window, after any time", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "success", 1_000);
     await clock.advance(86_400_000);
@@ -128,7 +128,7 @@ describe("F3.36 a closed circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("is not moved by ignored outcomes", () => {
+  test("does not count ignored outcomes", () => {
     const { circuit } = setUp();
     call(circuit, "ignored", 1_000);
     call(circuit, "failure", 5);
@@ -137,7 +137,7 @@ describe("F3.36 a closed circuit", () => {
 });
 
 describe("F3.36 a half-open circuit", () => {
-  test("closes after a probe succeeded, and starts counting anew", async () => {
+  test("closes after a successful probe, and starts counting anew", async () => {
     const { clock, circuit, changes } = setUp();
     call(circuit, "failure", 5);
     await clock.advance(30_000);
@@ -158,7 +158,7 @@ describe("F3.36 a half-open circuit", () => {
     expect(circuit.state).toBe("open");
   });
 
-  test("stays half-open after a probe that said nothing, which counts as none", async () => {
+  test("stays half-open after a probe with an ignored outcome, which does not count as a probe", async () => {
     const { clock, circuit } = setUp({ probes: 2 });
     call(circuit, "failure", 5);
     await clock.advance(30_000);
@@ -189,7 +189,7 @@ describe("F3.36 a half-open circuit", () => {
     expect(circuit.state).toBe("closed");
   });
 
-  test("lets another probe through at once when one said nothing", async () => {
+  test("lets another probe through at once after a probe with an ignored outcome", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "failure", 5);
     await clock.advance(30_000);
@@ -198,7 +198,7 @@ describe("F3.36 a half-open circuit", () => {
     expect(circuit.state).toBe("closed");
   });
 
-  test("gives up a probe that never reports, so that it cannot stay half-open for ever", async () => {
+  test("replaces a probe that never reports, so that it cannot stay half-open forever", async () => {
     const { clock, circuit } = setUp();
     call(circuit, "failure", 5);
     await clock.advance(30_000);
@@ -219,7 +219,7 @@ test.each([1, 3])("B15 of 1,000 callers waiting at a half-open circuit at most %
   expect(waits.slice(probes).every((waitMs) => waitMs === 30_000)).toBe(true);
 });
 
-test("B15 what 1,000 calls from before report while the circuit is open lets nobody through", async () => {
+test("B15 outcomes of 1,000 earlier calls reported while the circuit is open let no call through", async () => {
   const { clock, circuit } = setUp();
   for (let count = 0; count < 1_000; count++) circuit.admit();
   for (let count = 0; count < 5; count++) circuit.record("failure");
@@ -235,11 +235,11 @@ test.each([
   [{ openMs: Number.NaN }, "A circuit's openMs must be at least 1 ms, not NaN."],
   [{ windowMs: Infinity }, "A circuit's windowMs must be at least 10 ms, not Infinity."],
   [{ minimumRate: 2 }, "A circuit's minimumRate must be a share from 0 to 1, not 2."],
-])("the settings %o are refused", (settings, message) => {
+])("the settings %o are rejected", (settings, message) => {
   expect(() => new Circuit(settings, new FakeClock())).toThrow(message);
 });
 
-test("F3.36 only what says that a dependency is unwell counts as a failure", () => {
+test("F3.36 only errors that point to an unhealthy dependency count as failures", () => {
   const codes = Object.keys(ERROR_CODES) as ErrorCode[]; // the keys of the table are its codes
   const failures = codes.filter((code) => toCircuitOutcome(new ToolError(code, "x"), false) === "failure");
   expect(failures).toEqual(["unavailable", "timeout", "network_error", "rate_limited"]);
@@ -248,7 +248,7 @@ test("F3.36 only what says that a dependency is unwell counts as a failure", () 
   expect(toCircuitOutcome(new ToolError("invalid_input", "x"), false)).toBe("ignored");
 });
 
-test("a circuit names the latest failures that opened it, and forgets them when it closes", async () => {
+test("a circuit lists the latest failures that opened it, and clears them when it closes", async () => {
   const { clock, circuit } = setUp({ failures: 2 });
   for (const cause of ["a", "b", "c"]) {
     circuit.addCause(cause);

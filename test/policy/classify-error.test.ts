@@ -13,7 +13,7 @@ function withFields(message: string, fields: object): Error {
   return Object.assign(new Error(message), fields);
 }
 
-describe("B04 an odd throw becomes one error with a code and a short message:", () => {
+describe("B04 an unusual thrown value becomes one error with a code and a short message:", () => {
   const cyclic: { cause?: unknown } = new Error("round");
   cyclic.cause = cyclic;
   const hostile = new Proxy(new ToolError("timeout", "x"), {
@@ -98,17 +98,17 @@ describe("B04 an odd throw becomes one error with a code and a short message:", 
   });
 });
 
-test("a ToolError comes back unchanged: the thrower decides", () => {
+test("a ToolError is returned unchanged: the thrower decides", () => {
   const error = new ToolError("execution_failed", "connection timeout", { retryable: false, outcome: "failed" });
   expect(classifyError(error)).toBe(error);
 });
 
-test("the thrown value is kept as the cause", () => {
+test("the thrown value is set as the cause", () => {
   const thrown = new Error("bad value");
   expect(classifyError(thrown).cause).toBe(thrown);
 });
 
-describe("F4.24 abort and timeout errors are told by name:", () => {
+describe("F4.24 abort and timeout errors are recognized by name:", () => {
   test.each<[string, unknown, string]>([
     ["AbortSignal.abort()", AbortSignal.abort().reason, "execution_failed"],
     ["a DOMException", new DOMException("late", "TimeoutError"), "timeout"],
@@ -119,7 +119,7 @@ describe("F4.24 abort and timeout errors are told by name:", () => {
   });
 });
 
-describe("F4.24 B07 a system error is a network error, and never proves that nothing happened:", () => {
+describe("F4.24 B07 a system error is a network_error with outcome unknown:", () => {
   test.each<[object]>([
     [{ code: "ECONNREFUSED" }],
     [{ code: "ENOTFOUND", syscall: "getaddrinfo" }],
@@ -134,7 +134,7 @@ describe("F4.24 B07 a system error is a network error, and never proves that not
     expect(verdict(withFields("it broke", fields))).toEqual({ code: "network_error", retryable: true, outcome: "unknown" });
   });
 
-  test("a code that is only inherited, or means something else, says nothing", () => {
+  test("except a code that is only inherited or means something else", () => {
     class Odd extends Error {
       get code(): string {
         return "ECONNREFUSED";
@@ -144,7 +144,7 @@ describe("F4.24 B07 a system error is a network error, and never proves that not
     expect(verdict(withFields("no such file", { code: "ENOENT" })).code).toBe("execution_failed");
   });
 
-  test("a fetch that failed is told by its cause, and its message says both", () => {
+  test("a failed fetch is classified by its cause, and its message includes the cause's", () => {
     const cause = withFields("connect ECONNREFUSED 127.0.0.1:1", { code: "ECONNREFUSED" });
     const error = classifyError(new TypeError("fetch failed", { cause }));
     expect(error.toJSON()).toEqual({
@@ -155,18 +155,18 @@ describe("F4.24 B07 a system error is a network error, and never proves that not
     });
   });
 
-  test("several addresses that all refuse, without a message of their own, are named by their code", () => {
+  test("several addresses that all refuse, without a message of their own, are reported by their code", () => {
     const error = classifyError(Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" }));
     expect(error.message).toBe("ECONNREFUSED");
   });
 
-  test("a real socket to a port that nobody listens on", async () => {
+  test("a real socket to a port without a listener", async () => {
     const thrown = await new Promise<unknown>((resolve) => connect({ host: "127.0.0.1", port: 1 }).once("error", resolve));
     expect(verdict(thrown)).toEqual({ code: "network_error", retryable: true, outcome: "unknown" });
   });
 });
 
-describe("B08 an HTTP error is told by its status:", () => {
+describe("B08 an HTTP error is classified by its status:", () => {
   test.each<[object, object]>([
     [{ status: 429 }, { code: "rate_limited", retryable: true, outcome: "unknown" }],
     [{ statusCode: 503 }, { code: "network_error", retryable: true, outcome: "unknown" }],
@@ -206,7 +206,7 @@ describe("B08 an HTTP error is told by its status:", () => {
   });
 });
 
-describe("F3.13 a plain exception is judged by its words:", () => {
+describe("F3.13 a plain exception is classified by words in its message:", () => {
   test.each([
     ["Read TIMEOUT on socket", "timeout"],
     ["Connection lost", "network_error"],
@@ -220,11 +220,11 @@ describe("F3.13 a plain exception is judged by its words:", () => {
     expect(verdict(message)).toEqual(expected);
   });
 
-  test("bad value is not tried again", () => {
+  test("bad value is not retryable", () => {
     expect(verdict(new Error("bad value"))).toEqual({ code: "execution_failed", retryable: false, outcome: "unknown" });
   });
 
-  test("a mistake in the handler is not tried again because of a word in it", () => {
+  test("a TypeError of the handler is not retryable although its message has such a word", () => {
     const thrown = new TypeError("Cannot read properties of undefined (reading 'connection')");
     expect(verdict(thrown)).toEqual({ code: "execution_failed", retryable: false, outcome: "unknown" });
   });

@@ -9,7 +9,7 @@ import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 
 test.each(["none", "before", "after", "both"])(
-  "the listeners of a signal are called once when it aborts, others of the program: %s",
+  "onAbort listeners are called once when the signal aborts; other listeners on it: %s",
   (others) => {
     const controller = new AbortController();
     const { signal } = controller;
@@ -27,7 +27,7 @@ test.each(["none", "before", "after", "both"])(
   },
 );
 
-test("a listener that aborts another signal keeps none from being called", () => {
+test("a listener that aborts another signal does not stop other listeners from being called", () => {
   const [one, other] = [new AbortController(), new AbortController()];
   const called: string[] = [];
   onAbort(one.signal, () => other.abort());
@@ -48,7 +48,7 @@ const CANCELLED: readonly (readonly [string, (runtime: Runtime, signal: AbortSig
   ["the making of conversations", async (runtime, signal) => endOf((await generateConversations(conversationOf(runtime, signal))).stopped)],
 ];
 
-test.each(CANCELLED)("F0 %s ends when its signal aborts, whose listeners came before", async (_, run) => {
+test.each(CANCELLED)("F0 %s ends when its signal aborts, although the signal already had listeners", async (_, run) => {
   const begun = Promise.withResolvers<void>();
   const never = defineTool({
     name: "never",

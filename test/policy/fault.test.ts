@@ -35,13 +35,13 @@ function refusal(plan: unknown, options = {}): ToolError {
   throw new Error("The plan was taken.");
 }
 
-describe("F0.46 which call meets which fault", () => {
+describe("F0.46 which call gets which fault", () => {
   test.each([0, 0.01, 0.05, 0.3, 1])("F0.46 of 10,000 calls a share of %d is hit, within three standard deviations", (probability) => {
     for (const seed of [0, 1, "a seed"])
       expect(near(share(draws({ seed, rules: [{ type: "network_error", probability }] }), "network_error"), probability)).toBe(true);
   });
 
-  test("F0.46 rules are drawn independently, and one of those that hit is chosen uniformly", () => {
+  test("F0.46 rules are drawn independently, and one of the rules that hit is chosen uniformly", () => {
     const drawn = draws({
       seed: 7,
       rules: [
@@ -62,13 +62,13 @@ describe("F0.46 which call meets which fault", () => {
     for (const type of types) expect(near(share(drawn, type), 1 / 3)).toBe(true);
   });
 
-  test("F0.46 two plans of one seed are drawn independently of each other", () => {
+  test("F0.46 two plans with the same seed are drawn independently", () => {
     const drawn = draws({ rules: [{ type: "network_error", probability: 0.5 }] }, { rules: [{ type: "timeout", probability: 0.5 }] });
     expect(near(share(drawn, undefined), 0.25)).toBe(true);
     expect(near(share(drawn, "timeout"), 0.25 + 0.25 / 2)).toBe(true);
   });
 
-  test("F0.46 the same seed hits the same calls, another seed and the same digits as a text hit others", () => {
+  test("F0.46 the same seed hits the same calls; another seed, or the same digits as a string, hits others", () => {
     const rules = [{ type: "network_error", probability: 0.5 }];
     const first = draws({ seed: 1, rules });
     expect(draws({ seed: 1, rules })).toEqual(first);
@@ -76,14 +76,14 @@ describe("F0.46 which call meets which fault", () => {
     expect(draws({ seed: "1", rules })).not.toEqual(first);
   });
 
-  test("F0.46 what one rule is about changes nothing for the others", () => {
+  test("F0.46 the tools of one rule do not affect the draws of other rules", () => {
     const rule = { type: "network_error", probability: 0.5 };
     const before = (tools: string): FaultPlan => ({ rules: [{ type: "timeout", probability: 1, tools }, rule] });
     expect(draws(before("mail::*"))).toEqual(draws(before("other::send")));
     expect(new Set(draws(before("mail::*")))).toEqual(new Set(["network_error", undefined]));
   });
 
-  test("F0.46 equal calls are told apart by how many there were, whatever the order of their keys", () => {
+  test("F0.46 equal calls are distinguished by how many came before, and the order of their keys does not matter", () => {
     const first = countCall(NO_CALLS, { name: "a::b", input: { x: 1, y: 2 } });
     const second = countCall(first.tally, { name: "a::b", input: { y: 2, x: 1 } });
     expect([first.sample.earlier, second.sample.earlier]).toEqual([0, 1]);
@@ -94,7 +94,7 @@ describe("F0.46 which call meets which fault", () => {
     expect(near(met.filter((hits) => hits === 1).length, 0.5)).toBe(true);
   });
 
-  test("F0.46 the wait of a latency is drawn evenly between its bounds", () => {
+  test("F0.46 a latency is drawn evenly between its bounds", () => {
     const policy = faultPolicy({ rules: [{ type: "latency", probability: 1, delayMs: [200, 400] }] });
     const waits = Array.from({ length: COUNT }, (_, index) => policy.findFaults(subjectOf(index), 0)[0]?.delayMs ?? 0);
     expect(waits.every((wait) => wait >= 200 && wait < 400)).toBe(true);
@@ -102,7 +102,7 @@ describe("F0.46 which call meets which fault", () => {
   });
 });
 
-describe("F0.47 a plan that cannot be kept is refused at once", () => {
+describe("F0.47 an invalid fault plan is rejected at once", () => {
   test.each([
     [undefined, "The faults of a fault plan must be { seed, rules: [{ type, probability }] }."],
     [{ rules: "all" }, "The faults of a fault plan must be { seed, rules: [{ type, probability }] }."],
@@ -136,7 +136,7 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     expect(refusal({ rules: [good, { ...good, ...change }] })).toMatchObject({ code: "invalid_argument", message });
   });
 
-  test("F0.47 bounds of times, patterns that fit nothing, and rules that are none", () => {
+  test("F0.47 with invalid times, patterns that cannot match, or rules that are not objects", () => {
     const good = { type: "timeout", probability: 0.5 };
     expect(refusal({ rules: [{ ...good, retryAfterMs: -1 }] }).message).toMatch(
       /^retryAfterMs of rules\[0\] of a fault plan is -1; it takes a number from 0/u,
@@ -148,13 +148,13 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     expect(refusal({ rules: [null] }).message).toMatch(/^rules\[0\] of a fault plan is null/u);
   });
 
-  test("F0.50 a search takes types of its own, and says whose plan is wrong", () => {
+  test("F0.50 with its owner in the message; custom fault types are accepted where otherTypes is set", () => {
     const plan = { rules: [{ type: "index_not_found", probability: 1 }] };
     expect(refusal(plan, { owner: 'toolset "docs"' }).message).toContain('rules[0] of toolset "docs"');
     expect(drawFault([faultPolicy(plan, { otherTypes: true })], subjectOf(1))?.rule.type).toBe("index_not_found");
   });
 
-  test("F0.46 a plan that is changed afterwards changes nothing", () => {
+  test("F0.46 changing a plan afterwards has no effect", () => {
     const rules = [{ type: "timeout", probability: 1 }];
     const policy = faultPolicy({ rules });
     rules.push({ type: "latency", probability: 1 });
@@ -162,13 +162,13 @@ describe("F0.47 a plan that cannot be kept is refused at once", () => {
     expect(policy.findFaults(subjectOf(0), 0).map(({ rule }) => rule.type)).toEqual(["timeout"]);
   });
 
-  test("F0.47 every type there is can be planned", () => {
+  test("F0.47 every fault type can be planned", () => {
     expect(() => faultPolicy({ rules: FAULT_TYPES.map((type) => ({ type, probability: 0 })) })).not.toThrow();
   });
 });
 
-describe("F0.47 what faults make of an answer", () => {
-  test("F0.47 a garbled answer is a text that is not JSON, and never longer than a few lines", () => {
+describe("F0.47 how faults change an answer", () => {
+  test("F0.47 a garbled answer is text that is not JSON, under 250 characters long", () => {
     expect(garbleAnswer({ id: 12 })).toBe('<garbled: {"\uFFFDd"\uFFFD12\uFFFD>');
     expect(garbleAnswer("")).toBe("<garbled: >");
     expect(garbleAnswer("x".repeat(1_000_000)).length).toBeLessThan(250);

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { createFinder } from "../../src/policy/results/find-text.ts";
 
-test("finds what indexOf finds, wherever it starts", () => {
+test("returns the same positions as indexOf, whatever the start", () => {
   const text = fc.string({ unit: fc.constantFrom("a", "b"), maxLength: 60 });
   const needle = fc.string({ unit: fc.constantFrom("a", "b"), minLength: 1, maxLength: 14 });
   fc.assert(

@@ -24,7 +24,7 @@ function readAll(output: JsonValue, request: ResultRequest = {}): readonly Resul
   return pages;
 }
 
-test("F1.29 the whole of a result is given back to its session and to branches of it, and to no other", () => {
+test("F1.29 a whole result is returned to its session and that session's branches, and to no other session", () => {
   const store = new LargeResultStore();
   store.store("s1", "call_1", { rows: [1, 2] }, undefined);
   store.share("s1", "branch");
@@ -32,7 +32,7 @@ test("F1.29 the whole of a result is given back to its session and to branches o
   expect([store.find("s2", "call_1"), store.find("s1", "call_2")]).toEqual([undefined, undefined]);
 });
 
-test("a session that is closed keeps it for its branches, until the last of them has ended or the room is needed", () => {
+test("results of a closed session stay for its branches until the last branch ends or the space is needed", () => {
   const store = new LargeResultStore({ maxBytes: 2_500 });
   const read = (...ids: readonly string[]): unknown[] => ids.map((id) => store.find(id, "call_1")?.output);
   const whole = "x".repeat(1_000);
@@ -54,7 +54,7 @@ test("a session that is closed keeps it for its branches, until the last of them
   expect(["call_2", "call_3"].map((handle) => store.has("s2", handle))).toEqual([true, true]);
 });
 
-test("a session that was closed and is resumed keeps it, whatever becomes of the branches that it had", () => {
+test("a session that is resumed after closing keeps its new results when its old branches close", () => {
   const store = new LargeResultStore();
   store.store("s1", "call_1", "a", undefined);
   store.share("s1", "branch");
@@ -64,7 +64,7 @@ test("a session that was closed and is resumed keeps it, whatever becomes of the
   expect(store.find("s1", "call_2")?.output).toBe("b");
 });
 
-describe("a handle is refused with not_found when it", () => {
+describe("a handle is rejected with not_found when it", () => {
   const unknown = { code: "not_found", message: 'No result is kept under the handle "call_1".' };
 
   test("was never given", () => {
@@ -86,7 +86,7 @@ describe("a handle is refused with not_found when it", () => {
     expect(store.read("s2", "call_2", {}).text).toBe("b");
   });
 
-  test("was the oldest when room was needed, whatever its session; the newest is always kept", () => {
+  test("was the oldest when space was needed, whatever its session; the newest is always kept", () => {
     const store = new LargeResultStore({ maxBytes: 2_500 });
     store.store("s1", "call_1", "x".repeat(1_000), undefined);
     store.store("s2", "call_2", "y".repeat(1_000), undefined);
@@ -99,22 +99,22 @@ describe("a handle is refused with not_found when it", () => {
   });
 });
 
-test("keeping a result under the same id again replaces it and frees its room", () => {
+test("storing a result again under the same id replaces it and frees the space of the old one", () => {
   const store = new LargeResultStore({ maxBytes: 2_500 });
   store.store("s1", "call_0", "a".repeat(1_000), undefined);
   for (let time = 0; time < 5; time++) store.store("s1", "call_1", "b".repeat(1_000), undefined);
   expect(store.read("s1", "call_0", {}).text).toBe("a".repeat(1_000));
 });
 
-test("images count for the room that results take", () => {
+test("images count towards the space of results", () => {
   const store = new LargeResultStore({ maxBytes: 2_500 });
   store.store("s1", "call_1", undefined, [{ type: "image", mediaType: "image/png", data: "A".repeat(2_000) }]);
   store.store("s1", "call_2", "x".repeat(1_000), undefined);
   expect(() => store.read("s1", "call_1", {})).toThrow("No result is kept");
 });
 
-describe("F1.29 a kept result is read", () => {
-  test("as the text it is", () => {
+describe("F1.29 a stored result is read", () => {
+  test("as its own text", () => {
     expect(readOne("a\nb\n\nc\n")).toEqual({ text: "a\nb\n\nc", totalLines: 4, from: 0, to: 3 });
   });
 
@@ -122,7 +122,7 @@ describe("F1.29 a kept result is read", () => {
     expect(readOne({ a: [1] })).toEqual({ text: '{\n "a": [\n  1\n ]\n}', totalLines: 5, from: 0, to: 4 });
   });
 
-  test("as the content the model was shown, without the data of images", () => {
+  test("as the content that the model was shown, without the data of images", () => {
     const store = new LargeResultStore();
     store.store("s1", "call_1", { hidden: true }, [
       { type: "text", text: "one" },
@@ -134,7 +134,7 @@ describe("F1.29 a kept result is read", () => {
     expect(store.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
   });
 
-  test("with a file named as in the result that was cut", () => {
+  test("with a file named as in the truncated result", () => {
     const content: readonly ContentPart[] = [
       { type: "file", uri: "file:///tmp/r.pdf", name: "r.pdf", mediaType: "application/pdf" },
       { type: "text", text: "x".repeat(100) },
@@ -155,27 +155,27 @@ describe("F1.29 a kept result is read", () => {
     expect(readOne("a\nb\nc\nd", { offset: 3, limit: 2 })).toEqual({ text: "d", totalLines: 4, from: 3, to: 3 });
   });
 
-  test("a page at a time, every line once", () => {
+  test("page by page, each line once", () => {
     const text = Array.from({ length: 5_000 }, (_, line) => `line ${line}`).join("\n");
     const pages = readAll(text);
     expect(pages.length).toBe(25);
     expect(pages.map((page) => page.text).join("\n")).toBe(text);
   });
 
-  test("in pages of at most 16,000 characters, whatever limit is asked for", () => {
+  test("in pages of at most 16,000 characters, whatever limit is requested", () => {
     const pages = readAll(`${"x".repeat(900)}\n`.repeat(100), { limit: 1_000_000 });
     expect(Math.max(...pages.map((page) => page.text.length))).toBeLessThanOrEqual(16_000);
     expect(pages.reduce((lines, page) => lines + page.to - page.from + 1, 0)).toBe(100);
   });
 
-  test("although it is one line of a megabyte, without halving a code point", () => {
+  test("when it is one line of a megabyte, without splitting a code point", () => {
     const text = `a${"😀".repeat(250_000)}`;
     const pages = readAll(text, { limit: 1_000_000 });
     expect(pages.map((page) => page.text.replaceAll("\n", "")).join("")).toBe(text);
     expect(pages.every((page) => page.text.isWellFormed())).toBe(true);
   });
 
-  testInCI("to the end by its pages, whatever the text", () => {
+  testInCI("completely page by page, for any text", () => {
     fc.assert(
       fc.property(
         fc.array(fc.string({ maxLength: 1_500, unit: "binary" }), { maxLength: 5 }),
@@ -192,7 +192,7 @@ describe("F1.29 a kept result is read", () => {
 });
 
 describe("F1.29 grep", () => {
-  test("shows the lines that hold the text, with their numbers", () => {
+  test("returns the matching lines with their numbers", () => {
     expect(readOne("one\ntwo a+\nthree\nfour a+", { grep: "a+" })).toEqual({
       text: "1: two a+\n3: four a+",
       totalLines: 4,
@@ -201,22 +201,22 @@ describe("F1.29 grep", () => {
     });
   });
 
-  test("goes on after a limit with the next line that holds the text", () => {
+  test("continues after a limit with the next matching line", () => {
     const page = readOne("x\nx\ny\nx", { grep: "x", offset: 1, limit: 1 });
     expect(page).toEqual({ text: "1: x", totalLines: 4, from: 1, to: 1, nextOffset: 3 });
   });
 
-  test("says so when nothing holds the text", () => {
+  test("returns an empty page when no line matches", () => {
     expect(readOne("a\nb", { grep: "c" })).toEqual({ text: "", totalLines: 2, from: 0, to: -1 });
   });
 
-  test("finds what stands across two lines, or where a long line was parted", () => {
+  test("finds text that spans two lines, or the point where a long line was split", () => {
     expect(readOne("ab\ncd", { grep: "b\nc" }).text).toBe("0: ab\nc");
     const parted = readOne(`${"x".repeat(998)}needle`, { grep: "needle" });
     expect(parted.text).toBe(`0: ${"x".repeat(998)}needle`);
   });
 
-  testInCI("A10 takes far less time than a plain search for a text that almost matches everywhere", () => {
+  testInCI("A10 takes far less time than a plain search for a text with near matches everywhere", () => {
     const store = new LargeResultStore();
     const text = "a".repeat(3_000_000);
     const almost = `${"a".repeat(500)}b${"a".repeat(499)}`;
@@ -240,7 +240,7 @@ describe("a path", () => {
     ['$.items[0]["a b"]', "1"],
     ["$.empty", ""],
     ['$[""]', "7"],
-  ])("%s leads to its value", (path, text) => {
+  ])("%s resolves to its value", (path, text) => {
     expect(readOne(output, { path }).text).toBe(text);
   });
 
@@ -251,18 +251,18 @@ describe("a path", () => {
     ["$.empty.x", "$.empty.x leads nowhere: $.empty is a string."],
     ["$.constructor", '$.constructor leads nowhere: $ is an object with the keys "items", "empty", "".'],
     ["$.items.length", "$.items.length leads nowhere: $.items is an array of 2 items."],
-  ])("%s that leads nowhere says where it ends", (path, message) => {
+  ])("%s does not exist, and the message says where it ends", (path, message) => {
     expect(() => readOne(output, { path })).toThrow(expect.objectContaining({ code: "not_found", message }));
   });
 
   test.each(["items", "$items", "$.", "$..a", "$[", "$[-1]", "$[1.5]", '$["a]', '$["\\x"]', "$[*]", `$${".a".repeat(1_001)}`])(
-    "%s cannot be read",
+    "%s is rejected as invalid",
     (path) => {
       expect(() => readOne(output, { path })).toThrow(expect.objectContaining({ code: "invalid_input" }));
     },
   );
 
-  test("as jsonPath spells it leads to any key", () => {
+  test("written by jsonPath resolves to any key", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), (key) => {
         const value = Object.fromEntries([[key, [null, "found"]]]);
@@ -271,7 +271,7 @@ describe("a path", () => {
     );
   });
 
-  test("into a result that has content only is refused", () => {
+  test("into a result that has only content is rejected", () => {
     const store = new LargeResultStore();
     store.store("s1", "call_1", undefined, [{ type: "text", text: "{}" }]);
     expect(() => store.read("s1", "call_1", { path: "$.a" })).toThrow('The result is text, not JSON: read it without "path".');
@@ -284,6 +284,6 @@ test.each<[ResultRequest, string]>([
   [{ offset: 0.5 }, '"offset" must be an integer of at least 0, not 0.5.'],
   [{ limit: 0 }, '"limit" must be an integer of at least 1, not 0.'],
   [{ grep: "x".repeat(1_001) }, '"grep" has 1001 characters; 1000 is the limit.'],
-])("the request %j is refused", (request, message) => {
+])("the request %j is rejected", (request, message) => {
   expect(() => readOne("a\nb\nc\nd", request)).toThrow(expect.objectContaining({ code: "invalid_input", message }));
 });

@@ -65,7 +65,7 @@ for (const [name, open] of Object.entries(subjects))
       await run({ slots: new LeaseSlots(locks), other: new LeaseSlots(other) });
     });
 
-    test("one that is cancelled, granted or not, leaves no row", async () => {
+    test("a request that is cancelled, granted or not, leaves no row", async () => {
       const [locks, other, store] = await two();
       const write = { reads: [], writes: ["a:"], commutative: false };
       const held = locks.request({ owner: "held", ...write });
@@ -77,7 +77,7 @@ for (const [name, open] of Object.entries(subjects))
       await expect.poll(() => store.leases.list()).toEqual([]);
     });
 
-    test("one that is free is granted at once, however many others of its process wait", async () => {
+    test("a free lock is granted at once, however many requests of its process wait", async () => {
       const [locks, other] = await two();
       const held = other.request({ owner: "writer", reads: [], writes: ["a:"], commutative: false });
       await held.whenGranted();
@@ -92,7 +92,7 @@ for (const [name, open] of Object.entries(subjects))
       for (const ticket of [free, ...waiting]) ticket.release();
     });
 
-    test("a wait that would never end is refused, and its callers go on", async () => {
+    test("a wait that would deadlock is rejected, and its callers continue", async () => {
       const [locks, other, store] = await two();
       const write = (key: string) => ({ reads: [], writes: [key], commutative: false });
       const [outerA, outerB] = [locks.request({ owner: "outer a", ...write("a:") }), other.request({ owner: "outer b", ...write("b:") })];
@@ -110,7 +110,7 @@ for (const [name, open] of Object.entries(subjects))
     });
   });
 
-test("what is given back while the database refuses the login is given back when it takes it again", async () => {
+test("leases released while the database rejects the login are released once it accepts it again", async () => {
   const store = memoryStore();
   const refusal = Object.assign(new Error("password authentication failed"), { code: "28P01" });
   let isRefused = false;
@@ -134,7 +134,7 @@ test("what is given back while the database refuses the login is given back when
   expect(await store.leases.list()).toEqual([]);
 });
 
-test("what is given back while the store refuses for good, such as without its file, goes with the next request", async () => {
+test("leases released while the store fails permanently, for example without its file, are released with the next request", async () => {
   const store = memoryStore();
   let isGone = false;
   const leases: Store["leases"] = {

@@ -9,8 +9,8 @@ const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const URL = `data:image/png;base64,${PIXEL}`;
 const IMAGE = { type: "image", mediaType: "image/png", data: PIXEL };
 
-describe("F1.19 an image that comes as a data URL", () => {
-  test("in a text, in JSON and in text content becomes an image, and a word where it stood", () => {
+describe("F1.19 an image in a data URL", () => {
+  test("in a string, in JSON or in text content becomes an image part, with a placeholder in its place", () => {
     expect(extractDataUrls(`Here: ![plot](${URL})!`, undefined)).toEqual([{ type: "text", text: "Here: ![plot]([image 1])!" }, IMAGE]);
     expect(extractDataUrls({ a: 1, shots: [URL, { url: URL }] }, undefined)).toEqual([
       { type: "text", text: '{"a":1,"shots":["[image 1]",{"url":"[image 2]"}]}' },
@@ -25,7 +25,7 @@ describe("F1.19 an image that comes as a data URL", () => {
     ).toEqual([{ type: "text", text: "[image 1]" }, { type: "text", text: "and" }, IMAGE]);
   });
 
-  test("that is none, or too short to be one, stays text", () => {
+  test("that is not a data URL, or is too short, stays text", () => {
     for (const text of ["data:image/png;base64,AAA", "see data:image/png", "no image"])
       expect(extractDataUrls(text, undefined)).toBeUndefined();
   });
@@ -35,18 +35,18 @@ describe("F1.19 an image that comes as a data URL", () => {
     ["of another type than it says", `data:image/jpeg;base64,${PIXEL}`],
     ["that is no image", "data:image/png;base64,AAAAAAAAAAAAAAAAAAAA"],
     ["that is cut", URL.slice(0, -5)],
-  ])("%s is a word: a provider would refuse it, and every later request with it", (_, url) => {
+  ])("%s becomes a placeholder, because a provider would reject it and every later request with it", (_, url) => {
     expect(extractDataUrls(`see ${url}!`, undefined)).toEqual([{ type: "text", text: "see [image]!" }]);
     expect(extractDataUrls(undefined, [{ type: "text", text: url }])).toEqual([{ type: "text", text: "[image]" }]);
   });
 
-  test("a million of them take linear time and sixteen places", () => {
+  test("is lifted at most 16 times, even among 20,000 of them", () => {
     const lifted = extractDataUrls(Array.from({ length: 20_000 }, () => URL).join(" "), undefined);
     expect(lifted).toHaveLength(17);
     expect(resultText({ status: "ok", content: lifted } as never).match(/\[image\]/gu)).toHaveLength(19_984);
   });
 
-  test("reaches a model as an image or as a word, never as base64 text, and a program as it was", async () => {
+  test("reaches a model as an image or a placeholder, never as base64 text, and a program unchanged", async () => {
     const runtime = createRuntime({
       tools: [{ name: "plot", description: "Plots.", inputSchema: { type: "object" }, execute: () => ({ chart: URL }) }],
     });
@@ -64,7 +64,7 @@ describe("F1.19 an image that comes as a data URL", () => {
     await runtime.close();
   });
 
-  test("of many megabytes is part of the answer like any other", async () => {
+  test("of many megabytes becomes a part of the answer like any other", async () => {
     const data = `/9j/${"A".repeat(6_000_000 - 4)}`;
     const execute = (): unknown => ({ photo: `data:image/jpeg;base64,${data}` });
     const runtime = createRuntime({ tools: [{ name: "photo", description: "", inputSchema: {}, execute }] });
@@ -73,11 +73,11 @@ describe("F1.19 an image that comes as a data URL", () => {
   });
 });
 
-describe("F1.19 any other file that comes as a data URL", () => {
+describe("F1.19 any other file in a data URL", () => {
   const ZIP = Buffer.alloc(300, 7).toString("base64");
   const PDF = Buffer.from(`%PDF-1.7${" ".repeat(200)}`).toString("base64");
 
-  test("stands as its type and size, wherever in the answer, and the output has its bytes", async () => {
+  test("is shown to the model as its type and size, anywhere in the answer, and the output has its bytes", async () => {
     const answer = { note: "see", files: [`data:application/zip;base64,${ZIP}`] };
     const runtime = createRuntime({ tools: [{ name: "get", description: "", inputSchema: { type: "object" }, execute: () => answer }] });
     const result = await runtime.execute({ name: "get", input: {} });
@@ -86,7 +86,7 @@ describe("F1.19 any other file that comes as a data URL", () => {
     await runtime.close();
   });
 
-  test("is named where its URL says a name, and is known however its URL is written", () => {
+  test("is shown with the name in its URL, and is recognized in any spelling of the URL", () => {
     for (const head of ["data:application/zip;name=a.zip;base64,", "DATA:Application/ZIP;charset=x;filename=a.zip;BASE64,"])
       expect(extractDataUrls(`[it](${head}${ZIP})`, undefined)).toEqual([
         { type: "text", text: "[it]([file a.zip: application/zip, 300 bytes])" },
@@ -94,14 +94,14 @@ describe("F1.19 any other file that comes as a data URL", () => {
     expect(extractDataUrls(`data:;base64,${ZIP}`, undefined)).toEqual([{ type: "text", text: "[file text/plain, 300 bytes]" }]);
   });
 
-  test("follows as a file part where the result would else lose its bytes", () => {
+  test("is added as a file part where the result would otherwise lose its bytes", () => {
     expect(extractDataUrls(undefined, [{ type: "text", text: `data:application/zip;base64,${ZIP}` }])).toEqual([
       { type: "text", text: "[file application/zip, 300 bytes]" },
       { type: "file", uri: `data:application/zip;base64,${ZIP}`, mediaType: "application/zip" },
     ]);
   });
 
-  test("follows as a file part when it is a PDF, and not when it only says so", () => {
+  test("is added as a file part when it is a PDF, but not when only its type says so", () => {
     const size = Buffer.from(PDF, "base64").length;
     expect(extractDataUrls({ plan: `data:application/pdf;base64,${PDF}` }, undefined)).toEqual([
       { type: "text", text: `{"plan":"[file application/pdf, ${size} bytes]"}` },
@@ -112,12 +112,12 @@ describe("F1.19 any other file that comes as a data URL", () => {
     ]);
   });
 
-  test("that is short, or no base64, stays text", () => {
+  test("that is short or not base64 stays text", () => {
     for (const text of [`data:text/plain;base64,${"QUJD".repeat(20)}`, `data:text/html,${"a".repeat(500)}`, `metadata:${ZIP}`, "base64,"])
       expect(extractDataUrls(text, undefined)).toBeUndefined();
   });
 
-  test("hundreds of thousands of heads without data are read in linear time", () => {
+  test("hundreds of thousands of data URL prefixes without data are read in linear time", () => {
     for (const head of ["data:", "data:a/b;", "data:;base64,", "data:a/b;x=y;base64 ,", "data: ; ; ;"])
       expect(extractDataUrls(`${head.repeat(100_000)}base64,`, undefined)).toBeUndefined();
   });

@@ -8,7 +8,7 @@ import { settle } from "../../src/testing/fake-ports.ts";
 import { slotsContract } from "../../src/testing/slots-contract.ts";
 import { repeated } from "../ci.ts";
 
-test.each(slotsContract)("the slots of one process keep the contract: $title", async ({ run }) => {
+test.each(slotsContract)("the in-process slots pass the contract: $title", async ({ run }) => {
   const slots = new Limits();
   await run({ slots, other: slots });
 });
@@ -25,7 +25,7 @@ describe("misuse", () => {
     expect(() => new Limit(maxConcurrent)).toThrow(`maxConcurrent is ${maxConcurrent}; it must be an integer of at least 1, or Infinity.`);
   });
 
-  test("a release of a slot that nobody took throws, and the count stays 0", () => {
+  test("releasing a slot that was not taken throws, and the count stays 0", () => {
     const limit = new Limit(1);
     expect(() => limit.release()).toThrow("A slot was released that was not taken");
     expect(limit.running).toBe(0);
@@ -41,7 +41,7 @@ describe("slots", () => {
     expect([limit.running, limit.waiting]).toEqual([2, 0]);
   });
 
-  test("tryTake does not overtake: a freed slot is the waiter's before anyone can try", () => {
+  test("tryTake does not overtake: a freed slot goes to the waiter first", () => {
     const limit = full(1);
     const waiter = limit.wait("session");
     limit.release();
@@ -56,7 +56,7 @@ describe("slots", () => {
     await waiter.whenTaken();
   });
 
-  test("Infinity never makes anyone wait", () => {
+  test("Infinity never makes a caller wait", () => {
     const limit = new Limit(Infinity);
     for (let count = 0; count < 1_000; count++) expect(limit.tryTake()).toBe(true);
     expect(limit.wait("session").taken).toBe(true);
@@ -64,7 +64,7 @@ describe("slots", () => {
 });
 
 describe("cancel", () => {
-  test("leaves the line: the slot goes to the one behind", async () => {
+  test("leaves the queue: the slot goes to the next waiter", async () => {
     const limit = full(1);
     const order: string[] = [];
     const [first, second] = [limit.wait("session"), limit.wait("session")];
@@ -77,7 +77,7 @@ describe("cancel", () => {
     expect([first.taken, second.taken, order]).toEqual([false, true, ["second"]]);
   });
 
-  test("gives a taken slot on to the next, once", () => {
+  test("passes a taken slot on to the next waiter, once", () => {
     const limit = full(1);
     const waiters = [limit.wait("a"), limit.wait("b"), limit.wait("c")];
     limit.release();
@@ -87,7 +87,7 @@ describe("cancel", () => {
     expect([limit.running, limit.waiting]).toEqual([1, 1]);
   });
 
-  test("of the only waiter of a lane leaves the turns of the others as they were", () => {
+  test("of the only waiter of a lane does not change the turns of other lanes", () => {
     const limit = full(1);
     const [a, b, c] = [limit.wait("a"), limit.wait("b"), limit.wait("c")];
     a.cancel();
@@ -101,7 +101,7 @@ describe("cancel", () => {
 });
 
 describe("fairness", () => {
-  test("B18 behind 100,000 calls of one session, another session's one call has the second slot that is freed", () => {
+  test("B18 behind 100,000 calls of one session, the one call of another session gets the second slot that is freed", () => {
     const limit = full(1);
     const many = Array.from({ length: 100_000 }, () => limit.wait("greedy"));
     const one = limit.wait("modest");
@@ -116,7 +116,7 @@ describe("fairness", () => {
     expect(limit.running).toBe(0);
   });
 
-  test("lanes take turns, and within a lane the first come is first served", () => {
+  test("lanes take turns, and each lane is first come, first served", () => {
     const limit = full(1);
     const waiters = ["a1", "a2", "a3", "b1", "b2", "c1"].map((name) => ({ name, waiter: limit.wait(name.slice(0, 1)) }));
     const served: string[] = [];
@@ -127,7 +127,7 @@ describe("fairness", () => {
     expect(served).toEqual(["a1", "b1", "c1", "a2", "b2", "a3"]);
   });
 
-  test("a session that comes back after its turn stands behind those that wait", () => {
+  test("a session that waits again after its turn is behind the sessions that already wait", () => {
     const limit = full(1);
     const first = limit.wait("a");
     const other = limit.wait("b");
@@ -137,7 +137,7 @@ describe("fairness", () => {
     expect([first.taken, other.taken, again.taken]).toEqual([true, true, false]);
   });
 
-  test("a session named __proto__ is a session like any other", () => {
+  test("a session named __proto__ is like any other", () => {
     const limit = full(1);
     const waiters = [limit.wait("__proto__"), limit.wait("constructor")];
     limit.release();
@@ -181,7 +181,7 @@ class PlainLimit {
   }
 }
 
-test("any history of waits, releases and cancels serves exactly whom the plain rule serves", () => {
+test("any history of waits, releases and cancels serves the same waiters as the plain implementation", () => {
   const step = fc.oneof(
     fc.record({ kind: fc.constant("wait" as const), lane: fc.constantFrom("a", "b", "c", "d") }),
     fc.record({ kind: fc.constant("release" as const) }),

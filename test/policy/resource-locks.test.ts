@@ -8,7 +8,7 @@ import { seededRandom, settle } from "../../src/testing/fake-ports.ts";
 import { inCI } from "../ci.ts";
 import { inProcessorTime } from "../processor-time.ts";
 
-test.each(locksContract)("the locks of one process keep the contract: $title", async ({ run }) => {
+test.each(locksContract)("the in-process locks pass the contract: $title", async ({ run }) => {
   const locks = new ResourceLocks();
   await run({ locks, other: locks });
 });
@@ -58,7 +58,7 @@ const reads = (...keys: readonly string[]): Wish => ({ reads: keys });
 const writes = (...keys: readonly string[]): Wish => ({ writes: keys });
 const adds = (...keys: readonly string[]): Wish => ({ writes: keys, commutative: true });
 
-describe("who waits for whom", () => {
+describe("conflicts", () => {
   test("readers of one key share it", () => {
     const line = lineOf({ one: reads(KEY), two: reads(KEY), three: reads(KEY) });
     expect(line.held()).toEqual(["one", "two", "three"]);
@@ -75,7 +75,7 @@ describe("who waits for whom", () => {
     expect(line.held()).toEqual(["r3"]);
   });
 
-  test("five writers of one key go one by one in ticket order", async () => {
+  test("five writers of one key run one by one in ticket order", async () => {
     const line = lineOf({ a: writes(KEY), b: writes(KEY), c: writes(KEY), d: writes(KEY), e: writes(KEY) });
     for (const owner of ["a", "b", "c", "d", "e"]) {
       expect(line.held()).toEqual([owner]);
@@ -146,7 +146,7 @@ describe("who waits for whom", () => {
     }
   });
 
-  test("a ticket that touches nothing is granted among writers of everything and never counted", () => {
+  test("a ticket without keys is granted while others write everything, and is never counted", () => {
     const line = lineOf({ w: writes("file:/"), none: {} });
     expect(line.held()).toEqual(["w", "none"]);
     expect(line.locks.size).toBe(1);
@@ -168,8 +168,8 @@ describe("who waits for whom", () => {
   });
 });
 
-describe("the order of the line", () => {
-  test("a writer in a stream of readers is not starved: readers that came after it wait", () => {
+describe("queue order", () => {
+  test("a writer in a stream of readers is not starved: later readers wait for it", () => {
     const line = lineOf({ r0: reads(KEY), w: writes("file:/") });
     for (let count = 1; count <= 50; count++) {
       line.add(`r${count}`, reads("file:/a/b"));
@@ -190,7 +190,7 @@ describe("the order of the line", () => {
     expect(line.held()).toEqual(["three"]);
   });
 
-  test("a ticket that leaves while waiting lets those behind it go as if it had never come", async () => {
+  test("a waiting ticket that is withdrawn lets those behind it proceed as if it had never been there", async () => {
     const line = lineOf({ r1: reads(KEY), w: writes(KEY, "b:"), r2: reads(KEY), other: writes("b:") });
     const withdrawn = line.tickets.get("w");
     expect(line.held()).toEqual(["r1"]);
@@ -202,7 +202,7 @@ describe("the order of the line", () => {
     expect(withdrawn?.waitingFor()).toEqual([]);
   });
 
-  test("releases out of order grant each ticket exactly when the last in its way has gone", () => {
+  test("releases out of order grant each ticket exactly when the last conflicting ticket has gone", () => {
     const line = lineOf({ a: writes("a:"), b: writes("b:"), both: writes("a:", "b:"), again: reads("a:") });
     line.release("b");
     expect(line.held()).toEqual(["a"]);
@@ -212,14 +212,14 @@ describe("the order of the line", () => {
     expect(line.held()).toEqual(["again"]);
   });
 
-  test("tickets granted by one release start in ticket order, whatever they do", async () => {
+  test("tickets granted by one release start in ticket order, whatever their keys", async () => {
     const line = lineOf({ w: writes(KEY), r1: reads("file:/a/b"), r2: reads(KEY), r3: reads("file:/a/b"), r4: reads("file:/") });
     line.release("w");
     await settle();
     expect(line.started).toEqual(["w", "r1", "r2", "r3", "r4"]);
   });
 
-  test("a second release does nothing, also after the key has gone to another", () => {
+  test("a second release does nothing, even after another ticket holds the key", () => {
     const line = lineOf({ a: writes(KEY) });
     const ticket = line.tickets.get("a");
     line.release("a");
@@ -230,7 +230,7 @@ describe("the order of the line", () => {
     expect(line.locks.size).toBe(2);
   });
 
-  test("a ticket asked again after it was granted answers at once", async () => {
+  test("whenGranted of a granted ticket resolves at once", async () => {
     const line = lineOf({ a: writes(KEY), b: writes(KEY) });
     const ticket = line.tickets.get("b");
     expect(ticket?.whenGranted()).toBe(ticket?.whenGranted());
@@ -240,8 +240,8 @@ describe("the order of the line", () => {
   });
 });
 
-describe("who is in the way", () => {
-  test("names the owners of earlier conflicting tickets, held or waiting, oldest first and each once", () => {
+describe("waitingFor", () => {
+  test("returns the owners of earlier conflicting tickets, held or waiting, oldest first and each once", () => {
     const line = lineOf({ r: reads(KEY), stranger: writes("b:"), w: writes(KEY, "file:/a/b"), last: writes("file:/"), later: reads(KEY) });
     expect(line.tickets.get("last")?.waitingFor()).toEqual(["r", "w"]);
     expect(line.tickets.get("w")?.waitingFor()).toEqual(["r"]);
@@ -250,7 +250,7 @@ describe("who is in the way", () => {
     expect(line.tickets.get("last")?.waitingFor()).toEqual(["w"]);
   });
 
-  test("names the 20 oldest at most", () => {
+  test("returns at most the 20 oldest owners", () => {
     const line = new Line();
     for (let count = 0; count < 30; count++) line.add(`r${count}`, reads(count % 2 === 0 ? KEY : "file:/a/b"));
     expect(line.add("w", writes(KEY)).waitingFor()).toEqual(Array.from({ length: 20 }, (_, count) => `r${count}`));
@@ -266,7 +266,7 @@ function conflict(one: LockRequest, other: LockRequest): boolean {
   return writers || overlap(one.writes, other.reads) || overlap(one.reads, other.writes);
 }
 
-describe("against the rule written out plainly", () => {
+describe("compared with a plain implementation of the rule", () => {
   const KEYS = [
     "file:",
     "file:/",
@@ -314,7 +314,7 @@ describe("against the rule written out plainly", () => {
     expect(locks.size).toBe(0);
   }
 
-  test("many random requests, releases and withdrawals grant exactly what the plain rule grants", () => {
+  test("many random requests, releases and withdrawals grant exactly the tickets that the plain rule grants", () => {
     const random = seededRandom(7);
     const below = (bound: number): number => Math.floor(random.next() * bound);
     const aKey = (): string => KEYS[below(KEYS.length + 4)] ?? `file:/a/${below(400)}/c`;
@@ -356,7 +356,7 @@ describe("against the rule written out plainly", () => {
 /** Generous on purpose: a line that looks at all before it would take 5,000,000,000 steps. */
 const MAX_MS = 10_000;
 
-describe("cost is linear", () => {
+describe("cost is linear for", () => {
   test.each<readonly [string, (index: number) => Wish]>([
     ["writers queued on one key", () => ({ reads: ["file:/b"], writes: [KEY] })],
     ["writers of different keys", (index) => writes(`file:/a/${index}`)],
@@ -379,7 +379,7 @@ describe("cost is linear", () => {
     expect(locks.size).toBe(0);
   });
 
-  test("100,000 waiting tickets that leave from the back, then one that goes on", () => {
+  test("100,000 waiting tickets that are withdrawn from the back, then one that proceeds", () => {
     const locks = new ResourceLocks();
     inProcessorTime(MAX_MS, () => {
       const tickets = Array.from({ length: 100_000 }, (_, index) =>

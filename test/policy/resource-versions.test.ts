@@ -27,7 +27,7 @@ test.each<[read: string, written: string, outdated: boolean]>([
   expect(isOutdated(read, written)).toBe(outdated);
 });
 
-test("a read of nothing is never out of date, and one of several keys as soon as one of them is", () => {
+test("a read of no keys is never out of date; a read of several is as soon as one of its keys is", () => {
   const versions = new ResourceVersions({ maxKeys: 2 });
   versions.recordWrite(["a"]);
   const since = versions.now;
@@ -40,7 +40,7 @@ test("a read of nothing is never out of date, and one of several keys as soon as
   ]).toEqual([true, true, false, true]);
 });
 
-test("random writes put out of date exactly the reads inside them or around them", () => {
+test("random writes outdate exactly the reads inside or around their keys", () => {
   const key = fc.array(fc.constantFrom("a", "b", "ab"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
   fc.assert(
     fc.property(fc.array(fc.array(key, { minLength: 1, maxLength: 3 }), { maxLength: 20 }), key, fc.nat(20), (writes, read, at) => {
@@ -56,7 +56,7 @@ test("random writes put out of date exactly the reads inside them or around them
   );
 });
 
-test("with too many keys everything read before is out of date, nothing read after, and memory stays bounded", () => {
+test("with too many keys all earlier reads are out of date and no later one is, and memory stays bounded", () => {
   const versions = new ResourceVersions({ maxKeys: 100 });
   versions.recordWrite(["x"]);
   const before = versions.now;
@@ -75,7 +75,7 @@ test("with too many keys everything read before is out of date, nothing read aft
   expect(largest).toBeLessThanOrEqual(100);
 });
 
-test("a key deeper than 64 segments is taken as its ancestor there: reads beside it are dropped too, none is missed", () => {
+test("a key of more than 64 segments counts as its 64th ancestor: reads beside it are outdated too, none is missed", () => {
   const deep = (last: string): string => `${"a/".repeat(70)}${last}`;
   expect([isOutdated(deep("x"), deep("x")), isOutdated(deep("x"), deep("y")), isOutdated("a/b", deep("x"))]).toEqual([true, true, false]);
 });

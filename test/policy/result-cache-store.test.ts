@@ -14,7 +14,7 @@ async function record(stored: StoredResults, key: string, resources: readonly st
   return { key, body: "1", resources, versions: (await stored.versions(resources)) ?? [], storedAt: 0, expiresAt: undefined };
 }
 
-test("as long as nothing persistent is read, no write waits, and the first read passes on all of them before it looks", async () => {
+test("until the first persistent read no write waits, and that read first passes all earlier writes to the store", async () => {
   const { store, stored } = setUp();
   expect([stored.beforeWrite(["a"]), stored.beforeWrite(["b", "a"])]).toEqual([undefined, undefined]);
   stored.afterWrite(["c"]);
@@ -23,7 +23,7 @@ test("as long as nothing persistent is read, no write waits, and the first read 
   expect(store.asked).toEqual(["invalidate a b c", "get"]);
 });
 
-test("once it is used, the store knows of a write before it begins, without a read", async () => {
+test("after useIf enables it, the store is notified of each write before the write begins, without a read", async () => {
   const { store, stored } = setUp();
   const answers = [false, false, true];
   const waits: boolean[] = [];
@@ -36,7 +36,7 @@ test("once it is used, the store knows of a write before it begins, without a re
   expect([waits, answers, store.asked]).toEqual([[false, false, false, false, true, true], [], ["invalidate a1 a2 a3", "invalidate a4"]]);
 });
 
-test("a store that nobody needs is not opened", async () => {
+test("a store that is not needed is not opened", async () => {
   let opened = 0;
   const stored = new StoredResults({ open: async () => void opened++, cache: new MemoryCacheStore() }, new MemoryLog());
   await stored.whenSettled();
@@ -46,7 +46,7 @@ test("a store that nobody needs is not opened", async () => {
   expect(opened).toBe(1);
 });
 
-test("from the first read on, a write is known to the store before it begins, and again when it has ended", async () => {
+test("after the first read the store is notified of each write before it begins and after it ends", async () => {
   const { store, stored } = setUp();
   await stored.get("k", 0);
   await stored.beforeWrite(["a"]);
@@ -56,7 +56,7 @@ test("from the first read on, a write is known to the store before it begins, an
   expect(store.asked).toEqual(["get", "invalidate a", "invalidate a"]);
 });
 
-test("an answer that was read before a write is not kept, and one that was kept before it is not found", async () => {
+test("an answer read before a write is not stored, and one stored before the write is not found", async () => {
   const { store, stored } = setUp();
   const early = await record(stored, "early", ["file:/a"]);
   stored.put(early);
@@ -69,7 +69,7 @@ test("an answer that was read before a write is not kept, and one that was kept 
   expect([await stored.get("early", 0), await stored.get("late", 0), [...store.entries.keys()]]).toEqual([undefined, undefined, ["early"]]);
 });
 
-test("what is written while the store is being told is passed on next, and whoever reads waits for both", async () => {
+test("writes during a notification are passed on in the next one, and a read waits for both", async () => {
   const { store, stored } = setUp();
   await stored.get("k", 0);
   let open = (): void => {};
@@ -85,7 +85,7 @@ test("what is written while the store is being told is passed on next, and whoev
   expect(store.asked).toEqual(["get", "invalidate a", "invalidate b", "get"]);
 });
 
-test("without a persistent read, written keys are passed on by the 256, so that they do not pile up", async () => {
+test("without a persistent read, written keys are passed on 256 at a time, so that they do not pile up", async () => {
   const { store, stored } = setUp();
   for (let index = 0; index < 1_000; index++) {
     stored.afterWrite([`file:/${index}`]);
@@ -94,7 +94,7 @@ test("without a persistent read, written keys are passed on by the 256, so that 
   expect(store.asked.map((request) => request.split(" ").length - 1)).toEqual([256, 256, 256]);
 });
 
-test("a store that fails gives no answers and keeps none, refuses a write, is told later, and is warned of once", async () => {
+test("a failing store returns and stores no answers, rejects a write, is notified later, and is logged once", async () => {
   const { store, stored, log } = setUp();
   await stored.get("k", 0);
   store.failing = true;

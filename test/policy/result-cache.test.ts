@@ -20,14 +20,14 @@ function answer(output: string): CachedAnswer {
 
 const ALWAYS: CacheTerms = { asOf: 0, reads: [], ttlMs: undefined };
 
-test("C01 what is kept on one partition is never found on another, whatever its key", () => {
+test("C01 an answer stored in one partition is never found in another, whatever its key", () => {
   const { cache } = makeCache();
   const [one, other] = [cache.partitionOf({}), cache.partitionOf({})];
   cache.store({ partition: one, key: "k" }, answer("mine"), ALWAYS);
   expect([cache.find(one, "k"), cache.find(other, "k"), cache.find(one, "K")]).toEqual([answer("mine"), undefined, undefined]);
 });
 
-test("F3.16 an answer lasts as long as its ttl, and forgetting an owner takes all it kept and will keep", async () => {
+test("F3.16 an answer lasts as long as its ttl, and forgetting an owner drops all its answers, later ones included", async () => {
   const { cache, ports } = makeCache();
   const owner = {};
   const partition = cache.partitionOf(owner);
@@ -47,7 +47,7 @@ test("F3.16 an answer lasts as long as its ttl, and forgetting an owner takes al
   ]).toEqual([0, 0, false, undefined]);
 });
 
-test("an answer is neither kept nor found once what it was read from was written", () => {
+test("an answer is neither stored nor found once a resource that it read was written", () => {
   const { cache } = makeCache();
   const partition = cache.partitionOf({});
   const terms = { asOf: cache.versions.now, reads: ["file:/a"], ttlMs: undefined };
@@ -59,7 +59,7 @@ test("an answer is neither kept nor found once what it was read from was written
   expect(cache.store({ partition, key: "k" }, answer("old"), terms)).toBe(false);
 });
 
-test("an answer larger than a quarter of the room is not kept, and a new one under the same key frees the room of the old", () => {
+test("an answer larger than a quarter of maxBytes is not stored, and replacing an answer frees the old one's bytes", () => {
   const { cache } = makeCache({ maxBytes: 8_000 });
   const partition = cache.partitionOf({});
   expect(cache.store({ partition, key: "k" }, answer("x".repeat(2_000)), ALWAYS)).toBe(false);
@@ -71,7 +71,7 @@ test("an answer larger than a quarter of the room is not kept, and a new one und
   expect(makeCache({ maxBytes: 0 }).cache.store({ partition, key: "k" }, answer(""), ALWAYS)).toBe(false);
 });
 
-test.each([-1, 1.5, Number.NaN, Infinity, "64"])("C13 maxBytes %s is refused with invalid_argument", (maxBytes) => {
+test.each([-1, 1.5, Number.NaN, Infinity, "64"])("C13 maxBytes %s is rejected with invalid_argument", (maxBytes) => {
   const make: () => ResultCache = () => Reflect.construct(ResultCache, [{ maxBytes }, { clock: fakePorts().clock, store: undefined }]);
   expect(make).toThrow(expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("maxBytes") }));
 });
@@ -129,7 +129,7 @@ function weightOf(partitionKey: string, value: CachedAnswer): number {
   return cache.bytes;
 }
 
-testInCI("L23 a million operations on Zipf keys hit exactly where an exact LRU does, within the room", () => {
+testInCI("L23 a million operations on Zipf-distributed keys hit exactly as in an exact LRU, within the size limit", () => {
   const maxBytes = 4 * 1024 * 1024;
   const { cache } = makeCache({ maxBytes });
   const model = new ModelLru(maxBytes);

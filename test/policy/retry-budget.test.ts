@@ -24,7 +24,7 @@ async function totalAttempts(clock: FakeClock, callers: readonly Promise<number>
   return (await Promise.all(callers)).reduce((sum, attempts) => sum + attempts, 0);
 }
 
-test("B08 1,000 callers of 4 attempts each at 100 % failure make at most 1.1 attempts a request", async () => {
+test("B08 1,000 callers of 4 attempts each at 100 % failure make at most 1.1 attempts per request", async () => {
   const clock = new FakeClock();
   const budget = new RetryBudget({ clock });
   const callers = Array.from({ length: 1_000 }, () => callUntilGivenUp(clock, budget));
@@ -33,7 +33,7 @@ test("B08 1,000 callers of 4 attempts each at 100 % failure make at most 1.1 att
   expect(total).toBeGreaterThan(1_000);
 });
 
-test("B08 1,000 callers spread over a minute at 100 % failure stay within 1.1 attempts a request", async () => {
+test("B08 1,000 callers spread over a minute at 100 % failure make at most 1.1 attempts per request", async () => {
   const clock = new FakeClock();
   const budget = new RetryBudget({ clock, reserve: 0 });
   const callers: Promise<number>[] = [];
@@ -64,12 +64,12 @@ test("a single call may use all of its 4 attempts", async () => {
   expect(total).toBe(4);
 });
 
-test("without requests only the reserve is granted", () => {
+test("without requests only the reserve is available", () => {
   const budget = new RetryBudget({ clock: new FakeClock(), reserve: 2 });
   expect([budget.tryRetry(), budget.tryRetry(), budget.tryRetry()]).toEqual([true, true, false]);
 });
 
-test("requests of long ago earn no retries, and retries of long ago cost none", async () => {
+test("requests outside the window earn no retries, and retries outside it cost none", async () => {
   const clock = new FakeClock();
   const budget = new RetryBudget({ clock, reserve: 1, windowMs: 1_000 });
   for (let request = 0; request < 1_000; request++) budget.requests++;
@@ -83,11 +83,11 @@ test.each([
   [{ ratio: -1 }, "A retry budget's ratio must be a number of at least 0, not -1."],
   [{ reserve: Number.NaN }, "A retry budget's reserve must be a number of at least 0, not NaN."],
   [{ windowMs: 0 }, "A retry budget's windowMs must be a number of at least 1, not 0."],
-])("the options %o are refused", (options, message) => {
+])("the options %o are rejected", (options, message) => {
   expect(() => new RetryBudget({ clock: new FakeClock(), ...options })).toThrow(message);
 });
 
-test("L13 a call that is tried again with a thousand calls inside takes the retries of others for no longer than the window", async () => {
+test("L13 a retried call with a thousand nested calls uses up the retries of others for at most the window", async () => {
   const clock = new FakeClock();
   const budget = new RetryBudget({ clock });
   budget.requests += 100;

@@ -23,7 +23,7 @@ test.each([
   ["of line breaks", image(PNG.replaceAll(/(.{76})/gu, "$1\n")), image(PNG)],
   ["that is a data URL", image(`data:image/png;base64,${PNG}`), image(PNG)],
   ["of another type than it says", image(JPEG, "image/jpg"), image(JPEG, "image/jpeg")],
-])("an image %s is sent as what it is", (_what, part, expected) => {
+])("an image %s is sent with its real type", (_what, part, expected) => {
   expect(sent(part)).toEqual(expected);
 });
 
@@ -34,26 +34,26 @@ test.each([
   ["an empty sound", { type: "audio", mediaType: "audio/wav", data: "" }, "[audio audio/wav, 0 bytes]"],
   ["an empty PDF file", { type: "file", uri: "data:application/pdf;base64,", name: "x.pdf" }, "[file x.pdf: application/pdf, 0 bytes]"],
   ["a sound that no request has room for", { type: "audio", mediaType: "audio/wav", data: "A".repeat(16_000_004) }, "[audio audio/wav]"],
-] satisfies (readonly [string, ContentPart, unknown])[])("%s is said in words", (_what, part, text) => {
+] satisfies (readonly [string, ContentPart, unknown])[])("%s is replaced by text", (_what, part, text) => {
   expect(sent(part)).toEqual({ type: "text", text });
 });
 
 test.each([
   ["a PDF file", PDF, (data: string): ContentPart => ({ type: "file", uri: `data:application/pdf;base64,${data}` })],
   ["a sound", "UklGR".padEnd(200, "A"), (data: string): ContentPart => ({ type: "audio", mediaType: "audio/wav", data })],
-])("%s in base64 with line breaks is sent without them", (_what, data, part) => {
+])("%s in base64 with line breaks is sent without the line breaks", (_what, data, part) => {
   expect(sent(part(data.replaceAll(/(.{76})/gu, "$1\n")))).toEqual(part(data));
 });
 
-test("messages that are as they should be are the same array", () => {
+test("messages that need no change are returned as the same array", () => {
   const messages = [said(image(PNG)), said({ type: "text", text: "a" }), said(image("AAAA", "image/tiff"))];
   expect(sendableMessages(messages)).toBe(messages);
 });
 
-describe("files that one request has no room for", () => {
+describe("files that exceed the size of one request", () => {
   const large = (): ModelMessage => said(image("iVBORw0KGgoA" + "A".repeat(3_000_000)));
 
-  test("are said in words, the oldest first, and the next requests begin alike", () => {
+  test("are replaced by text, the oldest first, so that successive requests mostly keep the same beginning", () => {
     const messages = Array.from({ length: 16 }, large);
     let before: readonly ModelMessage[] = [];
     let changes = 0;
@@ -67,7 +67,7 @@ describe("files that one request has no room for", () => {
     expect(changes).toBeLessThan(5);
   });
 
-  test("are said in words also where they are of one message, the last ones shown", () => {
+  test("are replaced by text within one message too; the last ones stay", () => {
     const [only] = sendableMessages([
       said(...Array.from({ length: 7 }, (_, index) => image(`iVBORw0KGgo${index}${"A".repeat(3_000_000)}`))),
     ]);
@@ -76,7 +76,7 @@ describe("files that one request has no room for", () => {
     expect(content.map(({ type }) => type)).toEqual(["text", "text", "image", "image", "image", "image", "image"]);
   });
 
-  test("are counted also where they stand in a provider's own form, which is left out then", () => {
+  test("also count in a provider's native blocks, which are then left out", () => {
     const data = `iVBORw0KGgoA${"A".repeat(3_000_000)}`;
     const native = { format: "p", blocks: [{ inlineData: { mimeType: "image/png", data } }] };
     const drawn = (): ModelMessage => ({ role: "assistant", at: 0, content: [{ type: "text", text: "Here." }, image(data)], native });
@@ -94,14 +94,14 @@ describe("files that one request has no room for", () => {
     expect(now.at(-1)).toHaveProperty("native");
   });
 
-  test("are not those that no provider is given", () => {
+  test("do not include files that no provider receives", () => {
     const archive: ContentPart = { type: "file", name: "a.zip", uri: `data:application/zip;base64,${"A".repeat(17_000_000)}` };
     const messages = [said(image(PNG)), said(archive), said(image("A".repeat(17_000_000), "image/tiff"))];
     expect(sendableMessages(messages)).toBe(messages);
   });
 });
 
-test("a loop goes on behind an answer with a damaged image", async () => {
+test("a loop continues after an answer with a damaged image", async () => {
   const broken = {
     name: "shot",
     description: "Takes a picture.",

@@ -23,7 +23,7 @@ function neverAsked(): string {
 }
 
 describe("F1.29 text", () => {
-  test("is cut at the limit with a note of the bytes left out and how to read them", () => {
+  test("is cut at the limit with a note of the bytes left out and how to read on", () => {
     expect(cutOutput("abcdefghij", 4)).toEqual({
       output: "abcd\n[6 of 10 bytes left out. Read on with r1.]",
       content: undefined,
@@ -44,12 +44,12 @@ describe("F1.29 text", () => {
     expect(cutOutput(text, maxBytes)).toEqual({ output: `${head}\n${note}`, content: undefined, totalBytes, shownBytes, cut: true });
   });
 
-  test("of just the limit is whole, and the hint is not asked for", () => {
+  test("of exactly the limit stays whole, and the hint is not computed", () => {
     const shown = truncateResult("日本語", undefined, 9, neverAsked);
     expect(shown).toEqual({ output: "日本語", content: undefined, totalBytes: 9, shownBytes: 9, cut: false });
   });
 
-  test("without a limit is whole", () => {
+  test("without a limit stays whole", () => {
     const text = "x".repeat(1_000_000);
     expect(truncateResult(text, undefined, 0, neverAsked)).toMatchObject({ output: text, cut: false });
   });
@@ -67,7 +67,7 @@ describe("F1.29 JSON that is too large", () => {
     expect(shown.output).toMatchObject({ stdout: expect.stringMatching(/^x{700,}… \[\d+ more\]$/) });
   });
 
-  test("keeps the first items of a list and counts the others", () => {
+  test("keeps the first items of an array and counts the others", () => {
     const shown = cutOutput(
       Array.from({ length: 1_000 }, (_, id) => ({ id })),
       200,
@@ -79,7 +79,7 @@ describe("F1.29 JSON that is too large", () => {
     ]);
   });
 
-  test("counts the members of an object that has too many", () => {
+  test("counts the members left out of an object that has too many", () => {
     const wide = Object.fromEntries(Array.from({ length: 10_000 }, (_, index) => [`key${index}`, "v".repeat(50)]));
     const { output } = cutOutput(wide, 1_000);
     expect(output).toMatchObject({ key0: "v".repeat(50), "[more]": expect.stringMatching(/^99\d\d more keys$/) });
@@ -95,14 +95,14 @@ describe("F1.29 JSON that is too large", () => {
     });
   });
 
-  test("does not change the value it was given", () => {
+  test("is not changed itself", () => {
     const output: JsonValue = Object.freeze({ rows: Object.freeze(Array.from({ length: 100 }, () => "x".repeat(100))) });
     const before = JSON.stringify(output);
     expect(cutOutput(output, 500).cut).toBe(true);
     expect(JSON.stringify(output)).toBe(before);
   });
 
-  test("never shows more than the limit, says how much is missing, and stays an object or a list", () => {
+  test("never exceeds the limit, says how much is missing, and stays an object or an array", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 6, stringUnit: "binary" }), fc.integer({ min: 1, max: 400 }), (value, maxBytes) => {
         const json: JsonValue = value as JsonValue; // fast-check's JSON values are ours, not readonly
@@ -135,7 +135,7 @@ describe("F1.29 JSON that is too large", () => {
 describe("F1.29 content", () => {
   const image: ContentPart = { type: "image", mediaType: "image/png", data: "A".repeat(10_000) };
 
-  test("loses only text; images are kept", () => {
+  test("has only its text cut; images stay", () => {
     const content: readonly ContentPart[] = [{ type: "text", text: "ééé" }, image, { type: "text", text: "more" }, image];
     expect(cutContent(content, 5)).toEqual({
       output: undefined,
@@ -146,7 +146,7 @@ describe("F1.29 content", () => {
     });
   });
 
-  test("has the text of files cut, keeps files as it keeps images, and replaces by its name what no provider takes", () => {
+  test("has the text of files cut, keeps files like images, and replaces files that no provider takes by their name", () => {
     const report = (bytes: number): ContentPart => ({
       type: "file",
       uri: `data:application/pdf;base64,${"AAA=".repeat(bytes / 2)}`,
@@ -163,7 +163,7 @@ describe("F1.29 content", () => {
     ]);
   });
 
-  test("with large images and little text is whole", () => {
+  test("with large images and little text stays whole", () => {
     const content: readonly ContentPart[] = [image, { type: "text", text: "four" }];
     expect(truncateResult(undefined, content, 4, neverAsked)).toEqual({
       output: undefined,
@@ -181,13 +181,13 @@ describe("F1.29 content", () => {
   });
 });
 
-test("A06 a result of 16 MB is cut without blocking for long", () => {
+test("A06 a result of 16 MB is truncated without blocking for long", () => {
   const rows = Array.from({ length: 100_000 }, (_, id) => ({ id, text: "x".repeat(140) }));
   const shown = inProcessorTime(10_000, () => cutOutput({ rows, total: rows.length }, 65_536));
   expect(shown).toMatchObject({ cut: true, output: { total: 100_000 } });
 });
 
-test("values nested deeper than the limit of JSON copies are still cut", () => {
+test("values nested deeper than the limit of JSON copies are still truncated", () => {
   let deep: JsonValue = "x".repeat(10_000);
   for (let level = 0; level < 500; level++) deep = [deep];
   const shown = cutOutput(deep, 5_000);
@@ -195,7 +195,7 @@ test("values nested deeper than the limit of JSON copies are still cut", () => {
   expect(shown.shownBytes).toBeLessThanOrEqual(5_000);
 });
 
-testInCI("what is shown keeps nothing else of the whole in memory", () => {
+testInCI("a truncated output does not hold the whole in memory", () => {
   const before = heapBytes();
   const shown = Array.from({ length: 5 }, (_, n) => {
     const text = `${n} ${"x".repeat(1_000_000)}`;

@@ -15,7 +15,7 @@ test.each<[what: string, rules: unknown, message: string]>([
   ["text", "files::*", 'A layer of rules must be an object with "allow" or "deny", not files::*.'],
   ["a pattern alone", { allow: "files::*" }, '"allow" must be an array of name patterns, not a string.'],
   ["a wrong layer behind a right one", [{ allow: ["*"] }, { deny: [5] }], '"deny" has a pattern that is not a string: 5.'],
-])("F3.37 %s is refused, and never taken for rules that allow everything", (_, rules, message) => {
+])("F3.37 %s is rejected, and never treated as rules that allow everything", (_, rules, message) => {
   expect(() => visibilityOf(rules as VisibilityRules)).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
 });
 
@@ -35,13 +35,13 @@ test.each<[what: string, rules: VisibilityRules | undefined, expected: readonly 
   expect(seen(rules)).toEqual(expected);
 });
 
-test("F3.37 rules that were read are layers themselves, and reading them again changes nothing", () => {
+test("F3.37 parsed rules can be layers themselves, and parsing them again changes nothing", () => {
   const mode = visibilityOf({ allow: ["files::*"] });
   expect(visibilityOf(mode)).toBe(mode);
   expect(seen([mode, { allow: ["*::read", "journal::add"] }])).toEqual(["files::read"]);
 });
 
-test("F3.37 whatever the layers, one more only takes away", () => {
+test("F3.37 an additional layer can only remove tools, whatever the layers", () => {
   const pattern = fc.constantFrom("*", "files::*", "*::read", "journal::add", "default::__proto__", "nothing::here");
   const layer = fc.record({ allow: fc.array(pattern), deny: fc.array(pattern) }, { requiredKeys: [] });
   fc.assert(
@@ -52,7 +52,7 @@ test("F3.37 whatever the layers, one more only takes away", () => {
   );
 });
 
-test("F3.37 a verdict is the same however many names were asked about before", () => {
+test("F3.37 a verdict does not depend on how many names were asked about before", () => {
   const visibility = visibilityOf({ allow: ["a::*"] });
   for (let index = 0; index < 10_001; index++) visibility.permits(`b::${index}`);
   expect([visibility.permits("a::1"), visibility.permits("b::1")]).toEqual([true, false]);

@@ -6,7 +6,7 @@ import { findBubblewrap, sandboxArguments } from "../../src/processes/bubblewrap
 import { signalGroup } from "../../src/processes/process-guard.ts";
 import { HAS_SANDBOX, SANDBOX, folderWith, isRunning } from "../toolsets/programs/program-room.ts";
 
-test.skipIf(!HAS_SANDBOX)(`a sandbox ends with the process that started it, with nothing else to watch over it${SANDBOX}`, async () => {
+test.skipIf(!HAS_SANDBOX)(`a sandbox ends with the process that started it, without another process watching it${SANDBOX}`, async () => {
   const workspace = folderWith();
   const policy = { workspace, readable: [], writable: [], network: false, temporaryBytes: 1024 * 1024 };
   const found = await findBubblewrap(new AbortController().signal);

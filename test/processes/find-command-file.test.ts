@@ -36,7 +36,7 @@ test.each([
   ["tools/npx", {}, "tools/npx"],
   ["C:npx", {}, "C:npx"],
   ["npx", { platform: "linux" }, "npx"],
-])("a command of Windows is looked for in the folders of PATH alone, not where a model may write: %s %j", (command, more, file) => {
+])("a Windows command is looked up only in the folders of PATH, not where a model may write: %s %j", (command, more, file) => {
   expect(found(command, more)).toBe(file);
 });
 
@@ -45,12 +45,12 @@ test.each([
   ["npx", { environment: {} }],
   ["npx", { environment: { PATH: String.raw`tools;\root;.;` } }],
   ["npx.cmd", { endings: [".com", ".exe"] }],
-])("a command that no folder of PATH has is not found: %s %j", (command, more) => {
+])("a command that is in no folder of PATH is not found: %s %j", (command, more) => {
   expect(() => found(command, more)).toThrow(expect.objectContaining({ code: "ENOENT" }));
 });
 
 test.skipIf(process.platform === "win32")(
-  "a file may be started, and so may a link that the system does not follow, as Windows has for apps of its store",
+  "a file may be started, and so may an unresolvable link, such as Windows has for store apps",
   () => {
     const folder = mkdtempSync(join(tmpdir(), "haft-command-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from "vitest";
 import { hasMoreProcessesThan, countMachineTasks, readTreeUsage } from "../../src/processes/process-tree.ts";
 
 test.skipIf(process.platform !== "linux")(
-  "the processes of a session are counted, the newest alone, and the tasks of the machine with them",
+  "only the newest processes of a session are counted, together with the tasks of the machine",
   async () => {
     const before = countMachineTasks();
     const child = spawn("/bin/sh", ["-c", "for i in 1 2 3 4 5 6 7 8 9; do sleep 60 & done; echo begun; wait"], { detached: true });

@@ -6,7 +6,7 @@ import { runProgram } from "../../src/processes/run-program.ts";
 const LIMITS = { timeoutMs: 20_000, maxMemoryBytes: 2 ** 31, maxProcesses: 64, maxFileBytes: 2 ** 20, maxOutputBytes: 2 ** 20 };
 
 describe.skipIf(process.platform === "win32")("a program", () => {
-  test("has the limits that the kernel holds, and its outputs are one", async () => {
+  test("runs with limits enforced by the kernel, and with its outputs merged", async () => {
     const end = await runProgram({
       program: "/bin/sh",
       args: ["-c", "ulimit -n; ulimit -c; ulimit -f; echo problem >&2"],

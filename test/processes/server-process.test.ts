@@ -52,7 +52,7 @@ describe("opening", () => {
       `the command ${JSON.stringify(fileURLToPath(import.meta.url))} may not be executed`,
     ],
     ["a folder that is not there", { cwd: "/no/such/folder" }, 'its folder "/no/such/folder" does not exist'],
-  ])("B16 %s is a clear error and no uncaught exception", async (_what, options, reason) => {
+  ])("B16 %s is reported as a clear error and not as an uncaught exception", async (_what, options, reason) => {
     expect(await rejection(openStrange("good", options))).toEqual({
       code: "unavailable",
       message: `MCP server "strange" could not be opened: ${reason}.`,
@@ -61,7 +61,7 @@ describe("opening", () => {
     });
   });
 
-  test("D09 D04 a server that exits on start is quoted, without escape codes and without its secrets", async () => {
+  test("D09 D04 the output of a server that exits on start is quoted, without escape codes and without its secrets", async () => {
     expect(await rejection(openStrange("exit-on-start", { env: { DOOR_KEY: "swordfish" } }))).toEqual({
       code: "unavailable",
       message: 'MCP server "strange" could not be opened: it exited with code 3.',
@@ -77,14 +77,14 @@ describe("opening", () => {
     });
   });
 
-  test("a server that dies between greeting and list says so", async () => {
+  test("a server that dies between initialization and the list of tools is reported", async () => {
     expect(await rejection(openStrange("exit-before-list"))).toMatchObject({
       code: "unavailable",
       message: 'MCP server "strange" did not list its tools: it exited with code 9.',
     });
   });
 
-  test("D08 a silent server is given up when opening is cut off", async () => {
+  test("D08 a silent server is closed when opening is aborted", async () => {
     const controller = new AbortController();
     const engine = strangeEngine("silent");
 
@@ -97,7 +97,7 @@ describe("opening", () => {
     });
   });
 
-  test("a server that ends itself at an unknown question is greeted in the older way", async () => {
+  test("a server that exits on the probe of the newer protocol is opened with the older one", async () => {
     const { tools } = await openStrange("exit-on-probe");
 
     expect(tools).not.toEqual([]);
@@ -105,7 +105,7 @@ describe("opening", () => {
 });
 
 describe("framing", () => {
-  test.each(["banner", "stderr-flood"])("D06 a %s does not keep a server from working", async (behaviour) => {
+  test.each(["banner", "stderr-flood"])("D06 a %s does not affect a server", async (behaviour) => {
     const { engine } = await openStrange(behaviour);
 
     expect(await engine.call(request("echo", { still: "here" }), toolContext())).toEqual(
@@ -123,7 +123,7 @@ describe("framing", () => {
     });
   });
 
-  test("a tool whose schema nests too deep is put aside, and the others of its server answer", async () => {
+  test("a tool with too deep a schema is left out, and the server's other tools work", async () => {
     const runtime = createRuntime({ toolsets: [{ name: "strange", engine: strangeEngine("abyss") }], ports: { log: new MemoryLog() } });
     onTestFinished(async () => void (await runtime.close()));
     await runtime.open();
@@ -133,7 +133,7 @@ describe("framing", () => {
     expect(abyss?.error?.message).toContain("nests-deeper-than-250-levels");
   });
 
-  testInCI("a tool with more words than any model could be given is left out, and the others of its server answer", async () => {
+  testInCI("a tool with more text than any model accepts is left out, and the server's other tools work", async () => {
     const { tools, log } = await openStrange("long-list");
 
     expect(tools.map(({ name }) => name)).toEqual(["echo"]);
@@ -148,7 +148,7 @@ describe("framing", () => {
     ["long-answer", "it sent a line of more than 33554432 bytes"],
     ["long-answer-with-id-last", "it sent a line of more than 33554432 bytes"],
   ];
-  test.each(tooLarge.slice(0, inCI ? 4 : 2))("a %s ends its call and not its server", async (name, problem) => {
+  test.each(tooLarge.slice(0, inCI ? 4 : 2))("a %s fails its call and does not close its server", async (name, problem) => {
     const { engine } = await openStrange();
     const born = await pidOf(engine);
 
@@ -161,7 +161,7 @@ describe("framing", () => {
     expect(await pidOf(engine)).toBe(born);
   });
 
-  test("D07 answers with wrong, odd or repeated ids are dropped and logged; the right one arrives", async () => {
+  test("D07 answers with wrong, odd or repeated ids are dropped and logged; the right one is delivered", async () => {
     const { engine, log } = await openStrange("wrong-ids");
 
     const answer = await engine.call(request("echo"), toolContext());
@@ -173,7 +173,7 @@ describe("framing", () => {
 });
 
 describe("environment", () => {
-  test("D14 F4.15 a server sees the few inherited variables and its own, and no more", async () => {
+  test("D14 F4.15 a server gets only the few inherited variables and its own", async () => {
     process.env["HAFT_TEST_SECRET"] = "not for strangers";
     const { engine } = await openStrange("good", { env: { DOOR_PLACE: "north wall" } });
 
@@ -187,7 +187,7 @@ describe("environment", () => {
     ).toEqual([]);
   });
 
-  test("D15 the command and its arguments are never read by a shell", async () => {
+  test("D15 the command and its arguments are never interpreted by a shell", async () => {
     expect(await rejection(openStrange("good", { command: `${process.execPath}; echo pwned` }))).toMatchObject({
       message: expect.stringContaining("was not found"),
     });
@@ -195,7 +195,7 @@ describe("environment", () => {
 });
 
 describe("crashes", () => {
-  test("D09 F4.27 the call under way fails once, with the server's name; the next one finds a new server", async () => {
+  test("D09 F4.27 a crash fails the current call once, with the server's name; the next call uses a new server", async () => {
     const { engine, log } = await openStrange("crash 2");
     const first = await pidOf(engine);
 
@@ -214,7 +214,7 @@ describe("crashes", () => {
     ]);
   });
 
-  testInCI("D09 after three restarts in a row the server is left alone", async () => {
+  testInCI("D09 after three restarts in a row the server is not restarted again", async () => {
     const { engine } = await openStrange("crash 1");
 
     const errors: unknown[] = [];
@@ -236,7 +236,7 @@ describe("crashes", () => {
     ]);
   });
 
-  test("D02 D09 a tool whose definition is another after a restart is not called before the tools were listed anew", async () => {
+  test("D02 D09 a tool whose definition changed in a restart is not called before the tools are listed again", async () => {
     const { engine } = await openStrange("reborn");
     const [, hangUp] = [await engine.call(request("pid"), toolContext()), await rejection(engine.call(request("hang-up"), toolContext()))];
 
@@ -254,7 +254,7 @@ describe("crashes", () => {
     expect(await engine.call(request("pid"), toolContext())).toBeInstanceOf(ToolOutput);
   });
 
-  test("D09 a call that was cancelled before it came neither starts the server again nor leaves a failure to nobody", async () => {
+  test("D09 a call cancelled beforehand neither restarts the server nor causes an unhandled rejection", async () => {
     const { engine, log } = await openStrange("crash 1");
     await rejection(engine.call(request("echo"), toolContext()));
 
@@ -264,7 +264,7 @@ describe("crashes", () => {
     expect(log.lines.filter((line) => line.level === "warn")).toEqual([]);
   });
 
-  testInCI("calls that find the server dead share one restart", async () => {
+  testInCI("simultaneous calls to a dead server share one restart", async () => {
     const { engine, log } = await openStrange("crash 1");
     await rejection(engine.call(request("echo"), toolContext()));
 
@@ -274,7 +274,7 @@ describe("crashes", () => {
     expect(log.lines.filter((line) => line.level === "warn")).toHaveLength(1);
   });
 
-  testInCI("a server that closes its output but lives on is given up", async () => {
+  testInCI("a server that closes its output but keeps running is closed", async () => {
     const { engine } = await openStrange();
 
     expect(await rejection(engine.call(request("hang-up"), toolContext()))).toMatchObject({
@@ -283,7 +283,7 @@ describe("crashes", () => {
     });
   });
 
-  test("the last answer of a server that exits is not lost", async () => {
+  test("the last answer of an exiting server is not lost", async () => {
     const { engine } = await openStrange();
 
     expect(await engine.call(request("last-words"), toolContext())).toEqual(
@@ -293,7 +293,7 @@ describe("crashes", () => {
 });
 
 describe("ending", () => {
-  testInCI("D10 F4.34 close ends the server and its stubborn helper", async () => {
+  testInCI("D10 F4.34 close ends the server and a helper that ignores signals", async () => {
     const { engine } = await openStrange("tree");
     const answer = await engine.call(request("tree"), toolContext());
     const { server, grandchild } = processesOf(answer instanceof ToolOutput ? answer.output : undefined);
@@ -304,7 +304,7 @@ describe("ending", () => {
     await gone(grandchild);
   });
 
-  testInCI("D10 a runtime that is closed while a stubborn server is being opened has ended it when it is closed", async () => {
+  testInCI("D10 closing the runtime while an unresponsive server opens has ended it by the time close resolves", async () => {
     const stubborn = "process.on('SIGTERM', () => {}); setInterval(() => {}, 1000); process.stderr.write('ready');";
     const folder = mkdtempSync(join(tmpdir(), "haft-stubborn-"));
     onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -323,7 +323,7 @@ describe("ending", () => {
     await opening;
   });
 
-  test("close while calls are under way fails them at once, and twice is once", async () => {
+  test("close fails calls in progress at once, and may be called twice", async () => {
     const { engine } = await openStrange();
     const hanging = rejection(engine.call(request("hang"), toolContext()));
 
@@ -336,7 +336,7 @@ describe("ending", () => {
   });
 
   test.skipIf(!inCI).each(["SIGKILL", "SIGTERM", "exit"] as const)(
-    `D10 no process is left when the runtime ends by %s ${IN_CI}`,
+    `D10 no process remains when the runtime ends by %s ${IN_CI}`,
     async (end) => {
       const server = fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url));
       const host = spawn(process.execPath, [bundledProgram("fixtures/mcp-host"), server, end], { stdio: ["ignore", "pipe", "inherit"] });
@@ -358,7 +358,7 @@ function processesOf(answer: unknown): { readonly server: number; readonly grand
   return { server: answer["server"], grandchild: answer["grandchild"] };
 }
 
-test("variables of Windows are found by their names in capitals, as a worker thread has them", () => {
+test("Windows variables are found by upper-case names, as a worker thread has them", () => {
   expect(withUpperCaseNames({ Path: "C:\\bin", SystemRoot: "C:\\Windows", TEMP: undefined })).toEqual({
     PATH: "C:\\bin",
     SYSTEMROOT: "C:\\Windows",

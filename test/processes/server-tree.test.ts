@@ -20,21 +20,18 @@ for (const code of [between, "console.log(process.pid); setInterval(() => {}, 10
 process.stdin.resume().on("end", () => process.exit());
 `;
 
-test.skipIf(!inCI || process.platform !== "linux")(
-  `helpers that have left the process group of their server end with it ${IN_CI}`,
-  async () => {
-    const child = startServer({ command: process.execPath, args: ["-e", SERVER], env: { HAFT_SERVER: "another" } });
-    const [said] = (await once(child.stdout, "data")) as [Buffer];
-    const helpers = said.toString().trim().split(" ").map(Number);
-    const isThere = (pid: number): boolean => {
-      try {
-        return process.kill(pid, 0);
-      } catch {
-        return false;
-      }
-    };
-    expect(helpers.map(isThere)).toEqual([true, true]);
-    await endServer(child, systemPorts.clock);
-    while (helpers.some(isThere)) await new Promise((resolve) => setImmediate(resolve)); // they are killed, and may not be buried yet
-  },
-);
+test.skipIf(!inCI || process.platform !== "linux")(`helpers that have left their server's process group end with it ${IN_CI}`, async () => {
+  const child = startServer({ command: process.execPath, args: ["-e", SERVER], env: { HAFT_SERVER: "another" } });
+  const [said] = (await once(child.stdout, "data")) as [Buffer];
+  const helpers = said.toString().trim().split(" ").map(Number);
+  const isThere = (pid: number): boolean => {
+    try {
+      return process.kill(pid, 0);
+    } catch {
+      return false;
+    }
+  };
+  expect(helpers.map(isThere)).toEqual([true, true]);
+  await endServer(child, systemPorts.clock);
+  while (helpers.some(isThere)) await new Promise((resolve) => setImmediate(resolve)); // they are killed, and may not be buried yet
+});

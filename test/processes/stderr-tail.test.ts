@@ -10,15 +10,15 @@ function linesOf(...written: readonly string[]): readonly string[] {
   return words.lines();
 }
 
-test("a secret is struck out of the last lines", () => {
+test("a secret is redacted in the stderr tail", () => {
   expect(linesOf(`login with ${SECRET}\n`, "refused\n")).toEqual(["login with [TOKEN]", "refused"]);
 });
 
-test("a secret that is written in several parts is struck out", () => {
+test("a secret written in several chunks is redacted", () => {
   expect(linesOf(`login with ${SECRET.slice(0, 9)}`, `${SECRET.slice(9)}\n`)).toEqual(["login with [TOKEN]"]);
 });
 
-test.each(["\u001b[31m", "\u200b", "\u0007"])("a secret with what cannot be seen within it is struck out: %j", (mark) => {
+test.each(["\u001b[31m", "\u200b", "\u0007"])("a secret with an invisible character inside is redacted: %j", (mark) => {
   expect(linesOf(`login with ${SECRET.slice(0, 9)}${mark}${SECRET.slice(9)}\n`)).toEqual(["login with [TOKEN]"]);
 });
 

@@ -23,9 +23,9 @@ function refusal(fields: Record<string, unknown>): Pick<ToolError, "code" | "mes
   throw new Error("accepted");
 }
 
-describe("a mistake is found when the tool is defined", () => {
+describe("defineTool reports mistakes at once", () => {
   test.each([[{ a: z.string() }], [{ a: v.string() }], [{ a: type("string") }], [{ type: "object", properties: { a: z.string() } }]])(
-    "fields that are schemas of a library are no schema: %#",
+    "properties that are schemas of a library are rejected: %#",
     (inputSchema) => {
       expect(refusal({ inputSchema })).toMatchObject({
         code: "invalid_schema",
@@ -35,14 +35,14 @@ describe("a mistake is found when the tool is defined", () => {
     },
   );
 
-  test("the schema of another tool may be a part", () => {
+  test("the schema of another tool may be used as a property", () => {
     const part = defineTool({ name: "p", description: "", inputSchema: z.object({ n: z.number() }), execute: () => 1 }).inputSchema;
     expect(() =>
       defineTool({ name: "q", description: "", inputSchema: { type: "object", properties: { part } }, execute: () => 1 }),
     ).not.toThrow();
   });
 
-  test("JSON Schema that a library has written may be a part", () => {
+  test("JSON Schema written by a library may be used as a property", () => {
     const part = z.toJSONSchema(z.object({ n: z.number() }));
     const { inputSchema } = defineTool({
       name: "q",
@@ -53,7 +53,7 @@ describe("a mistake is found when the tool is defined", () => {
     expect(inputSchema).toMatchObject({ properties: { part: { properties: { n: { type: "number" } } } } });
   });
 
-  test.each([Object, 5n, Symbol("x")])("a type that is no word is named: %#", (word) => {
+  test.each([Object, 5n, Symbol("x")])("a type that is not a string is named: %#", (word) => {
     expect(refusal({ inputSchema: { type: word } }).message).toContain("type is ");
   });
 
@@ -102,7 +102,7 @@ describe("a mistake is found when the tool is defined", () => {
     });
   });
 
-  test("F4.1 a misspelt field is refused and the fields are listed", () => {
+  test("F4.1 an unknown field is rejected and the known fields are listed", () => {
     expect(() => Reflect.apply(defineTool, undefined, [{ name: "add", description: "Adds.", handler() {} }])).toThrowError(
       expect.objectContaining({
         code: "invalid_argument",
@@ -125,16 +125,16 @@ describe("a mistake is found when the tool is defined", () => {
       readonly description = "Adds.";
       execute(): void {}
     })(),
-  ])("F4.1 %j defines no tool", (definition) => {
+  ])("F4.1 %j is not a tool definition", (definition) => {
     expect(() => Reflect.apply(defineTool, undefined, [definition])).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test.each(["", 5, "a\u0000", "x".repeat(257), undefined])("F4.1 %j is not a name", (name) => {
+  test.each(["", 5, "a\u0000", "x".repeat(257), undefined])("F4.1 %j is not a valid name", (name) => {
     expect(refusal({ name }).code).toBe("invalid_argument");
   });
 
   test.each([{ type: "string" }, { type: ["array", "null"] }, z.string(), type("number")])(
-    "an input that is not an object is refused: %j",
+    "an input schema that is not an object is rejected: %j",
     (inputSchema) => {
       expect(refusal({ inputSchema })).toEqual({
         code: "invalid_schema",
@@ -143,7 +143,7 @@ describe("a mistake is found when the tool is defined", () => {
     },
   );
 
-  test("F4.1 a schema that cannot be used names tool and side", () => {
+  test("F4.1 an unusable schema is reported with the tool and whether it is input or output", () => {
     expect(refusal({ inputSchema: { type: "strnig" } })).toEqual({
       code: "invalid_schema",
       message: expect.stringMatching(/^The input schema of tool "add": .*type/u),
@@ -160,13 +160,13 @@ describe("a mistake is found when the tool is defined", () => {
 });
 
 describe("a tool is frozen and complete", () => {
-  test("F2.7 what is not given stays out, and a tool without a schema takes any object", () => {
+  test("F2.7 omitted fields stay absent, and a tool without a schema takes any object", () => {
     const tool = defineTool({ name: "now", description: "Tells the time." });
     expect(tool).toEqual({ name: "now", description: "Tells the time.", inputSchema: { type: "object" } });
     expect(Object.isFrozen(tool)).toBe(true);
   });
 
-  test("F2.7 F2.8 as JSON it is its description, without handlers", () => {
+  test("F2.7 F2.8 it serializes to JSON without its handlers", () => {
     const tool = defineTool({
       name: "add",
       description: "Adds.",
@@ -189,7 +189,7 @@ describe("a tool is frozen and complete", () => {
     });
   });
 
-  test("changing the definition afterwards changes nothing", () => {
+  test("changing the definition afterwards has no effect", () => {
     const effects = { reads: ["clock"], writes: [], idempotent: true };
     const tags = ["time"];
     const schema = { type: "object", properties: { a: { type: "string" } } };
@@ -205,7 +205,7 @@ describe("a tool is frozen and complete", () => {
     ]);
   });
 
-  test("categories set what they mean, unless it is given", () => {
+  test("a category sets its defaults unless the field is given", () => {
     const base = { name: "t", description: "" };
     expect(defineTool({ ...base, category: "DANGEROUS" })).toMatchObject({ oncePerTurn: true });
     expect(defineTool({ ...base, category: "DANGEROUS", oncePerTurn: false })).toMatchObject({ oncePerTurn: false });
@@ -213,7 +213,7 @@ describe("a tool is frozen and complete", () => {
     expect(defineTool({ ...base, category: "SAFE_CHAIN" })).toEqual({ ...base, category: "SAFE_CHAIN", inputSchema: { type: "object" } });
   });
 
-  test("its schemas are Standard Schemas: inputs are repaired as in a call, outputs only checked", () => {
+  test("its schemas are Standard Schemas: inputs are repaired as in a call, outputs only validated", () => {
     const schema = { type: "object", properties: { n: { type: "integer" } }, additionalProperties: false } as const;
     const read = defineTool({ name: "r", description: "", inputSchema: schema, outputSchema: { type: "integer" }, effects: readOnly() });
     const write = defineTool({ name: "w", description: "", inputSchema: schema });
@@ -223,7 +223,7 @@ describe("a tool is frozen and complete", () => {
     expect(read.outputSchema?.["~standard"].validate(5)).toEqual({ value: 5 });
   });
 
-  test("parseInput and parseOutput are there for a Standard Schema only; another tool's schema is none", () => {
+  test("parseInput and parseOutput are set only for a library's schema, not for the schema of another tool", () => {
     const plain = defineTool({ name: "p", description: "", inputSchema: { type: "object" }, outputSchema: { type: "string" } });
     const again = defineTool({ name: "a", description: "", inputSchema: plain.inputSchema });
     const typed = defineTool({
@@ -245,7 +245,7 @@ describe("a tool is frozen and complete", () => {
 });
 
 describe("types follow from the schema", () => {
-  test("a JSON Schema literal", () => {
+  test("of a JSON Schema literal", () => {
     const tool = defineTool({
       name: "read",
       description: "Reads.",
@@ -264,7 +264,7 @@ describe("types follow from the schema", () => {
     expectTypeOf(tool).toExtend<Tool>();
   });
 
-  test("a schema of a library that writes no JSON Schema is refused by its type, and by name with what would work", () => {
+  test("a library's schema without JSON Schema is a type error, and is rejected with a hint at what would work", () => {
     const given = { name: "look", description: "Looks." };
     const refused = (hint: string): unknown =>
       expect.objectContaining({
@@ -278,7 +278,7 @@ describe("types follow from the schema", () => {
     expect(() => defineTool({ ...given, inputSchema: v.object({ n: v.number() }) })).toThrowError(refused("@valibot/to-json-schema"));
   });
 
-  test("zod, arktype and valibot give what they parse to", () => {
+  test("of zod, arktype and valibot, after parsing", () => {
     defineTool({
       name: "z",
       description: "",
@@ -300,7 +300,7 @@ describe("types follow from the schema", () => {
     });
   });
 
-  test("without a literal it is an object of JSON, and the return is checked against the output schema", () => {
+  test("without a literal the input is a JSON object, and the return type is checked against the output schema", () => {
     const schema: { readonly [keyword: string]: unknown } = { type: "object" };
     defineTool({ name: "d", description: "", inputSchema: schema, execute: (input) => expectTypeOf(input).toEqualTypeOf<JsonObject>() });
     defineTool({ name: "n", description: "", execute: (input) => expectTypeOf(input).toEqualTypeOf<JsonObject>() });
@@ -315,7 +315,7 @@ describe("types follow from the schema", () => {
     defineTool({ name: "w", description: "", outputSchema: { type: "string" }, execute: () => 5 });
   });
 
-  test("the schema tells other frameworks the type of the JSON", () => {
+  test("and the input schema exposes the JSON input type to other frameworks", () => {
     const tool = defineTool({ name: "z", description: "", inputSchema: z.object({ n: z.string().transform(Number) }) });
     expectTypeOf<NonNullable<(typeof tool.inputSchema)["~standard"]["types"]>["input"]>().toEqualTypeOf<{ n: string }>();
   });

@@ -11,7 +11,7 @@ test.each<[EffectWord, Effects | undefined]>([
   ["destructive", { writes: ["stock"], destructive: true }],
   ["undeclared", { external: true }],
   ["undeclared", undefined],
-])("the strongest effect is %s where the effects are %j", (word, effects) => {
+])("effectWord is %s for the effects %j", (word, effects) => {
   const registry = new Registry();
   const inputSchema = { type: "object", properties: { item: { type: "string" } } };
   const declared = effects === undefined ? {} : { effects };

@@ -11,7 +11,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 
 const base = { name: "take", description: "Takes from the stock.", execute: () => null };
 
-test("effects and validate know what a JSON Schema literal lets through", () => {
+test("the input type of effects and validate follows from a JSON Schema literal", () => {
   const tool = defineTool({
     ...base,
     inputSchema: {
@@ -43,7 +43,7 @@ test("effects and validate know what a JSON Schema literal lets through", () => 
   defineTool({ ...base, inputSchema: item, validate: ({ itme }) => [itme] });
 });
 
-test("with zod, valibot and arktype they know the JSON that is sent, before any transform", () => {
+test("with zod, valibot and arktype it is the JSON that is sent, before any transform", () => {
   defineTool({
     ...base,
     inputSchema: z.object({ item: z.string().transform((text) => text.length), tags: z.array(z.string()).optional() }),
@@ -70,12 +70,12 @@ test("with zod, valibot and arktype they know the JSON that is sent, before any 
   defineTool({ ...base, inputSchema: type({ item: "string" }), effects: { reads: ({ itme }) => [itme] } });
 });
 
-test("without a schema they are given any JSON object, and presets fit every tool", () => {
+test("without a schema it is any JSON object, and presets fit every tool", () => {
   defineTool({ ...base, effects: { writes: (input) => (expectTypeOf(input).toEqualTypeOf<JsonObject>(), []) } });
   for (const effects of [pure, external, readOnly("stock:")]) defineTool({ ...base, inputSchema: z.object({ item: z.string() }), effects });
 });
 
-describe("keys as templates", () => {
+describe("key templates", () => {
   const properties = {
     item: { type: "string" },
     order: { type: "object", properties: { id: { type: "integer" } } },
@@ -99,14 +99,14 @@ describe("keys as templates", () => {
       'effects.writes of tool "take": The resource key "stock:{item" cannot be read: "{" has no matching brace.',
       "Write the name of a property",
     ],
-  ])("%j is refused where it is written, by defineTool and by a runtime", (writes, message, hint) => {
+  ])("%j is rejected by defineTool and by createRuntime", (writes, message, hint) => {
     const expected = expect.objectContaining({ code: "invalid_argument", message, hint: expect.stringContaining(hint) });
     expect(() => defineTool({ ...base, inputSchema, effects: { writes } })).toThrowError(expected);
     expect(() => createRuntime({ tools: [{ ...base, inputSchema, effects: { writes } }] })).toThrowError(expected);
   });
 
   test.each([{}, true, { type: "object" }, { ...inputSchema, additionalProperties: true }, { ...inputSchema, allOf: [{}] }])(
-    "where the schema may let other properties through, as in %j, any name will do",
+    "any name is accepted where the schema may allow other properties, as in %j",
     (schema) => {
       expect(() => createRuntime({ tools: [{ ...base, inputSchema: schema, effects: { writes: "stock:{else}" } }] })).not.toThrow();
     },

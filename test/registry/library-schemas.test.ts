@@ -18,7 +18,7 @@ import { testRuntime } from "../runtime/bench-runtime.ts";
 
 const valibot = (entries: v.ObjectEntries) => toStandardJsonSchema(v.object(entries));
 
-describe("patterns that take more than linear time", () => {
+describe("patterns that may take more than linear time", () => {
   const SCHEMAS: readonly (readonly [name: string, schema: SchemaSource, right: string, wrong: string])[] = [
     ["zod iso.duration", z.object({ a: z.iso.duration() }), "P3D", "3 days"],
     ["zod back-reference", z.object({ a: z.string().regex(/^(.)\1$/u) }), "xx", "xy"],
@@ -43,7 +43,7 @@ describe("patterns that take more than linear time", () => {
     expect(await new StructuredOutput(inputSchema).read(JSON.stringify({ a: right }))).toEqual({ value: { a: right } });
   });
 
-  test("are left out where they are keywords, and nothing else is", () => {
+  test("are left out only where they are keywords", () => {
     const slow = String.raw`^(.)\1$`;
     const schema = {
       type: "object",
@@ -76,7 +76,7 @@ describe("patterns that take more than linear time", () => {
   });
 });
 
-test("a text that is no date, address or UUID of zod is answered with what is expected, not with a pattern", async () => {
+test("a string that is no date, address or UUID for zod is answered with what is expected, not with a pattern", async () => {
   const inputSchema = z.object({ day: z.iso.date(), mail: z.email(), id: z.uuid() });
   const { runtime } = testRuntime({ tools: [defineTool({ name: "a", description: "A.", effects: pure, inputSchema, execute: () => 1 })] });
   expect((await runtime.execute({ name: "a", input: { day: "today", mail: "x", id: "x" } })).error?.details).toEqual([
@@ -91,7 +91,7 @@ describe("a handler may change its input", () => {
     ["zod", z.object({ l: z.any() })],
     ["arktype", type({ l: type({ at: "number" }).array() })],
     ["valibot", valibot({ l: v.any() })],
-  ])("%s, and the input that is recorded stays as it was sent", async (_, inputSchema) => {
+  ])("%s, and the recorded input stays as it was sent", async (_, inputSchema) => {
     const sort = defineTool({
       name: "sort",
       description: "Sorts.",
@@ -111,7 +111,7 @@ describe("a handler may change its input", () => {
     expect(await runtime.execute({ name: "sort", input: session.history[0]?.call.input ?? {} })).toMatchObject({ output: [2, 4] });
   });
 
-  test("keys that mean something to JavaScript stay keys", async () => {
+  test("and keys such as __proto__ stay own keys", async () => {
     const given = deepFreeze(JSON.parse('{ "__proto__": { "x": 1 }, "constructor": [1] }')) as object;
     const { parse } = fromStandardSchema(z.any());
     const parsed = await parse(given);
@@ -120,7 +120,7 @@ describe("a handler may change its input", () => {
   });
 });
 
-describe("a schema that would allow everything as JSON Schema is refused wherever a program gives one", () => {
+describe("a schema that would allow everything as JSON Schema is rejected wherever a program passes one:", () => {
   /** As those of io-ts, superstruct and runtypes are. */
   class Codec {
     readonly type = "object";
@@ -178,7 +178,7 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     expect(found).toEqual(takesStandard ? [["of zod 4", "accepted"]] : []);
   });
 
-  test("with what to do about it", () => {
+  test("with a hint", () => {
     const hintOf = (schema: unknown): unknown => {
       try {
         return defineTool({ ...tool, inputSchema: schema as never });
@@ -191,7 +191,7 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     expect(hintOf(new Codec())).toMatch(/^Use a library or a version of it that has `~standard\.jsonSchema`, .* or give a JSON Schema\.$/u);
   });
 
-  test("and one that writes itself as JSON is what it writes, also with a plain tool", async () => {
+  test("except that an object with toJSON is used as the JSON it returns, in a plain tool too", async () => {
     class Written {
       readonly #schema = { ...object({ type: "string" }), required: ["city"] };
       toJSON(): unknown {
@@ -209,7 +209,7 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     }
   });
 
-  test("and JSON Schema that a library wrote in another realm is not", () => {
+  test("except JSON Schema that a library wrote in another realm", () => {
     const ofZod = z.toJSONSchema(z.object({ city: z.string() }));
     for (const copy of [runInNewContext("({})") as object, Object.create(null) as object]) {
       const schema = Object.defineProperties(copy, Object.getOwnPropertyDescriptors(ofZod));
@@ -218,7 +218,7 @@ describe("a schema that would allow everything as JSON Schema is refused whereve
     }
   });
 
-  test("and what writes itself as JSON is not", () => {
+  test("except an object that serializes to a JSON Schema", () => {
     const written = { toJSON: () => object({ type: "string" }), prop: () => written };
     expect(validateInput({ city: 5 }, written).errors).toEqual(["$.city: expected type string, got integer"]);
     for (const schema of [written, z.toJSONSchema(z.object({ city: z.string() })), Object.assign(Object.create(null), object(true))])

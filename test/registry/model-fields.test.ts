@@ -22,7 +22,7 @@ test.each<[field: string, value: unknown]>([
   ["providers", { gemini: "googleSearch" }],
   ["providers", { gemini: { googleSearch: () => 1 } }],
   ["providers", { gemini: { nothing: Number.NaN } }],
-])("F1.6 F1.7 F1.17 %s: %j is refused when the tool is defined, registered or read from a file", (field, value) => {
+])("F1.6 F1.7 F1.17 %s: %j is rejected when the tool is defined, registered or read from a file", (field, value) => {
   const tool = { name: "a", description: "", inputSchema: {}, [field]: value };
   const misuse = expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(field) });
   expect(() => defineTool(tool)).toThrow(misuse);
@@ -30,12 +30,12 @@ test.each<[field: string, value: unknown]>([
   expect(() => new Registry().register(tool)).toThrow(misuse);
 });
 
-test("F1.6 a wrong contribution of a toolset is refused", () => {
+test("F1.6 an invalid promptContribution of a toolset is rejected", () => {
   const toolset = { name: "t", tools: [], promptContribution: "Use it." } as unknown as Toolset;
   expect(() => new Registry().addToolset(toolset)).toThrow(/^promptContribution of toolset "t" must be an object/u);
 });
 
-test("F1.6 F1.7 F1.17 what a file says of them is in the tool, and comes back", () => {
+test("F1.6 F1.7 F1.17 fields of a tool file are set on the tool and round-trip through JSON", () => {
   const { tool, unknown } = toolFromFile({ name: "bash", description: "Runs.", parameters: { type: "object" }, ...FIELDS });
   expect(unknown).toEqual([]);
   expect(tool).toEqual({ name: "bash", description: "Runs.", inputSchema: { type: "object" }, ...FIELDS });

@@ -15,7 +15,7 @@ const take = defineTool({
   execute: ({ left }) => ({ left: left ?? 0 }),
 });
 
-test("an output has the type of the tool's schema, in a toolset and in a session too", async () => {
+test("the output has the type of the tool's schema, in a toolset and in a session too", async () => {
   const runtime = createRuntime({ tools: [take], toolsets: [{ name: "shop", tools: [take] }] });
   await runtime.open();
   const results = await runtime.execute([{ name: "default::take", input: { left: 3 } }]);
@@ -25,7 +25,7 @@ test("an output has the type of the tool's schema, in a toolset and in a session
   expect([...outputs, outputOf(take, kept)]).toEqual([{ left: 3 }, { left: 2 }]);
 });
 
-test("an output of a library's schema has the type that comes out of its transforms, and that of a function the type of its tool", async () => {
+test("with a library's schema it has the type after transforms, and a toolFunction has the type of its tool", async () => {
   const count = defineTool({
     name: "count",
     description: "Counts.",
@@ -44,14 +44,14 @@ test("an output of a library's schema has the type that comes out of its transfo
   expect([counted, added]).toEqual([{ n: 5 }, 5]);
 });
 
-test("without an output schema the output is what it is, of unknown type", async () => {
+test("without an output schema it is returned unchanged with type unknown", async () => {
   const plain = defineTool({ name: "plain", description: "Plain.", execute: () => null });
   const output = outputOf(plain, await createRuntime({ tools: [plain] }).execute({ name: "plain" }));
   expectTypeOf(output).toBeUnknown();
   expect(output).toBe(null);
 });
 
-test("a result that has no output of that type gives undefined", async () => {
+test("a result without an output of that type returns undefined", async () => {
   const other = defineTool({ name: "other", description: "Other.", execute: () => ({ left: 1 }) });
   // @ts-expect-error an output that does not fit, as a handler without types may return it
   const breaks = defineTool({ ...take, name: "breaks", execute: () => ({ left: "three" }) });
@@ -71,7 +71,7 @@ test("a result that has no output of that type gives undefined", async () => {
   expect(own).toEqual(own.map(() => undefined));
 });
 
-test("a tool that was not made by defineTool is refused", async () => {
+test("a tool that was not made by defineTool is rejected", async () => {
   const result = await createRuntime({ tools: [take] }).execute({ name: "take" });
   for (const tool of [{}, { name: "take", outputSchema }])
     expect(() => Reflect.apply(outputOf, undefined, [tool, result])).toThrowError(expect.objectContaining({ code: "invalid_argument" }));

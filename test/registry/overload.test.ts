@@ -22,7 +22,7 @@ const BY_POINT = {
   additionalProperties: false,
 };
 
-test("F0.8 no candidate is a programmer's mistake", () => {
+test("F0.8 an empty list of candidates throws", () => {
   expect(() => chooseOverload([], {})).toThrow("no candidate");
 });
 
@@ -31,12 +31,12 @@ test("F0.8 a single candidate is chosen without looking at its schema", () => {
   expect(chosen(candidates, { any: 1 })).toBe("0");
 });
 
-test("F0.8 of several the one whose schema takes the input is chosen", () => {
+test("F0.8 of several candidates, the one whose schema accepts the input is chosen", () => {
   const candidates = overloads(BY_CITY, BY_POINT);
   expect([chosen(candidates, { city: "Oslo" }), chosen(candidates, { lat: 1, lon: 2 })]).toEqual(["0", "1"]);
 });
 
-test("F0.8 of two that take it, the one with more of its keys, and of equal ones the first", () => {
+test("F0.8 of two that accept it, the one that declares more of its keys is chosen, and on a tie the first", () => {
   const narrow = { type: "object", properties: { city: {} } };
   const wide = { type: "object", properties: { city: {}, day: {} } };
   expect(chosen(overloads(narrow, wide), { city: "Oslo", day: "today" })).toBe("1");
@@ -44,20 +44,20 @@ test("F0.8 of two that take it, the one with more of its keys, and of equal ones
   expect(chosen(overloads(wide, narrow), { city: "Oslo" })).toBe("0");
 });
 
-test("F0.8 when none takes it, the one with most of its keys", () => {
+test("F0.8 when none accepts it, the one that declares most of its keys is chosen", () => {
   const candidates = overloads(BY_CITY, BY_POINT);
   expect(chosen(candidates, { lat: "x", lon: 2 })).toBe("1");
   expect(chosen(candidates, { other: 1 })).toBe("0");
   expect(chosen(candidates, "not an object")).toBe("0");
 });
 
-test("F0.8 A16 a quarantined candidate is passed over, unless there is no other", () => {
+test("F0.8 A16 a quarantined candidate is skipped unless there is no other", () => {
   const bad = { type: "nonsense", properties: { city: {} } };
   expect(chosen(overloads(bad, BY_POINT), { city: "Oslo" })).toBe("1");
   expect(chosen(overloads(bad, { type: "more nonsense" }), { city: "Oslo" })).toBe("0");
 });
 
-test("A02 inherited names are no declared properties", () => {
+test("A02 inherited names do not count as declared properties", () => {
   const candidates = overloads({ type: "object" }, { type: "object", properties: { a: {} } });
   expect(chosen(candidates, { toString: 1, constructor: 2 })).toBe("0");
   expect(chosen(candidates, { toString: 1, a: 2 })).toBe("1");

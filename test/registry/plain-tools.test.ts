@@ -15,7 +15,7 @@ function refusalOf(make: () => unknown): unknown {
   return "accepted";
 }
 
-describe("a tool that is written as a plain object is checked as defineTool checks it", () => {
+describe("a tool written as a plain object is validated as defineTool validates it", () => {
   test.each<[string, unknown]>([
     ["exectue", () => 1],
     ["__proto__x", 1],
@@ -39,7 +39,7 @@ describe("a tool that is written as a plain object is checked as defineTool chec
     });
   });
 
-  test("a misspelt field is told with the one that was meant", () => {
+  test("a misspelt field is reported with the field that was probably meant", () => {
     expect(refusalOf(() => createRuntime({ tools: [{ ...base, exectue: () => 1 } as Tool] }))).toMatchObject({
       message: 'Tool "add" has an unknown field "exectue".',
       hint: 'Did you mean "execute"?',
@@ -64,7 +64,7 @@ describe("a tool that is an instance of a class", () => {
     }
   }
 
-  test("runs its own methods with its own fields", async () => {
+  test("runs its methods with its own fields", async () => {
     const runtime = createRuntime({ tools: [new Counter()] });
     const results = await runtime.execute([
       { name: "count", input: { by: 2 } },
@@ -75,7 +75,7 @@ describe("a tool that is an instance of a class", () => {
     expect(refused.error).toMatchObject({ code: "invalid_input", details: ["At most 5, not 7; the total is 5."] });
   });
 
-  test("keeps what its functions have beside themselves", () => {
+  test("keeps the properties of its functions", () => {
     class Reader extends Counter {
       readonly supersedes = supersedesAt(({ input }) => String(input["by"]));
     }
@@ -84,7 +84,7 @@ describe("a tool that is an instance of a class", () => {
     expect(supersedes?.locationOf?.({ name: "count", input: { by: 3 }, output: 3 })).toBe("3");
   });
 
-  test("may have fields of its own, and those of a tool are checked wherever its class has them", () => {
+  test("may have its own fields, and the fields of a tool are validated wherever its class defines them", () => {
     class Bad extends Counter {
       get category(): string {
         return "SAFE";

@@ -24,8 +24,8 @@ function failure(work: () => unknown): { readonly code: string; readonly message
   throw new Error("nothing was thrown");
 }
 
-describe("register refuses", () => {
-  test("F2.9 F0.7 a name in use, naming the tool and what to do; another namespace may have it", () => {
+describe("register", () => {
+  test("F2.9 F0.7 rejects a name in use, with the tool and what to do in the message; another namespace may use it", () => {
     const registry = new Registry();
     registry.register(tool("get"));
     expect(failure(() => registry.register(tool("get")))).toEqual({
@@ -36,7 +36,7 @@ describe("register refuses", () => {
     expect(registry.size).toBe(2);
   });
 
-  test("F0.7 an identical schema always, in whatever order its keys are, and another one unless overloads are allowed", () => {
+  test("F0.7 rejects an identical schema in any key order, and a different one unless overloads are allowed", () => {
     const registry = new Registry({ overloads: true });
     registry.register(tool("get", { inputSchema: { type: "object", title: "x" } }));
     const same = failure(() => registry.register(tool("get", { inputSchema: { title: "x", type: "object" } })));
@@ -47,7 +47,7 @@ describe("register refuses", () => {
     expect(registry.overloads("get").map((registered) => registered.tool.inputSchema)).toEqual([{ type: "object", title: "x" }, POINT]);
   });
 
-  test("F0.7 an empty namespace, and one that would blur the separator", () => {
+  test("F0.7 rejects an empty namespace, and one that makes the separator ambiguous", () => {
     const registry = new Registry();
     expect(failure(() => registry.register(tool("get"), "")).code).toBe("invalid_argument");
     expect(failure(() => registry.register(tool("get"), "a::b")).code).toBe("invalid_argument");
@@ -55,7 +55,7 @@ describe("register refuses", () => {
     expect(registry.namespaces()).toEqual([]);
   });
 
-  test("F4.1 a tool that takes no object, which nobody could ever call, is put aside with the reason; defineTool refuses it", () => {
+  test("F4.1 quarantines a tool whose input is not an object, with the reason; defineTool throws", () => {
     const registry = new Registry();
     for (const type of ["array", ["string", "null"]])
       registry.register({ name: `ores-${String(type)}`, description: "Lists ores.", inputSchema: { type } });
@@ -79,7 +79,7 @@ describe("register refuses", () => {
     [{ const: {} }, undefined],
     [{ anyOf: [{ type: "null" }, { properties: {} }] }, undefined],
     [{ oneOf: [] }, undefined],
-  ])("F4.1 whether an object can fit the input schema %j is seen before any call: %s", (inputSchema, reason) => {
+  ])("F4.1 quarantines a tool if no object satisfies its input schema %j: %s", (inputSchema, reason) => {
     const registry = new Registry();
     registry.register({ name: "ores", description: "Lists ores.", inputSchema });
     const [quarantined] = registry.check();
@@ -87,14 +87,14 @@ describe("register refuses", () => {
     else expect(quarantined?.error.message).toContain(`${reason}; the input of a tool must be an object`);
   });
 
-  test("F2.9 name, description and handler are enough, as in the seed: such a tool takes any object", async () => {
+  test("F2.9 accepts a name, a description and a handler: such a tool takes any object", async () => {
     const registry = new Registry();
     const { tool } = registry.register({ name: "smelt", description: "Smelts ore.", execute: (input: unknown) => input });
     expect(tool.inputSchema).toEqual({ type: "object" });
     expect((await createRuntime({ registry }).execute({ name: "smelt", input: { ore: "iron" } })).output).toEqual({ ore: "iron" });
   });
 
-  test("F3.27 an incomplete tool, listing everything it lacks", () => {
+  test("F3.27 rejects an incomplete tool, listing everything that is missing", () => {
     const registry = new Registry();
     const incomplete = [
       { name: "half" },
@@ -120,14 +120,14 @@ describe("register refuses", () => {
 });
 
 describe("addToolset", () => {
-  test("adds all or nothing: a name used twice inside leaves no trace", () => {
+  test("adds all tools or none: a name used twice within it leaves nothing behind", () => {
     const registry = new Registry();
     const { version } = registry;
     expect(failure(() => registry.addToolset({ name: "web" }, [tool("a"), tool("b"), tool("a")])).code).toBe("duplicate");
     expect([registry.size, registry.namespaces(), registry.has("web::b"), registry.version]).toEqual([0, [], false, version]);
   });
 
-  test("refuses a second toolset of one name, an engine that cannot answer and settings out of range", () => {
+  test("rejects a second toolset of the same name, an engine without call() and settings out of range", () => {
     const registry = new Registry();
     registry.addToolset({ name: "web", tools: [tool("a")] });
     expect(failure(() => registry.addToolset({ name: "web" })).code).toBe("duplicate");
@@ -136,13 +136,13 @@ describe("addToolset", () => {
     expect(registry.toolsets().map(({ name }) => name)).toEqual(["web"]);
   });
 
-  test("F0.8 takes overloads where the toolset says so", () => {
+  test("F0.8 accepts overloads where the toolset allows them", () => {
     const registry = new Registry();
     registry.addToolset({ name: "geo", overloads: true }, [tool("find"), tool("find", { inputSchema: POINT })]);
     expect(registry.overloads("geo::find")).toHaveLength(2);
   });
 
-  test("A16 A17 a bad schema puts aside that one tool, naming it and the place", () => {
+  test("A16 A17 quarantines only the tool with an invalid schema, naming the tool and the place", () => {
     const registry = new Registry();
     const bad: readonly JsonSchema[] = [
       { type: "object", properties: { page: { exclusiveMinimum: true } } },
@@ -169,7 +169,7 @@ describe("addToolset", () => {
     expect(failure(() => registry.require("s::bad_1").inputValidator).message).toContain("something");
   });
 
-  test("a schema that cannot even be hashed is no duplicate of another and no failure of its toolset", () => {
+  test("quarantines a tool whose schema cannot be hashed, without a duplicate error and without failing the toolset", () => {
     const circular: Record<string, unknown> = { type: "object" };
     circular["properties"] = { self: circular };
     const registry = new Registry();
@@ -178,7 +178,7 @@ describe("addToolset", () => {
   });
 });
 
-test("F4.10 of the tools an engine brings, those without a name or with a taken one are left out with a warning", () => {
+test("F4.10 tools of an engine that have no name or a taken name are left out with a warning", () => {
   const warnings: string[] = [];
   const registry = new Registry({ onWarning: (message) => warnings.push(message) });
   registry.addToolset({ name: "web" }, [tool("mine", { description: "The program's own." })]);
@@ -221,7 +221,7 @@ describe("a registry of two namespaces", () => {
     expect([...registry]).toHaveLength(registry.size);
   });
 
-  test("F0.10 F2.11 has nothing for names it does not know", () => {
+  test("F0.10 F2.11 returns nothing for unknown names", () => {
     const registry = twoNamespaces();
     expect([
       registry.get("weather::zip"),
@@ -237,14 +237,14 @@ describe("a registry of two namespaces", () => {
     });
   });
 
-  test("F2.20 says how large it is and what it holds", () => {
+  test("F2.20 reports its size and content", () => {
     const registry = twoNamespaces();
     expect([registry.size, registry.has("weather::get"), registry.has("get"), registry.has("nothing")]).toEqual([5, true, true, false]);
     expect(inspect(registry)).toBe("Registry(5 tools in 2 toolsets)");
     expect(String(new Registry())).toBe("Registry(0 tools in 0 toolsets)");
   });
 
-  test("F2.10 unregister is true once, then false, and takes every overload", () => {
+  test("F2.10 unregister returns true once, then false, and removes every overload", () => {
     const registry = twoNamespaces();
     expect(registry.unregister("get")).toBe(false);
     expect([registry.unregister("weather::get"), registry.unregister("weather::get")]).toEqual([true, false]);
@@ -254,7 +254,7 @@ describe("a registry of two namespaces", () => {
     expect(registry.has("zip")).toBe(true);
   });
 
-  test("F4.9 lists its toolsets and tools, and forgets a removed toolset whole", () => {
+  test("F4.9 lists its toolsets and tools, and removes a toolset completely", () => {
     const registry = twoNamespaces();
     expect(registry.toolsets().map(({ name }) => name)).toEqual(["weather", "default"]);
     expect([registry.removeToolset("weather"), registry.removeToolset("weather")]).toEqual([true, false]);
@@ -263,7 +263,7 @@ describe("a registry of two namespaces", () => {
     expect(registry.names("weather")).toEqual(["weather::get"]);
   });
 
-  test("its version grows with each change and with nothing else", () => {
+  test("increases its version with each change and only then", () => {
     const registry = twoNamespaces();
     const changes: readonly (() => unknown)[] = [
       () => registry.register(tool("new")),
@@ -310,7 +310,7 @@ test("F0.6 tools added as a list, one by one or from JSON make equal registries"
 });
 
 describe("settings", () => {
-  test("F3.29 are 30 s, no deadline, 4 attempts and 64 KiB where nobody sets any", () => {
+  test("F3.29 are 30 s, no deadline, 4 attempts and 64 KiB by default", () => {
     expect(new Registry().register(tool("x")).settings).toEqual({
       timeoutMs: 30_000,
       deadlineMs: 0,
@@ -340,7 +340,7 @@ describe("settings", () => {
   });
 });
 
-test("F4.5 a toolset is there with its engine, settings and tools; a tool it does not have throws when required", () => {
+test("F4.5 a toolset is listed with its engine, settings and tools; requiring a tool it does not have throws", () => {
   const toolset = {
     name: "web",
     description: "The web.",
@@ -355,7 +355,7 @@ test("F4.5 a toolset is there with its engine, settings and tools; a tool it doe
   expect(failure(() => registry.require("web::fetch")).code).toBe("not_found");
 });
 
-test("schemas are neither compiled nor hashed by registering", () => {
+test("registering neither compiles nor hashes schemas", () => {
   let reads = 0;
   const watched = new Proxy(
     { type: "object" },

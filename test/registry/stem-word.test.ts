@@ -12,16 +12,16 @@ test.each([
   ["validate validated validation validates validator"],
   ["delete deletes deleted deleting deletion"],
   ["box boxes"],
-])("%s have one stem", (family) => {
+])("%s share one stem", (family) => {
   expect(new Set(family.split(" ").map(stemWord)).size).toBe(1);
 });
 
-test("different words stay different, short ones and those of other alphabets stay as they are", () => {
+test("different words have different stems; short words and words in other alphabets are unchanged", () => {
   expect(new Set(["rate", "rain", "new", "sing", "bring", "speed", "red"].map(stemWord)).size).toBe(7);
   expect(["api", "id", "状态", "größe", "v2", "état"].map(stemWord)).toEqual(["api", "id", "状态", "größe", "v2", "état"]);
 });
 
-test("any text has a stem that begins as it does, or all but its last letter", () => {
+test("any word starts with its stem, or with all but the stem's last letter", () => {
   fc.assert(
     fc.property(fc.string(), (word) => {
       const stem = stemWord(word);
@@ -30,7 +30,7 @@ test("any text has a stem that begins as it does, or all but its last letter", (
   );
 });
 
-test("a search reads parameters, other forms of a word, and whole sentences; words that say nothing count only alone", () => {
+test("a search matches parameters, other word forms and whole sentences; stop words count only alone", () => {
   const registry = new Registry();
   const schema = { type: "object", properties: { mxServer: { type: "string", description: "Whose deliverability is judged." } } };
   registry.register({ name: "convert_currency", description: "Changes an amount of money.", inputSchema: {} });

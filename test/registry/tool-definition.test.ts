@@ -11,7 +11,7 @@ function registered(tool: Partial<Tool>, namespace?: string): RegisteredTool {
 }
 
 describe("from JSON", () => {
-  test("F0.2 what is not a tool is refused, and so is a field of the wrong type", () => {
+  test("F0.2 rejects a value that is not a tool, and a field of the wrong type", () => {
     expect(() => toolFromJson([])).toThrow('an object with a "name"');
     expect(() => toolFromJson({ description: "x" })).toThrow("needs a name");
     expect(() => toolFromJson({ name: "x", parameters: "none" })).toThrow("inputSchema");
@@ -21,13 +21,13 @@ describe("from JSON", () => {
     expect(() => toolFromJson({ name: "x", effects: { reads: 5 } })).toThrow("effects.reads");
   });
 
-  test("F0.1 F2.7 a name is enough: everything else is empty", () => {
+  test("F0.1 F2.7 requires only a name: everything else is empty by default", () => {
     expect(toolFromJson({ name: "x" })).toEqual({ namespace: "default", tool: { name: "x", description: "", inputSchema: {} } });
     const { tool, namespace } = toolFromJson({ name: "get", namespace: "ns" });
     expect(new Registry().register(tool, namespace).qualifiedName).toBe("ns::get");
   });
 
-  test("F0.2 the namespace is the one written, else the one given, else default", () => {
+  test("F0.2 uses the namespace in the JSON, else the one passed, else default", () => {
     expect([
       toolFromJson({ name: "x", namespace: "own" }, "given").namespace,
       toolFromJson({ name: "x" }, "given").namespace,
@@ -35,7 +35,7 @@ describe("from JSON", () => {
     ]).toEqual(["own", "given", "default"]);
   });
 
-  test("F1.16 concurrency_safe, as the seed writes it, lets calls overlap and makes no tool a read", () => {
+  test("F1.16 concurrency_safe lets calls run in parallel but does not make the tool a read", () => {
     const effects = (json: object): unknown => toolFromJson({ name: "hammer", ...json }).tool.effects;
     expect([
       effects({ concurrency_safe: true }),
@@ -48,20 +48,20 @@ describe("from JSON", () => {
     expect(() => toolFromJson({ name: "hammer", concurrency_safe: "yes" })).toThrow("concurrency_safe");
   });
 
-  test("A02 a __proto__ key reaches no prototype", () => {
+  test("A02 does not let a __proto__ key reach a prototype", () => {
     const { tool } = toolFromJson(JSON.parse('{"name":"x","__proto__":{"tags":["evil"]}}'));
     expect([tool.tags, Reflect.get({}, "tags")]).toEqual([undefined, undefined]);
   });
 });
 
 describe("to JSON", () => {
-  test("F0.2 F2.7 leaves out what is empty and every function", () => {
+  test("F0.2 F2.7 leaves out empty fields and all functions", () => {
     const full = registered({ execute: () => 1, validate: () => [], outputSchema: {}, metadata: {}, tags: [], title: "" }, "ns");
     expect(toolToJson(full)).toEqual({ name: "x", namespace: "ns", description: "Does x.", parameters: {} });
     expect(JSON.parse(JSON.stringify(toolToJson(full)))).toEqual(toolToJson(full));
   });
 
-  test("F0.2 all that is data comes back", () => {
+  test("F0.2 round-trips every field that is data", () => {
     const tool: Tool = {
       name: "x",
       description: "Does x.",
@@ -89,7 +89,7 @@ describe("to JSON", () => {
     expect(toolFromJson(json)).toEqual({ tool, namespace: "ns" });
   });
 
-  test("F0.2 a tool that computes what it writes comes back undeclared, never as one that only reads", () => {
+  test("F0.2 makes a tool with computed writes undeclared, never read-only", () => {
     const json = toolToJson(registered({ effects: { reads: ["a"], writes: () => ["b"], destructive: true, undo: async () => {} } }));
     expect(json.effects).toEqual({ destructive: true });
     expect(toolDefinition(registered(toolFromJson(json).tool)).annotations).toMatchObject({ readOnlyHint: false, destructiveHint: true });
@@ -123,7 +123,7 @@ describe("the definition", () => {
     expect(Object.keys(toolDefinition(registered({})))).toEqual(["name", "description", "inputSchema", "annotations"]);
   });
 
-  test("F2.8 is an MCP tool by the official SDK's own schema, whatever the input schema leaves out", () => {
+  test("F2.8 is valid under the official MCP SDK's schema, whatever the input schema leaves out", () => {
     const schemas: readonly Tool["inputSchema"][] = [
       {},
       true,

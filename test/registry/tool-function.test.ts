@@ -10,7 +10,7 @@ function sum(input: { readonly a: number; readonly b: number }): number {
 }
 
 describe("toolFunction", () => {
-  test.each([undefined, "", "  \n"])("F2.21 without a description it says to give one: %j", (description) => {
+  test.each([undefined, "", "  \n"])("F2.21 without a description it throws and says to give one: %j", (description) => {
     expect(() => Reflect.apply(toolFunction, undefined, [{ description, inputSchema }, sum])).toThrowError(
       expect.objectContaining({
         code: "invalid_argument",
@@ -20,7 +20,7 @@ describe("toolFunction", () => {
     );
   });
 
-  test("F2.21 without a function, or with one that has no name, it says so", () => {
+  test("F2.21 without a function, or with a function without a name, it throws", () => {
     expect(() => Reflect.apply(toolFunction, undefined, [{ description: "Adds.", inputSchema }, 5])).toThrowError(
       expect.objectContaining({ code: "invalid_argument" }),
     );
@@ -43,7 +43,7 @@ describe("toolFunction", () => {
     expect(registered).toEqual([]);
   });
 
-  test("F2.21 the function stays callable as before and has its tool beside it", () => {
+  test("F2.21 the function stays callable and has its tool as a property", () => {
     const add = toolFunction({ description: "Adds.", inputSchema }, sum);
     expect(add({ a: 1, b: 2 })).toBe(3);
     expect([add.name, add.length]).toEqual(["sum", 1]);
@@ -52,7 +52,7 @@ describe("toolFunction", () => {
     expect("tool" in sum).toBe(false);
   });
 
-  test("F2.21 it is registered at once when a registry is given, under the name given", () => {
+  test("F2.21 it is registered at once, under the given name, when a registry is given", () => {
     const registered: Tool[] = [];
     const add = toolFunction(
       { name: "plus", description: "Adds.", inputSchema, registry: { register: (tool) => registered.push(tool) } },

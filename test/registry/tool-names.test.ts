@@ -25,8 +25,8 @@ function meaning(registry: Registry, name: string): readonly (string | undefined
   return resolved.map((registered) => registered.qualifiedName);
 }
 
-describe("a name that means no tool", () => {
-  test("F3.5 is answered with the near ones: by the qualified name, and in the default namespace by the bare one", () => {
+describe("an unknown tool name", () => {
+  test("F3.5 is answered with near names: qualified, or bare in the default namespace", () => {
     const registry = registryOf({ web: ["search", "fetch"], mail: ["send"], default: ["read_file"] });
     expect(meaning(registry, "serch")).toEqual(["not_found", 'No tool "serch". Did you mean "web::search"?']);
     expect(meaning(registry, "ReadFile")).toEqual(["not_found", 'No tool "ReadFile". Did you mean "read_file"?']);
@@ -39,7 +39,7 @@ describe("a name that means no tool", () => {
       expect(meaning(registry, name)).toEqual(["not_found", `No tool ${JSON.stringify(name)}. Did you mean "todo::list"?`]);
   });
 
-  test("F0.5 but for the very name that providers are given, marked ones included, which means its tool", () => {
+  test("F0.5 resolves if it is exactly the provider name of a tool, hashed names included", () => {
     const registry = registryOf({ todo: ["finish", "a b"], default: ["x__y", "z"] });
     for (const name of ["todo::finish", "todo::a b", "default::x__y"]) {
       expect(meaning(registry, providerName(name))).toEqual([name]);
@@ -49,7 +49,7 @@ describe("a name that means no tool", () => {
     expect(meaning(registry, "todo__finish__0123456789abcdef")[0]).toBe("not_found");
   });
 
-  test("F0.5 also where tools were added and taken away since a marked one was last asked for", () => {
+  test("F0.5 also resolves as a hashed provider name after tools were added and removed", () => {
     const long = (end: string): string => `todo::${"x".repeat(80)}${end}`;
     const registry = registryOf({ todo: [long("a").slice(6)] });
     expect(meaning(registry, providerName(long("a")))).toEqual([long("a")]);
@@ -59,7 +59,7 @@ describe("a name that means no tool", () => {
     expect(meaning(registry, providerName(long("a")))[0]).toBe("not_found");
   });
 
-  test("names the toolset that does not exist, and the tool where it does", () => {
+  test("is answered with the toolset that does not exist, and the tool in a toolset of a near name", () => {
     const registry = registryOf({ web: ["search"] });
     expect(meaning(registry, "wbe::search")).toEqual([
       "not_found",
@@ -67,7 +67,7 @@ describe("a name that means no tool", () => {
     ]);
   });
 
-  test("is compared with its toolset's tools by its own part, not by what the toolset's name adds", () => {
+  test("is compared with its toolset's tools by the tool's part, not by the namespace", () => {
     const registry = registryOf({ a_long_toolset_name: ["get", "sum"] });
     expect(meaning(registry, "a_long_toolset_name::xyz")[1]).toBe('No tool "a_long_toolset_name::xyz".');
     expect(meaning(registry, "a_long_toolset_name::gett")[1]).toBe(
@@ -75,7 +75,7 @@ describe("a name that means no tool", () => {
     );
   });
 
-  test("is answered with the tools there are when none is near and they are few", () => {
+  test("is answered with all tools when none is near and there are few", () => {
     expect(meaning(registryOf({ web: ["search", "fetch"] }), "qqqqqq")).toEqual([
       "not_found",
       'No tool "qqqqqq".',
@@ -94,14 +94,14 @@ describe("a name that means no tool", () => {
     expect(message?.length).toBeLessThan(300);
   });
 
-  test("is never answered with what is switched off", () => {
+  test("is never answered with a disabled tool", () => {
     const registry = registryOf({ web: ["search"], other: ["read"] });
     registry.setEnabled("web", false);
     expect(meaning(registry, "serch")).toEqual(["not_found", 'No tool "serch".', 'Tools: "other::read".']);
   });
 });
 
-test("A02 built-in names are tools when they are registered and nothing when they are not", () => {
+test("A02 names such as __proto__ are tools when they are registered, and unknown otherwise", () => {
   const names = ["__proto__", "constructor", "toString", "hasOwnProperty", "prototype"];
   const empty = registryOf({ s: ["other"] });
   for (const name of names) {
@@ -124,7 +124,7 @@ test("A02 built-in names are tools when they are registered and nothing when the
   expect(registry.namespaces()).toEqual([...names].sort());
 });
 
-test("F0.5 only the first :: splits, and a single colon is part of a name", () => {
+test("F0.5 only the first :: separates, and a single colon is part of a name", () => {
   const registry = registryOf({ x: ["a:b", "c::d", "::e"] });
   expect(meaning(registry, "x::a:b")).toEqual(["x::a:b"]);
   expect(meaning(registry, "a:b")).toEqual(["x::a:b"]);
@@ -133,13 +133,13 @@ test("F0.5 only the first :: splits, and a single colon is part of a name", () =
   expect(meaning(registry, "x::::e")).toEqual(["x::::e"]);
 });
 
-test("F0.5 a qualified name comes before a tool whose own name has the separator", () => {
+test("F0.5 a qualified name takes precedence over a tool whose own name has the separator", () => {
   const registry = registryOf({ default: ["x::get"], x: ["get"] });
   expect(meaning(registry, "x::get")).toEqual(["x::get"]);
   expect(meaning(registry, "default::x::get")).toEqual(["default::x::get"]);
 });
 
-describe("a name of several toolsets", () => {
+describe("a name in several toolsets", () => {
   test("F0.3 F4.7 is exact when qualified and ambiguous when bare, the default namespace included", () => {
     const registry = registryOf({ weather: ["get"], default: ["get"], mail: ["get", "only"] });
     expect(meaning(registry, "weather::get")).toEqual(["weather::get"]);
@@ -165,7 +165,7 @@ describe("a name of several toolsets", () => {
     expect(meaning(registry, "get")).toEqual(["unavailable", 'The toolset "c" is disabled.']);
   });
 
-  test("stays ambiguous when one of them failed to open: a failure sends no call elsewhere", () => {
+  test("stays ambiguous when one of the toolsets failed to open: a failure does not redirect calls", () => {
     const registry = registryOf({ a: ["get"], b: ["get"] });
     registry.setToolsetState("a", new ToolError("network_error", "no such host"));
     expect(meaning(registry, "get")[0]).toBe("ambiguous");
@@ -182,7 +182,7 @@ describe("a tool that cannot be called", () => {
     expect(meaning(registry, "s::x")).toEqual(["s::x"]);
   });
 
-  test("F4.10 is unavailable with the reason its toolset did not open, and is left out of listings", () => {
+  test("F4.10 is unavailable with the reason its toolset failed to open, and is not listed", () => {
     const registry = registryOf({ s: ["x"], t: ["y"] });
     registry.setToolsetState("s", new ToolError("network_error", "no such host", { hint: "Check the address." }));
     expect(meaning(registry, "x")).toEqual(["unavailable", 'The toolset "s" could not be opened: no such host', "Check the address."]);
@@ -193,7 +193,7 @@ describe("a tool that cannot be called", () => {
     ]);
   });
 
-  test("F4.8 a disabled toolset vanishes from listings and its calls are unavailable; enabled again, all is as before", () => {
+  test("F4.8 in a disabled toolset is unlisted and unavailable until the toolset is enabled again", () => {
     const registry = registryOf({ s: ["x"], t: ["y"] });
     registry.setEnabled("s", false);
     expect([registry.names(), registry.search({}).length, registry.search({ text: "does" }).length, registry.has("s::x")]).toEqual([
@@ -207,7 +207,7 @@ describe("a tool that cannot be called", () => {
     expect([registry.names(), meaning(registry, "s::x")]).toEqual([["s::x", "t::y"], ["s::x"]]);
   });
 
-  test("F4.8 a single disabled tool vanishes alone; declared enabled: false it begins so", () => {
+  test("F4.8 is unlisted alone when it alone is disabled, also by enabled: false in its definition", () => {
     const registry = new Registry();
     registry.addToolset({ name: "s" }, [tool("x"), tool("y", { enabled: false })]);
     expect(registry.names()).toEqual(["s::x"]);
@@ -217,7 +217,7 @@ describe("a tool that cannot be called", () => {
     expect([registry.names(), meaning(registry, "s::x")]).toEqual([["s::y"], ["unavailable", 'The tool "s::x" is disabled.']]);
   });
 
-  test("of overloads only the enabled ones are meant", () => {
+  test("is left out when the overloads of a name are resolved", () => {
     const registry = new Registry({ overloads: true });
     registry.register(tool("x", { enabled: false }));
     const second = registry.register(tool("x", { inputSchema: true }));
@@ -225,7 +225,7 @@ describe("a tool that cannot be called", () => {
     expect(registry.overloads("x")).toHaveLength(2);
   });
 
-  test("setEnabled takes a toolset before a tool of the same name, and throws for neither", () => {
+  test("is set by setEnabled, which prefers a toolset to a tool of the same name and throws for an unknown name", () => {
     const registry = registryOf({ mail: ["send"], default: ["mail"] });
     registry.setEnabled("mail", false);
     expect(registry.names()).toEqual(["default::mail"]);
@@ -253,14 +253,14 @@ describe("A24 a name that looks like another", () => {
     expect([meaning(registry, first), meaning(registry, second)]).toEqual([[`a::${first}`], [`b::${second}`]]);
   });
 
-  test("is refused when it has 300 characters, and left out when an engine brings it", () => {
+  test("is rejected at 300 characters, and left out when an engine lists it", () => {
     const warnings: string[] = [];
     const registry = registryOf({ a: [] }, warnings);
     expect(() => registry.register(tool("x".repeat(300)))).toThrow("300 characters");
     expect([registry.addTools("a", [tool("x".repeat(300))]), warnings.length]).toEqual([0, 1]);
   });
 
-  test("is warned of in toolsets too, and for invisible characters without a twin", () => {
+  test("is logged for toolsets too, and for invisible characters without a similar name", () => {
     const warnings: string[] = [];
     registryOf({ mail: [], "m\u0430il": [], x: ["se\u200bnd"] }, warnings);
     expect(warnings).toEqual([
@@ -269,7 +269,7 @@ describe("A24 a name that looks like another", () => {
     ]);
   });
 
-  test("is not seen in honest names: the same one twice, other scripts, accents, a name that was removed", () => {
+  test("is not reported for the same name twice, other scripts, accents, or a name that was removed", () => {
     const warnings: string[] = [];
     const registry = registryOf({ a: ["g\u0435t", "получить", "résumé", "天気"], b: ["g\u0435t", "resume", "получить"] }, warnings);
     registry.removeToolset("a");

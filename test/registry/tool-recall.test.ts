@@ -13,7 +13,7 @@ const SETS = [
 ] as const;
 
 describe.skipIf(!existsSync(join(FOLDER, "toolbench")))("recorded queries over published tools", () => {
-  test.each(SETS)("a relevant tool is among the first five for most of them", ({ read, queries: known, floor }) => {
+  test.each(SETS)("find a relevant tool among the first five for most queries", ({ read, queries: known, floor }) => {
     const { name, register, queries } = read(FOLDER);
     const registry = new Registry();
     register(registry);

@@ -28,36 +28,36 @@ describe("filters", () => {
   ])
     registry.register(one);
 
-  test("F2.12 nameContains is a part of the name in any case", () => {
+  test("F2.12 nameContains matches part of the name in any case", () => {
     expect(found(registry, { nameContains: "MAIL" })).toEqual(["ReadMail", "send_mail"]);
     expect(found(registry, { nameContains: "default" })).toEqual([]);
   });
 
-  test("F2.12 tags ask for any, or for all of them, and none means no filter", () => {
+  test("F2.12 tags match any of them, or all with matchAllTags, and no tags means no filter", () => {
     expect(found(registry, { tags: ["mail", "read"] })).toEqual(["ReadMail", "send_mail", "weather"]);
     expect(found(registry, { tags: ["mail", "read"], matchAllTags: true })).toEqual(["ReadMail"]);
     expect(found(registry, { tags: [], matchAllTags: true })).toEqual(["ReadMail", "bare", "send_mail", "weather"]);
   });
 
-  test("F2.12 all filters must hold, and the result is sorted by name", () => {
+  test("F2.12 all filters must match, and the result is sorted by name", () => {
     expect(found(registry, { nameContains: "mail", tags: ["read"] })).toEqual(["ReadMail"]);
     expect(found(registry, { nameContains: "mail", text: "weather" })).toEqual([]);
     expect(registry.search().map(({ tool }) => tool.name)).toEqual(["ReadMail", "bare", "send_mail", "weather"]);
     expect(found(registry, {})).toEqual(["ReadMail", "bare", "send_mail", "weather"]);
   });
 
-  test("F3.27 tools are found by category", () => {
+  test("F3.27 category filters tools", () => {
     expect([found(registry, { category: "DANGEROUS" }), found(registry, { category: "TERMINAL" })]).toEqual([["send_mail"], []]);
   });
 
-  test("a limit cuts the result, and one that is not a whole number from 1 is refused", () => {
+  test("limit shortens the result, and must be an integer of at least 1", () => {
     expect(found(registry, { limit: 2 })).toEqual(["ReadMail", "bare"]);
     for (const limit of [0, -1, 1.5, NaN]) expect(() => registry.search({ limit })).toThrow("limit of a search");
   });
 });
 
 describe("text", () => {
-  test("finds nothing for words nobody used, and everything for no text", () => {
+  test("finds nothing for unknown words, and everything for an empty text", () => {
     const registry = new Registry();
     registry.register(tool("a"));
     expect([found(registry, { text: "zzz" }), found(registry, { text: "!?" }), found(registry, { text: "" })]).toEqual([[], [], ["a"]]);
@@ -72,7 +72,7 @@ describe("text", () => {
     expect(found(registry, { text: "weather report" })[0]).toBe("file_weather_report");
   });
 
-  test("looks into camel case, titles, tags, plurals and the toolset's name", () => {
+  test("matches camel case, titles, tags, plurals and the toolset's name", () => {
     const registry = new Registry();
     registry.addToolset({ name: "calendar" }, [
       tool("listHTTPEvents"),
@@ -89,7 +89,7 @@ describe("text", () => {
     expect(found(registry, { text: "calendar" })).toHaveLength(3);
   });
 
-  test("equal scores are sorted by qualified name, with a limit and without", () => {
+  test("sorts equal scores by qualified name, with a limit and without", () => {
     const registry = new Registry();
     for (let at = 999; at >= 100; at--) registry.register(tool(`same_${at}`));
     const all = found(registry, { text: "same" });
@@ -97,7 +97,7 @@ describe("text", () => {
     for (const limit of [1, 7, 256, 300]) expect(found(registry, { text: "same", limit })).toEqual(all.slice(0, limit));
   });
 
-  test("an index built once follows every later change", () => {
+  test("updates its index with every later change", () => {
     const registry = new Registry();
     registry.addToolset(
       { name: "s" },
@@ -114,7 +114,7 @@ describe("text", () => {
     expect(found(registry, { text: "weather" })).toEqual(["weather_new"]);
   });
 
-  test("a description or query of any size is indexed and asked in part", () => {
+  test("of any size is indexed and searched only in part", () => {
     const registry = new Registry();
     registry.register(tool("a", { description: `first ${"word ".repeat(1_000_000)} last` }));
     expect([
@@ -148,7 +148,7 @@ test.each([
   ["번역", "translate_ko"],
   ["แปล", "translate_th"],
   ["Übersicht".normalize("NFD"), "getÜbersicht"],
-])("%s is found among words that nothing divides, and however its letters are put together", (text, name) => {
+])("%s is found in text without spaces between words, and in any Unicode normalization", (text, name) => {
   const registry = new Registry();
   const described = {
     weather: "查询天气预报",
@@ -163,7 +163,7 @@ test.each([
 });
 
 test.each<SearchQuery>([{ text: "mail" }, { tags: ["mail"] }, { nameContains: "mail" }, {}])(
-  "a search of %o finds denied tools for those who ask for them, and for nobody else",
+  "a search of %o finds denied tools only with denied: true",
   (query) => {
     const registry = new Registry({ permission: { deny: ["*::send_mail"] } });
     for (const name of ["read_mail", "send_mail", "write_mail"]) registry.register(tool(name, { tags: ["mail"] }));

@@ -15,7 +15,7 @@ const SHARE = inCI ? 0.3 : 0.02;
 /** Calls that are given up. */
 const GIVEN_UP = inCI ? 10_000 : 1_500;
 
-test("L01 of a part of 100,000 calls in 1,000 sessions (all by scripts/exact-accounting.ts), 1 % of them with faults, each ends once, as planned and in order, and the heap is flat", async () => {
+test("L01 each call of a part of 100,000 in 1,000 sessions (all in scripts/exact-accounting.ts), 1 % with faults, ends once as planned, in order, with a flat heap", async () => {
   const calls = 100_000 * SHARE;
   await new Accountant({ calls: inCI ? 10_000 : 1_000, sessions: 100 * SHARE }).run();
   const before = heapBytes();
@@ -90,7 +90,7 @@ function fragileTools(ports: FakePorts, deeds: Deeds): readonly Tool[] {
   ];
 }
 
-test(`L17 ${GIVEN_UP} calls that are given up at random moments end once each, and do, keep and leave nothing afterwards`, async () => {
+test(`L17 ${GIVEN_UP} calls abandoned at random moments end once each, and do and leave nothing afterwards`, async () => {
   const ports = fakePorts();
   const deeds: Deeds = { done: new Map(), tooLate: 0, wrong: 0 };
   const tools = fragileTools(ports, deeds);

@@ -4,7 +4,7 @@ import { infoToolset } from "../../src/toolsets/info.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
-test("rules name tools of the toolset default without it, and a name that is none is warned of", async () => {
+test("rules name tools of the toolset default by bare names, and an unknown name logs a warning", async () => {
   const lines: string[] = [];
   const { runtime } = testRuntime({
     tools: [tool("read", () => "text"), tool("drop", () => "gone", { effects: { writes: [], destructive: true } })],
@@ -19,7 +19,7 @@ test("rules name tools of the toolset default without it, and a name that is non
   );
 });
 
-test("a toolset of documentation needs nothing but the runtime it is given to", async () => {
+test("infoToolset works with the runtime that it is passed to, without options", async () => {
   const { runtime } = testRuntime({
     tools: [tool("read", () => "text", { documentation: "Reads slowly." })],
     toolsets: [infoToolset()],
@@ -29,7 +29,7 @@ test("a toolset of documentation needs nothing but the runtime it is given to", 
   expect(() => infoToolset({ override: {} } as object)).toThrow('infoToolset() has no option "override".');
 });
 
-test("a tool that nothing can answer is warned of when the runtime is made", () => {
+test("a tool without handler and engine logs a warning when the runtime is created", () => {
   const linesOf = (options: RuntimeOptions): readonly string[] => {
     const lines: string[] = [];
     testRuntime({ ...options, ports: { log: { debug: () => undefined, warn: (message) => void lines.push(message) } } });

@@ -37,7 +37,7 @@ function count(results: readonly ToolResult[]): ReadonlyMap<string, number> {
 }
 
 describe("equal calls at the same time", () => {
-  test("L23 C05 a thousand on one cold key run the handler once", async () => {
+  test("L23 C05 run the handler once for a thousand on one cold key", async () => {
     const { runtime, begun, read } = slowRead();
     const calls = Array.from({ length: 1_000 }, () => read());
     await settle();
@@ -52,7 +52,7 @@ describe("equal calls at the same time", () => {
     expect([runtime.counters.attempts, runtime.running]).toEqual([1, []]);
   });
 
-  test("C05 of several sessions share what is the runtime's, and nothing that is their own", async () => {
+  test("C05 of several sessions share runtime-scoped answers, and none that are session-scoped", async () => {
     for (const [cache, expected] of [
       ["runtime", 1],
       ["session", 2],
@@ -90,7 +90,7 @@ describe("equal calls at the same time", () => {
     expect([(await bench.read()).output, bench.ports.clock.pending, bench.runtime.running]).toEqual(["x", 0, []]);
   });
 
-  test("C05 when the leader fails and calls go one at a time, the first follower that is answered answers the others", async () => {
+  test("C05 when the leader fails with maxConcurrent 1, the first successful follower answers the others", async () => {
     const { begun, read } = slowRead({ maxConcurrent: 1 });
     const calls = Array.from({ length: 5 }, () => read());
     await settle();
@@ -106,7 +106,7 @@ describe("equal calls at the same time", () => {
     );
   });
 
-  test("C05 those that come while a follower of a failed leader runs wait for that one", async () => {
+  test("C05 that start while a follower of a failed leader runs wait for that follower", async () => {
     const { begun, read } = slowRead();
     const [leader, follower] = [read(), read()];
     await settle();
@@ -124,7 +124,7 @@ describe("equal calls at the same time", () => {
     );
   });
 
-  test("C05 a follower that is cancelled, or passes its deadline, leaves alone and at once", async () => {
+  test("C05 one follower that is cancelled, or passes its deadline, ends alone and at once", async () => {
     const { begun, read, ports } = slowRead({ deadlineMs: 1_000 });
     const controller = new AbortController();
     const leader = read();
@@ -143,7 +143,7 @@ describe("equal calls at the same time", () => {
     );
   });
 
-  test("C05 a follower whose deadline passes first ends as timeout, not started", async () => {
+  test("C05 a follower whose deadline passes first ends with timeout and not_started", async () => {
     const { begun, read, ports, runtime } = slowRead({ timeoutMs: 0 });
     runtime.registry.unregister("read");
     const shared = { effects: readOnly("file:/a"), cache: "runtime", maxAttempts: 1, timeoutMs: 0 } as const;
@@ -159,7 +159,7 @@ describe("equal calls at the same time", () => {
     expect([begun.length, runtime.running]).toEqual([0, []]);
   });
 
-  test("C05 a leader that is to try again lets the others go on meanwhile, and a write between them is waited for by nobody twice", async () => {
+  test("C05 a leader that waits for its retry releases its followers, and no call waits twice for a write in between", async () => {
     const { runtime, begun, read, ports } = slowRead({ maxAttempts: 2, maxConcurrent: 2 });
     const [leader, follower] = [read(), read()];
     const write = runtime.execute({ name: "write" });
@@ -175,7 +175,7 @@ describe("equal calls at the same time", () => {
     expect([retried.output, retried.attempts, ports.clock.pending]).toEqual(["after", 2, 0]);
   });
 
-  test("C05 an answer that hooks hold back reaches the followers all the same", async () => {
+  test("C05 an answer that hooks delay reaches the followers without the delay", async () => {
     const held = gate();
     let shown = 0;
     const read = tool("read", async () => "x", { effects: readOnly("a"), cache: "runtime" });
@@ -189,7 +189,7 @@ describe("equal calls at the same time", () => {
     expect([origin, (await leader).origin]).toEqual(["cache", "live"]);
   });
 
-  test("C05 an answer that breaks its schema is given to nobody else", async () => {
+  test("C05 an answer that breaks its schema is not shared", async () => {
     const { begun, read } = slowRead({ outputSchema: { type: "integer" } });
     const [leader, follower] = [read(), read()];
     await settle();
@@ -205,7 +205,7 @@ describe("equal calls at the same time", () => {
   });
 
   test.each([1, 2])(
-    "C05 a call made inside one that has a slot follows only one made in it as well: of %d slots",
+    "C05 a nested call in a call that has a slot follows only nested calls of the same caller: of %d slots",
     async (maxConcurrent) => {
       let reads = 0;
       const read = tool("read", async () => (await settle(), ++reads), { effects: readOnly("file:/a"), cache: "runtime", timeoutMs: 0 });

@@ -18,7 +18,7 @@ function pick<T>(random: Random, items: readonly T[]): T {
 
 const ROUNDS = repeated(10_000);
 
-test("C01 in 100,000 calls (a fifth of them outside CI) of several principals none gets what belongs to another", async () => {
+test("C01 in 100,000 calls (a fifth of them outside CI) of several principals none gets another's answer", async () => {
   const random = seededRandom(1);
   const answer = (input: unknown, data: Readonly<Record<string, unknown>>): string =>
     `${JSON.stringify(data["user"])} ${JSON.stringify(input)}`;
@@ -136,7 +136,7 @@ test.each<[string, unknown, unknown, boolean]>([
   expect((await runtime.execute({ name: "read", input: other })).origin).toBe(areEqual ? "cache" : "live");
 });
 
-test("C03 an input is compared as it was validated: repaired, and with its defaults", async () => {
+test("C03 inputs are compared after validation: repaired, and with their defaults", async () => {
   const inputSchema = {
     type: "object",
     properties: { n: { type: "integer" }, unit: { type: "string", default: "km" } },
@@ -205,7 +205,7 @@ test.each<[string, unknown, unknown]>([
   ["lists with names", Object.assign(["x"], { id: "ann" }), Object.assign(["x"], { id: "bob" })],
   ["what cannot be read", Object.defineProperty({}, "id", { enumerable: true, get: () => fail() }), {}],
   ["a cycle", cycle(), cycle()],
-])("C01 principals that cannot be told apart for sure share nothing: %s", async (_, one, other) => {
+])("C01 principals that cannot be reliably distinguished share nothing: %s", async (_, one, other) => {
   const { runtime } = testRuntime({
     tools: [tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user"] } })],
   });
@@ -224,7 +224,7 @@ function cycle(): unknown {
   return own;
 }
 
-test("C01 an inherited key of the data is no identity, and null is not the same as nothing", async () => {
+test("C01 an inherited key of the data is no identity, and null differs from a missing key", async () => {
   const { runtime } = testRuntime({
     tools: [tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user", "tenant"] } })],
   });
@@ -250,7 +250,7 @@ function principal(id: string, scopes: readonly string[] = ["read", "execute"]):
 }
 
 test.each(["runtime", "persistent"] as const)(
-  "what a handler answered a principal reaches no other one, whatever its identity names (scope %s)",
+  "an answer computed for one principal never reaches another, whatever the identity keys are (scope %s)",
   async (scope) => {
     for (const identity of [["principal"], ["user"], ["tenant", "user"], ["principal", "locale"]]) {
       const read = tool("read", (_, { data }) => (data["principal"] as { readonly id: string }).id, {
@@ -273,7 +273,7 @@ test.each(["runtime", "persistent"] as const)(
   },
 );
 
-test("a user whose token is renewed has the answers that they had with the earlier one", async () => {
+test("a user whose token is renewed still gets their cached answers", async () => {
   const read = tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user"] } });
   const { runtime } = testRuntime({ tools: [read] });
   const origins: string[] = [];
@@ -289,7 +289,7 @@ test("a user whose token is renewed has the answers that they had with the earli
   expect(origins).toEqual(["live", "cache", "live"]);
 });
 
-test("a principal that cannot be told apart is answered live, and the log says so once", async () => {
+test("a call of a principal that cannot be distinguished is answered live, with one log line", async () => {
   const messages: string[] = [];
   const read = tool("read", () => 1, { effects: readOnly("a"), cache: { scope: "runtime", identity: ["user"] } });
   const log = { debug() {}, info() {}, error() {}, warn: (message: string) => void messages.push(message) };
@@ -301,7 +301,7 @@ test("a principal that cannot be told apart is answered live, and the log says s
   ]);
 });
 
-test("an answer is not given to a call under other rules: its handler may have used what those deny", async () => {
+test("a cached answer is not given to a call under other visibility rules", async () => {
   const asks = async (_input: unknown, context: ToolContext): Promise<unknown> => {
     const { output, error } = await context.execute({ name: "secret", input: {} });
     return error?.code ?? output;
@@ -321,7 +321,7 @@ test("an answer is not given to a call under other rules: its handler may have u
   ]);
 });
 
-test("an answer that was made in the folder or with the variables of one session is not another's", async () => {
+test("an answer made with one session's folder or environment is not given to another", async () => {
   const where = tool("where", (_input, { workingFolder, environment }) => `${environment["USER"]} in ${workingFolder}`, {
     effects: readOnly("a"),
     cache: "runtime",

@@ -60,7 +60,7 @@ async function read({ runtime }: TestRuntime): Promise<string> {
   return `${origin} ${String(output)}`;
 }
 
-test("F3.16 a persistent result is found after a restart, with everything it had, by every session", async () => {
+test("F3.16 a persistent result is found after a restart, complete, by every session", async () => {
   const cache = new MemoryCacheStore();
   const answer = new ToolOutput({
     output: { text: "\u0000 \ud800 \u00e9", list: [1, null, { "": {} }] },
@@ -105,7 +105,7 @@ test.each<[string, Partial<Tool>]>([
   ["another output schema", { outputSchema: { type: "integer" } }],
   ["another name", { name: "view" }],
   ["another identity", { cache: { scope: "persistent", identity: ["user"] } }],
-])("C03 after a restart a tool with %s does not get the results of the one before", async (_, changed) => {
+])("C03 after a restart a tool with %s does not get the results of the earlier one", async (_, changed) => {
   const cache = new MemoryCacheStore();
   const data = { user: "ann" };
   await processOn(cache, [counting()], { data }).runtime.execute({ name: "read" });
@@ -114,7 +114,7 @@ test.each<[string, Partial<Tool>]>([
   expect((await after.runtime.execute({ name: changed.name ?? "read" })).origin).toBe("live");
 });
 
-test("C01 a persistent result of one user is never given to another, whatever process asks", async () => {
+test("C01 a persistent result of one user is never given to another, in any process", async () => {
   const cache = new MemoryCacheStore();
   const reading = tool("read", (_, { data }) => String(data["user"]), {
     effects: readOnly("a"),
@@ -137,7 +137,7 @@ test("C01 a persistent result of one user is never given to another, whatever pr
 
 const WRITE = tool("write", () => "written", { effects: { reads: [], writes: ["file:/a/b"] } });
 
-test("a write drops the stored result for every process, whether or not it caches anything itself", async () => {
+test("a write drops the stored result for every process, even if the writer caches nothing itself", async () => {
   const cache = new MemoryCacheStore();
   const [one, other] = [processOn(cache, [counting(), WRITE]), processOn(cache, [counting(), WRITE])];
   const found = [await read(one), await read(other)];
@@ -151,7 +151,7 @@ test("a write drops the stored result for every process, whether or not it cache
   expect(found).toEqual(["live 1", "cache 1", "live 1", "cache 1", "live 2"]);
 });
 
-test("the store knows of a write before it begins, and a write it cannot be told of is not begun", async () => {
+test("a write invalidates the store before it starts, and does not start if that fails", async () => {
   const cache = new MemoryCacheStore();
   let written = 0;
   const write = tool("write", () => ++written, { effects: { reads: [], writes: ["file:/a"] }, maxAttempts: 1 });
@@ -178,7 +178,7 @@ test("the store knows of a write before it begins, and a write it cannot be told
   ]);
 });
 
-test("a tool with persistent results is enough: the store knows of a write before it begins though nothing was read yet", async () => {
+test("registering a tool with persistent results is enough for writes to invalidate the store before they start", async () => {
   const cache = new MemoryCacheStore();
   const asked: (readonly string[])[] = [];
   const write = tool("write", () => void asked.push([...cache.asked]), { effects: { reads: [], writes: ["file:/a"] } });
@@ -189,7 +189,7 @@ test("a tool with persistent results is enough: the store knows of a write befor
   expect(asked).toEqual([[], ["invalidate file:/a toolset:default/writes/file:/a"]]);
 });
 
-test("a store that cannot be read costs the cache, not the call", async () => {
+test("an unreadable cache store causes a miss, not an error", async () => {
   const cache = new MemoryCacheStore();
   const bench = processOn(cache, [counting()]);
   await read(bench);
@@ -203,7 +203,7 @@ test("a store that cannot be read costs the cache, not the call", async () => {
   ]);
 });
 
-test("C05 L23 equal calls ask the store and run the handler once together", async () => {
+test("C05 L23 concurrent equal calls query the store and run the handler once", async () => {
   const cache = new MemoryCacheStore();
   const bench = processOn(cache, [counting()]);
   const results = await bench.runtime.execute(Array.from({ length: 100 }, () => ({ name: "read" })));
@@ -215,7 +215,7 @@ test("C05 L23 equal calls ask the store and run the handler once together", asyn
   expect(cache.asked).toEqual(["get", "versions", "put"]);
 });
 
-test("C05 a call whose deadline passes while the store is asked ends, and those that wait for it go on by themselves", async () => {
+test("C05 a call whose deadline passes during the store query ends, and calls that wait for it continue on their own", async () => {
   const cache = new MemoryCacheStore();
   cache.gate = new Promise(() => {});
   const bench = processOn(cache, [counting({ deadlineMs: 1_000 })]);
@@ -257,7 +257,7 @@ test.each([
   expect(await read(processOn(cache, [reading]))).toBe("live 2");
 });
 
-test("C09 a stored body is plain data, whatever its keys", async () => {
+test("C09 a stored body is treated as plain data, whatever its keys", async () => {
   const cache = new MemoryCacheStore();
   const reading = counting();
   await read(processOn(cache, [reading]));

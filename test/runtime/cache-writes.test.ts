@@ -32,8 +32,8 @@ function world(writers: (values: Map<string, string>) => readonly Tool[], more: 
 
 const WRITES_A = { effects: { reads: [], writes: ["file:/a"] }, maxAttempts: 1 } as const;
 
-describe("a result is dropped when", () => {
-  test("what it was read from is written, in call order: a batch reads what it wrote, and not what it writes later", async () => {
+describe("a cached result is dropped when", () => {
+  test("the key it was read from is written, in call order: a batch reads its earlier writes, not its later ones", async () => {
     const { runtime, read } = world((values) => [tool("write", ({ value }) => void values.set("file:/a", String(value)), WRITES_A)]);
     await read();
     const call = (value?: string): { readonly name: string; readonly input: Record<string, string> } =>
@@ -47,7 +47,7 @@ describe("a result is dropped when", () => {
     ]);
   });
 
-  test("something inside it or around it is written, and not when something beside it is", async () => {
+  test("a key inside or around its own is written, but not a neighbouring one", async () => {
     const { runtime, read } = world(() => [tool("write", () => 1, { effects: { reads: [], writes: ({ path }) => [String(path)] } })]);
     const origins: string[] = [];
     for (const path of ["file:/b", "file:/ab", "mail:/a", "file:/a/inside", "file:/a", "file:"]) {
@@ -65,7 +65,7 @@ describe("a result is dropped when", () => {
     ]);
   });
 
-  test("a call that declares nothing runs in its toolset", async () => {
+  test("a call without declared effects runs in its toolset", async () => {
     const anything: Tool = { name: "anything", description: "", inputSchema: {}, execute: () => 1 };
     const { runtime, read } = world(() => [anything]);
     await read();
@@ -73,7 +73,7 @@ describe("a result is dropped when", () => {
     expect([await read(), await read()]).toEqual(["live old", "cache old"]);
   });
 
-  test("it was read from the whole toolset and anything in it is written", async () => {
+  test("it was read from the whole toolset and any key in it is written", async () => {
     const { runtime, read } = world(() => [tool("write", () => 1, { effects: { reads: [], writes: ["mail:/b"] } })], {
       effects: readOnly(),
     });
@@ -99,7 +99,7 @@ describe("a result is dropped when", () => {
     expect(await read()).toBe("live half");
   });
 
-  test("a write of it times out, and again when the abandoned handler ends after all", async () => {
+  test("a write of it times out, and again when the orphan ends", async () => {
     const late = gate();
     const { runtime, read, values, ports } = world((known) => [
       tool("write", () => late.promise.then(() => void known.set("file:/a", "late")), { ...WRITES_A, timeoutMs: 100 }),
@@ -115,7 +115,7 @@ describe("a result is dropped when", () => {
     expect(await read()).toBe("live late");
   });
 
-  test("an abandoned write ends while it is being read: that answer is kept for nobody", async () => {
+  test("an orphaned write ends while it is being read: that answer is not cached", async () => {
     const [late, reading] = [gate(), gate<string>()];
     const { runtime, ports } = testRuntime({
       tools: [
@@ -136,7 +136,7 @@ describe("a result is dropped when", () => {
     expect((await runtime.execute({ name: "read" })).origin).toBe("cache");
   });
 
-  test("a batch that wrote it is taken back, by undo and in the session's state", async () => {
+  test("a batch that wrote it is rolled back, by undo and in the session's state", async () => {
     const { runtime, values } = world((known) => [
       tool("write", ({ value }) => void known.set("file:/a", String(value)), {
         effects: { reads: [], writes: ["file:/a"], undo: () => void known.set("file:/a", "undone") },
@@ -162,7 +162,7 @@ describe("a result is dropped when", () => {
     ]);
   });
 
-  test("a call that was made in one of a batch is undone, also where it was read meanwhile", async () => {
+  test("a nested call of a batch is undone, also where it was read meanwhile", async () => {
     const [begun, undoing] = [gate(), gate()];
     const { runtime, read } = world((known) => [
       tool("write", () => void known.set("file:/a", "new"), {
@@ -184,7 +184,7 @@ describe("a result is dropped when", () => {
   });
 });
 
-describe("a simulation", () => {
+describe("a simulation and the cache: it", () => {
   const STAND_IN: Engine = { kind: "test", call: () => "pretended" };
   const writeA = tool("write", () => "written", { effects: { reads: [], writes: ["file:/a"] } });
 
@@ -201,7 +201,7 @@ describe("a simulation", () => {
     { name: "own", input: { path } },
   ];
 
-  test("C06 finds what the session and the runtime have, and keeps nothing of what it reads", async () => {
+  test("C06 finds results of the session and the runtime, and caches none of its own reads", async () => {
     const { runtime } = simulated();
     const session = runtime.session();
     await session.execute(reads("file:/a"));
@@ -217,7 +217,7 @@ describe("a simulation", () => {
     expect((await session.execute(reads("file:/b"))).map((result) => result.origin)).toEqual(["live", "live"]);
   });
 
-  test("C06 of a write leaves what is cached as it is, and does not answer from it what it has pretended to write", async () => {
+  test("C06 does not drop results when it pretends a write, and does not answer from them what it pretended to write", async () => {
     const { runtime } = simulated();
     const session = runtime.session();
     await session.execute(reads("file:/a"));
@@ -230,7 +230,7 @@ describe("a simulation", () => {
     expect((await session.execute(reads("file:/a"))).map((result) => result.origin)).toEqual(["cache", "cache"]);
   });
 
-  test("whose writes happen for real drops what was read from them", async () => {
+  test("drops results that were read from keys it really writes", async () => {
     const { runtime } = simulated();
     const session = runtime.session();
     await session.execute(reads("file:/a"));
@@ -238,7 +238,7 @@ describe("a simulation", () => {
     expect((await session.execute(reads("file:/a"))).map((result) => result.origin)).toEqual(["live", "live"]);
   });
 
-  test("C06 neither waits for a live call nor lets one wait for it", async () => {
+  test("C06 does not wait for a live call, and no live call waits for it", async () => {
     const slow = gate<string>();
     let runs = 0;
     const read = tool("read", () => (runs++ === 0 ? slow.promise : `quick ${runs}`), { effects: readOnly("a"), cache: "runtime" });
@@ -252,7 +252,7 @@ describe("a simulation", () => {
     expect([(await live).output, (await session.execute({ name: "read" })).output]).toEqual(["slow", "slow"]);
   });
 
-  test("that is committed takes what was read from the session's state with it", async () => {
+  test("drops results read from the session's state when it is committed", async () => {
     const note = tool("note", (_, { state }) => state.update("text", () => "noted"), { effects: { reads: [], writes: ["session:text"] } });
     const recall = tool("recall", (_, { state }) => state.get("text") ?? null, { effects: readOnly("session:text"), cache: "session" });
     const { runtime } = testRuntime({ tools: [note, recall] });
@@ -271,7 +271,7 @@ describe("a simulation", () => {
   });
 });
 
-describe("C01 C06 what an engine remembers of a session", () => {
+describe("C01 C06 results read from an engine's own state of a session", () => {
   const tools: readonly Tool[] = [
     { name: "look", description: "", inputSchema: {}, effects: readOnly("board:x"), cache: "runtime" },
     { name: "move", description: "", inputSchema: {}, effects: { reads: [], writes: ["board:x"] } },
@@ -287,7 +287,7 @@ describe("C01 C06 what an engine remembers of a session", () => {
     },
   };
 
-  test("is found by that session only, whatever the scope of its tools", async () => {
+  test("are found by that session only, in every scope", async () => {
     const { runtime } = testRuntime({ toolsets: [{ name: "t", engine, tools }] });
     await runtime.open();
     const [one, other] = [runtime.session(), runtime.session()];
@@ -300,7 +300,7 @@ describe("C01 C06 what an engine remembers of a session", () => {
     ]);
   });
 
-  test("is another thing in a simulation, whose calls change nothing outside it", async () => {
+  test("are separate in a simulation, whose calls change nothing outside it", async () => {
     const { runtime } = testRuntime({ toolsets: [{ name: "t", engine, tools }] });
     await runtime.open();
     const session = runtime.session();

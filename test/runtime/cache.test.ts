@@ -27,8 +27,8 @@ function origins(results: readonly { readonly origin: Origin }[]): readonly Orig
   return results.map((result) => result.origin);
 }
 
-describe("a hit", () => {
-  test("F3.15 a second equal call is answered without the handler, as a result of its own", async () => {
+describe("a cache hit", () => {
+  test("F3.15 answers a second equal call without the handler, with a result of its own", async () => {
     const metadata = { source: "disk", lines: [1, 2] };
     const answer = new ToolOutput({ output: { text: "hi" }, content: [{ type: "text", text: "hi" }], metadata });
     let runs = 0;
@@ -44,7 +44,7 @@ describe("a hit", () => {
     expect(session.history.map((entry) => entry.result?.origin)).toEqual(["live", "cache"]);
   });
 
-  test("C04 whatever callers do to a result, the next hit is what the tool answered", async () => {
+  test("C04 returns the tool's answer even if callers have modified an earlier result", async () => {
     const shared = { list: [{ deep: 1 }], at: "now" };
     const { runtime } = testRuntime({
       tools: [tool("read", () => new ToolOutput({ output: shared, metadata: shared }), { effects: readOnly("a"), cache: "runtime" })],
@@ -62,7 +62,7 @@ describe("a hit", () => {
     expect([first.output, second.output, second.metadata, third.output, third.metadata]).toEqual([kept, kept, kept, kept, kept]);
   });
 
-  test("F3.15 permission, hooks, validation and approval come before it, and result hooks see it", async () => {
+  test("F3.15 runs permission, hooks, validation and approval first, and result hooks see it", async () => {
     const { tool: read, runs } = counting({ cache: "runtime", inputSchema: { type: "object", properties: { n: { type: "integer" } } } });
     let vetoed = false;
     let approved = 0;
@@ -93,7 +93,7 @@ describe("a hit", () => {
     expect(runs()).toBe(1);
   });
 
-  test("F3.15 an answer too large to show is kept whole, and the handle of a hit works in the session that asked", async () => {
+  test("F3.15 of a truncated answer has the whole answer, and its handle works in the session of the call", async () => {
     const text = Array.from({ length: 50 }, (_, line) => `line ${line}`).join("\n");
     const { runtime } = testRuntime({
       tools: [tool("read", () => text, { effects: readOnly("a"), cache: "runtime", maxResultBytes: 200 })],
@@ -106,7 +106,7 @@ describe("a hit", () => {
     expect(String(Reflect.get(Object(rest.output), "text") ?? rest.output)).toContain("line 49");
   });
 
-  test("F3.15 it takes no slot, so it does not wait for a slow call of the same tool", async () => {
+  test("F3.15 takes no slot, so it does not wait for a slow call of the same tool", async () => {
     const slow = gate();
     const read = tool("read", ({ slow: wait }) => (wait === true ? slow.promise : 1), {
       effects: { reads: [], writes: [] },
@@ -121,7 +121,7 @@ describe("a hit", () => {
     expect((await waiting).status).toBe("ok");
   });
 
-  test("F3.15 it answers while the circuit of its tool is open; other calls are refused", async () => {
+  test("F3.15 is returned while the circuit of its tool is open; other calls are refused", async () => {
     let down = false;
     const read = tool("read", () => (down ? Promise.reject(new ToolError("network_error", "down")) : "up"), {
       effects: readOnly("a"),
@@ -140,13 +140,13 @@ describe("a hit", () => {
   });
 });
 
-describe("a scope", () => {
+describe("a cache scope", () => {
   async function readTwice({ runtime }: TestRuntime, calls = 1): Promise<readonly Origin[]> {
     const batch = Array.from({ length: calls }, () => ({ name: "read" }));
     return origins([...(await runtime.execute(batch)), ...(await runtime.execute(batch))]);
   }
 
-  test("F3.16 a result of a turn is gone in the next one, in a session and outside", async () => {
+  test("F3.16 turn: a result is dropped at the end of its turn, in a session and outside", async () => {
     const { tool: read, runs } = counting({ cache: "turn" });
     const bench = testRuntime({ tools: [read] });
     expect(await readTwice(bench, 2)).toEqual(["live", "cache", "live", "cache"]);
@@ -155,7 +155,7 @@ describe("a scope", () => {
     expect([turns.map(origins), runs()]).toEqual([[["live", "cache"], ["live"]], 4]);
   });
 
-  test("F3.16 a result of a session is found in its later turns, not in other sessions, and is gone when it is closed", async () => {
+  test("F3.16 session: a result is found in later turns, not in other sessions, and is dropped when the session closes", async () => {
     const { tool: read } = counting({ cache: "session" });
     const { runtime } = testRuntime({ tools: [read] });
     const session = runtime.session("s");
@@ -167,11 +167,11 @@ describe("a scope", () => {
     expect(origins([...found, other, branch, again])).toEqual(["live", "cache", "live", "live", "live"]);
   });
 
-  test("F3.16 outside a session, a result of a session lasts for the turn", async () => {
+  test("F3.16 session: outside a session, a result lasts for one turn", async () => {
     expect(await readTwice(testRuntime({ tools: [counting({ cache: "session" }).tool] }), 2)).toEqual(["live", "cache", "live", "cache"]);
   });
 
-  test("F3.16 a result of the runtime is found by every session and by calls without one, in this runtime only", async () => {
+  test("F3.16 runtime: a result is found by every session and by calls without one, in this runtime only", async () => {
     const { tool: read, runs } = counting({ cache: "runtime" });
     const bench = testRuntime({ tools: [read] });
     const results = [
@@ -183,7 +183,7 @@ describe("a scope", () => {
     expect([origins(results), runs()]).toEqual([["live", "cache", "cache", "live"], 2]);
   });
 
-  test("F3.16 after its ttl a result is read anew", async () => {
+  test("F3.16 runtime: after its ttl a result is read anew", async () => {
     const { tool: read } = counting({ cache: { scope: "runtime", ttlMs: 1_000 } });
     const { runtime, ports } = testRuntime({ tools: [read] });
     const found: unknown[] = [];
@@ -194,7 +194,7 @@ describe("a scope", () => {
     expect(found).toEqual([1, 1, 2, 2]);
   });
 
-  test("F3.16 a tool that takes the name of another does not get its results", async () => {
+  test("F3.16 runtime: a tool that replaces another of the same name does not get its results", async () => {
     const { runtime } = testRuntime({ tools: [tool("read", () => "old", { effects: readOnly("a"), cache: "runtime" })] });
     await runtime.execute({ name: "read" });
     runtime.registry.unregister("read");
@@ -202,7 +202,7 @@ describe("a scope", () => {
     expect(await runtime.execute({ name: "read" })).toMatchObject({ output: "new", origin: "live" });
   });
 
-  test("C01 what a tool reads of its session's own state is never another session's, whatever its scope", async () => {
+  test("C01 any: a result that was read from session state never reaches another session", async () => {
     const note = tool("note", ({ text }, { state }) => state.update("text", () => String(text)), {
       effects: { reads: [], writes: ["session:text"] },
     });
@@ -222,7 +222,7 @@ describe("a scope", () => {
   });
 });
 
-describe("F3.17 C02 what is no success is never kept:", () => {
+describe("F3.17 C02 the cache does not store", () => {
   type Answer = () => unknown;
   test.each<[string, Answer]>([
     ["an error", () => Promise.reject(new ToolError("execution_failed", "broken"))],
@@ -268,7 +268,7 @@ describe("F3.17 C02 what is no success is never kept:", () => {
     expect([cancelled.status, runs(), origins([await runtime.execute({ name: "read" })])]).toEqual(["cancelled", 0, ["live"]]);
   });
 
-  test.each<Origin>(["replay", "stub", "simulated"])("an answer whose engine says %s", async (origin) => {
+  test.each<Origin>(["replay", "stub", "simulated"])("an answer of an engine whose origin is %s", async (origin) => {
     let runs = 0;
     const engine: Engine = { kind: "test", origin, call: () => ++runs };
     const read = { name: "read", description: "", inputSchema: {}, effects: readOnly("a"), cache: "runtime" } as const;
@@ -278,7 +278,7 @@ describe("F3.17 C02 what is no success is never kept:", () => {
     expect([origins(results), runs]).toEqual([[origin, origin], 2]);
   });
 
-  test("a call whose input and output were not validated, which does not get what was", async () => {
+  test("a call without validation, which does not get cached answers either", async () => {
     const { tool: read } = counting({ cache: "runtime" });
     const { runtime } = testRuntime({ tools: [read] });
     const outputs: unknown[] = [];
@@ -287,7 +287,7 @@ describe("F3.17 C02 what is no success is never kept:", () => {
   });
 });
 
-describe("a tool cannot be cached", () => {
+describe("cache settings of a tool", () => {
   const reads = { reads: ["a"], writes: [] };
   test.each<[string, Record<string, unknown>, string]>([
     ["that declares nothing", { cache: "session" }, "does not declare that it only reads"],
@@ -310,7 +310,7 @@ describe("a tool cannot be cached", () => {
     ["for an identity without a name", { cache: { scope: "runtime", identity: [""] }, effects: reads }, "cache.identity"],
     ["for an identity named twice", { cache: { scope: "runtime", identity: ["user", "user"] }, effects: reads }, "cache.identity"],
     ["with a misspelt setting", { cache: { scope: "session", ttl: 5 }, effects: reads }, '"ttl"'],
-  ])("F3.15 %s: it is refused where it is defined and where it is registered", (_, fields, why) => {
+  ])("F3.15 %s: defining and registering it throw", (_, fields, why) => {
     const definition = { name: "read", description: "Reads.", inputSchema: {}, ...fields };
     const refusal = expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(why) });
     expect(() => Reflect.apply(defineTool, undefined, [definition])).toThrow(refusal);
@@ -318,7 +318,7 @@ describe("a tool cannot be cached", () => {
     expect(() => Reflect.apply(register, createRuntime().registry, [definition])).toThrow(refusal);
   });
 
-  test("F3.15 and what a definition says of its cache does not change with the object it was written in", async () => {
+  test("F3.15 do not change with the object that the definition was made from", async () => {
     const cache = { scope: "runtime" as const, identity: ["user"] };
     const { runtime } = testRuntime({
       tools: [
@@ -330,7 +330,7 @@ describe("a tool cannot be cached", () => {
   });
 });
 
-test("F3.15 what a call remembered in the state, and what it refers to, is not passed over by a hit", async () => {
+test("F3.15 a call that changes state, or whose answer refers to another call, is not cached", async () => {
   let runs = 0;
   const noting = tool("noting", (_input, { state }) => (state.update("seen", () => true), ++runs), { cache: { scope: "runtime" } });
   const referring = tool("referring", () => new ToolOutput({ output: ++runs, sameAs: "call_1" }), { cache: { scope: "runtime" } });
@@ -342,7 +342,7 @@ test("F3.15 what a call remembered in the state, and what it refers to, is not p
   expect(runs).toBe(4);
 });
 
-test("issue 19.7 what an engine answers by the user is kept for each principal by itself, whatever the scope", async () => {
+test("issue 19.7 answers of an engine with perUser are cached per principal, in every scope", async () => {
   const engine: Engine = {
     kind: "test",
     perUser: true,
@@ -361,7 +361,7 @@ test("issue 19.7 what an engine answers by the user is kept for each principal b
   ]);
 });
 
-test("an answer kept for a turn is there for the calls of all handlers of a batch until the batch is over, and not for the next", async () => {
+test("a turn-scoped answer is shared by the nested calls of a batch, and not with the next batch", async () => {
   const read = counting({ cache: "turn" });
   const outer = tool("outer", async (_input, { execute }) => (await execute({ name: "read" })).output, { effects: { writes: ["a"] } });
   const session = testRuntime({ tools: [read.tool, outer] }).runtime.session();

@@ -12,7 +12,7 @@ const IMAGE = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QD
 const scopes: readonly CacheScope[] = ["session", "runtime", "persistent"];
 
 test.each(scopes.flatMap((scope) => [true, false].map((isContent) => [scope, isContent] as const)))(
-  "an answer of the scope %s that names a pruned file is not given: the call is made again (as content: %s)",
+  "a cached answer of the scope %s with a pruned file is not used: the call runs again (as content: %s)",
   async (scope, isContent) => {
     let asked = 0;
     const draw = {

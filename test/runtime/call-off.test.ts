@@ -35,7 +35,7 @@ const PHASES: readonly (readonly [string, RuntimeOptions, Partial<Tool>, 0 | 1])
   ["in a hook after it", { hooks: [{ name: "deaf", afterCall: (result) => (result.name === "default::t" ? never() : undefined) }] }, {}, 1],
 ];
 
-describe.each(PHASES)("B10 a call that stands still %s", (phase, options, parts, attempts) => {
+describe.each(PHASES)("B10 a call that hangs %s", (phase, options, parts, attempts) => {
   const build = (more: Partial<Tool>): TestRuntime =>
     testRuntime({
       circuit: false,
@@ -85,7 +85,7 @@ describe.each(PHASES)("B10 a call that stands still %s", (phase, options, parts,
   });
 });
 
-describe("B10 a caller that aborts from inside its own call, before anything waits, is answered at once:", () => {
+describe("B10 a call whose caller aborts synchronously ends at once:", () => {
   const inside: readonly (readonly [string, (abort: () => void) => RuntimeOptions])[] = [
     ["in beforeCall", (abort) => ({ hooks: [{ name: "h", beforeCall: () => (abort(), never()) }], tools: [tool("t", never)] })],
     ["in validate", (abort) => ({ tools: [tool("t", never, { timeoutMs: 0, validate: () => (abort(), []) })] })],
@@ -132,7 +132,7 @@ test("a deadline that passed in a slow hook ends the call before its handler sta
   expect([result.error?.code, result.error?.outcome, ran]).toEqual(["timeout", "not_started", 0]);
 });
 
-test("a call that waits for its turn in a sequential engine ends at its deadline, and the one after it still waits", async () => {
+test("a call that waits for its turn in a sequential engine ends at its deadline, and the next one still waits", async () => {
   const started: unknown[] = [];
   const engine: Engine = { kind: "test", order: "sequential", call: ({ input }) => void started.push(input["n"]) };
   const { runtime, ports } = testRuntime({
@@ -158,7 +158,7 @@ test("a call that waits for its turn in a sequential engine ends at its deadline
   expect(started).toEqual([2]);
 });
 
-test("a caller that aborts in a hook has no further hook asked", async () => {
+test("no further hook runs after the caller aborts in a hook", async () => {
   const controller = new AbortController();
   const asked: string[] = [];
   const hooks = ["first", "second"].map((name) => ({ name, beforeCall: () => (asked.push(name), controller.abort()) }));
@@ -179,7 +179,7 @@ test("a call that is cancelled between two attempts is cancelled, although its c
   expect((await pending).status).toBe("cancelled");
 });
 
-test("an orphan that ends leaves no timer behind", async () => {
+test("an orphan that ends clears its timers", async () => {
   const { runtime, ports } = testRuntime({
     tools: [tool("late", () => new Promise((resolve) => ports.clock.timer(() => resolve(1), 60)), { ...writes, timeoutMs: 50 })],
   });
@@ -190,7 +190,7 @@ test("an orphan that ends leaves no timer behind", async () => {
   expect([runtime.counters.orphans, ports.clock.pending]).toEqual([0, 0]);
 });
 
-test("a clock that fails fails the call, which then holds nothing", async () => {
+test("a clock that throws fails the call, which then holds no lock", async () => {
   const ports = fakePorts();
   let failing = true;
   const timer: FakePorts["clock"]["timer"] = (fire, delayMs) => {

@@ -84,7 +84,7 @@ test.each(Object.entries(WAYS))("by %s", async (_, way) => {
   expect(await told(way, (_stop, runtime) => void runtime.close())).toMatch(/: the runtime was closed$/u);
 });
 
-test("by a loop that runs out of time, and by one whose reader leaves", async () => {
+test("by the time limit of a loop, and by a reader that leaves the loop", async () => {
   const timed = (runtime: Runtime): unknown =>
     createLoop({ session: runtime.session(), limits: { maxDurationMs: 50 }, ...toModel() }).run("go");
   const clock = new FakeClock();

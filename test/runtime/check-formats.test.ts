@@ -25,7 +25,7 @@ const bringing: Engine = {
   close: () => Promise.resolve(),
 };
 
-test("an input that breaks a format of a declared tool is invalid_input, with an example of what works", async () => {
+test("an input that violates a format of a declared tool is invalid_input, with a valid example", async () => {
   expect(await outcome({ name: "days", tools: [tool] })).toEqual(REFUSED);
   expect(
     await outcome({
@@ -35,11 +35,11 @@ test("an input that breaks a format of a declared tool is invalid_input, with an
   ).toEqual(REFUSED);
 });
 
-test("formats of tools that an engine brings are their server's to judge", async () => {
+test("formats of tools that an engine lists are left to their server", async () => {
   expect(await outcome({ name: "days", engine: bringing })).toBe("ok");
 });
 
-test("checkFormats of a toolset says otherwise", async () => {
+test("checkFormats of a toolset overrides the default", async () => {
   expect(await outcome({ name: "days", tools: [tool], checkFormats: false })).toBe("ok");
   expect(await outcome({ name: "days", engine: bringing, checkFormats: true })).toEqual(REFUSED);
   expect(() => createRuntime({ toolsets: [{ name: "days", checkFormats: Object("yes") }] })).toThrow("checkFormats of toolset");

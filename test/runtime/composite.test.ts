@@ -22,7 +22,7 @@ const chainOf = (...names: readonly string[]): Tool =>
   createChain(names.map((name) => ({ tool: name, outputKey: name }))).toTool({ name: "all", description: "Does it all" });
 
 describe("a composite tool", () => {
-  test("makes its calls in the session of its own call, each recorded as made in it", async () => {
+  test("makes its calls in the session of its own call, recorded as nested calls", async () => {
     const { runtime, events } = testRuntime({
       tools: [tool("pay", () => ({ paid: 1 }), { effects: MONEY }), tool("mail", () => "sent"), chainOf("pay", "mail")],
     });
@@ -38,7 +38,7 @@ describe("a composite tool", () => {
     expect(session.history.map(({ call }) => call.name)).toEqual(["all", "pay", "mail"]);
   });
 
-  test("makes them in its own call also where that is one of several of a model's message", async () => {
+  test("records its calls under the right parent when one message calls it several times", async () => {
     const { runtime, events } = testRuntime({ tools: [tool("look", () => 1), chainOf("look")] });
     const results = await runtime.session("s").turn(async (turn) => {
       const round = turn.round();
@@ -49,7 +49,7 @@ describe("a composite tool", () => {
     expect(parents).toEqual([undefined, undefined, ...results.map(({ callId }) => callId)]);
   });
 
-  test("has its answer shown to models, and not its calls; those of an ordinary handler are shown", async () => {
+  test("hides its nested calls from models and shows its answer; nested calls of an ordinary handler are shown", async () => {
     const asks = tool("asks", (_input, { execute }) => execute({ name: "look" }).then(({ output }) => output));
     const { runtime } = testRuntime({ tools: [tool("look", () => 1), chainOf("look"), asks] });
     const session = runtime.session("s");
@@ -60,7 +60,7 @@ describe("a composite tool", () => {
     expect(copy.messages()).toEqual(session.messages());
   });
 
-  test("is not asked about where it is only simulated, unless its calls may be real", async () => {
+  test("needs no approval while it is only simulated, unless its calls may have real effects", async () => {
     const asked: unknown[] = [];
     const { runtime } = testRuntime({
       tools: [tool("look", () => 1), chainOf("look")],
@@ -74,14 +74,14 @@ describe("a composite tool", () => {
     expect(asked).toEqual([true]);
   });
 
-  test("takes neither locks nor slots: its calls use what it would have held", async () => {
+  test("holds neither locks nor slots, so that its calls can use them", async () => {
     const pay = tool("pay", () => "paid", { effects: MONEY });
     const { runtime } = testRuntime({ toolsets: [{ name: "shop", maxConcurrent: 1, tools: [pay, chainOf("pay")] }], maxConcurrent: 1 });
     const results = await runtime.session().execute([{ name: "all" }, { name: "all" }]);
     expect(results.map(({ status }) => status)).toEqual(["ok", "ok"]);
   });
 
-  test("is simulated with its calls: what writes is not run, and the branch that is committed has them", async () => {
+  test("is simulated with its calls: writes do not run, and the diff lists them as pretended", async () => {
     let paid = 0;
     const stands = { kind: "stub", origin: "stub", call: () => Promise.resolve("would pay") } as const;
     const { runtime } = testRuntime({ tools: [tool("pay", () => ++paid, { effects: MONEY }), chainOf("pay")], standIn: stands });
@@ -114,7 +114,7 @@ describe("a composite tool", () => {
     expect(alone).toMatchObject({ status: "error", error: { message: expect.stringContaining("look") } });
   });
 
-  test("that is cancelled cancels its call, and begins no other", async () => {
+  test("cancels its running nested call when it is cancelled, and starts no other", async () => {
     const begun: string[] = [];
     const cancel = new AbortController();
     const slow = tool("slow", async (_input, { signal }) => {
@@ -129,7 +129,7 @@ describe("a composite tool", () => {
     expect(begun).toEqual(["slow"]);
   });
 
-  test("calls others three deep, and no deeper", async () => {
+  test("allows nested calls three levels deep, and no deeper", async () => {
     const { runtime } = testRuntime({
       tools: [
         composite("down", async (_input, { execute }) => {
@@ -144,7 +144,7 @@ describe("a composite tool", () => {
     }
   });
 
-  test("whose handler goes on after its call is over makes no more calls", async () => {
+  test("makes no more calls after its own call has ended", async () => {
     let late: Promise<unknown> | undefined;
     const { runtime } = testRuntime({
       tools: [
@@ -159,7 +159,7 @@ describe("a composite tool", () => {
     await expect(late).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("is given whole results, also where a model is shown less of them, in a session and outside of one", async () => {
+  test("receives whole results even where a model gets truncated ones, in a session and outside", async () => {
     const { runtime } = testRuntime({
       tools: [
         tool("long", () => ({ text: "x".repeat(9_000), last: "word" }), { maxResultBytes: 100 }),
@@ -170,7 +170,7 @@ describe("a composite tool", () => {
     expect(await runtime.execute({ name: "asks" })).toMatchObject({ output: "word" });
   });
 
-  test("that is a chain goes on with the whole answer outside of a session", async () => {
+  test("passes whole answers on outside of a session if it is a chain", async () => {
     const used: unknown[] = [];
     const { runtime } = testRuntime({
       tools: [
@@ -186,7 +186,7 @@ describe("a composite tool", () => {
     expect(used).toEqual([{ text: "x".repeat(9_000) }]);
   });
 
-  test("that is a chain of a chain says that something may have been done where it was", async () => {
+  test("reports an unknown outcome if it is a chain of a chain in which a write ran", async () => {
     const { runtime } = testRuntime({
       tools: [
         tool("pay", () => 1, { effects: MONEY }),
@@ -233,7 +233,7 @@ describe("a composite tool", () => {
   test.each([
     ["fails", 0, () => Promise.reject(new ToolError("network_error", "reset", { retryable: true }))],
     ["is cut off with it", 100, () => new Promise(() => {})],
-  ])("is not attempted again where a call of it %s: its result would be the recorded one", async (_, timeoutMs, part) => {
+  ])("is not retried where a nested call %s, since it would get the recorded result again", async (_, timeoutMs, part) => {
     let runs = 0;
     const { runtime, ports } = testRuntime({
       tools: [
@@ -254,7 +254,7 @@ describe("a composite tool", () => {
     expect(runs).toBe(1);
   });
 
-  test("waits for the end of the model's message that calls it: one that is voided has paid nothing", async () => {
+  test("starts only when the model's message ends: a voided message has paid nothing", async () => {
     let paid = 0;
     const { runtime } = testRuntime({ tools: [tool("pay", () => ++paid, { effects: MONEY }), chainOf("pay")] });
     const ends = await runtime.session().turn(async (turn) => {
@@ -270,22 +270,27 @@ describe("a composite tool", () => {
     expect(ends).toMatchObject([{ status: "ok", output: { pay: 1 } }]);
   });
 
-  test("may not declare effects, for its calls have them", () => {
+  test("may not declare effects, as its calls declare them", () => {
     expect(() => testRuntime({ tools: [composite("x", () => 1, { effects: { writes: ["a"] } })] })).toThrow(/composite/u);
   });
 
-  test.each(["an option that there is not", "a call that is none"])("that makes its call with %s is told so", async (kind) => {
-    const { runtime } = testRuntime({
-      tools: [
-        composite("wrong", async (_input, { execute }) => {
-          const result = await (kind === "a call that is none" ? execute(3 as never) : execute({ name: "wrong" }, { sginal: 1 } as never));
-          return result.error ?? "fine";
-        }),
-      ],
-    });
-    const result = await runtime.session().execute({ name: "wrong" });
-    expect(JSON.stringify(result)).toMatch(kind === "a call that is none" ? /invalid_call/u : /sginal/u);
-  });
+  test.each(["an option that there is not", "a call that is none"])(
+    "that makes its call with %s gets an error that names it",
+    async (kind) => {
+      const { runtime } = testRuntime({
+        tools: [
+          composite("wrong", async (_input, { execute }) => {
+            const result = await (kind === "a call that is none"
+              ? execute(3 as never)
+              : execute({ name: "wrong" }, { sginal: 1 } as never));
+            return result.error ?? "fine";
+          }),
+        ],
+      });
+      const result = await runtime.session().execute({ name: "wrong" });
+      expect(JSON.stringify(result)).toMatch(kind === "a call that is none" ? /invalid_call/u : /sginal/u);
+    },
+  );
 });
 
 describe("a composite tool after a crash", () => {
@@ -313,7 +318,7 @@ describe("a composite tool after a crash", () => {
     return { store: store.crash(), log, tools, id };
   }
 
-  test.each([false, true])("goes on behind the calls that had ended, as a background job: %s", async (background) => {
+  test.each([false, true])("continues after the calls that had ended, as a background job: %s", async (background) => {
     const { store, log, tools, id } = await crashIn(background);
     expect(log).toEqual(["book", "look"]);
     let ids = 0;
@@ -337,7 +342,7 @@ describe("a composite tool after a crash", () => {
     }
   });
 
-  test.each(["a tool", "a tool in the background", "run by a program"])("goes on with whole answers, as %s", async (kind) => {
+  test.each(["a tool", "a tool in the background", "run by a program"])("continues with whole answers, as %s", async (kind) => {
     const used: unknown[] = [];
     const chain = createChain([{ tool: "long" }, { tool: "look" }, { tool: "use", inputMapping: { word: "last" } }]);
     const start = (store: FailingStore, process: number): ReturnType<typeof testRuntime> => {
@@ -367,7 +372,7 @@ describe("a composite tool after a crash", () => {
   });
 });
 
-test("a snapshot is taken while a call goes on that was made in a background job which was cancelled", async () => {
+test("a snapshot can be taken while a nested call of a cancelled background job still runs", async () => {
   const hold = gate();
   const outer = tool("outer", (): unknown => session.execute({ name: "slow" }), { mode: "background", timeoutMs: 0 });
   const { runtime } = testRuntime({ tools: [tool("slow", () => hold.promise), outer] });
@@ -384,7 +389,7 @@ test("a snapshot is taken while a call goes on that was made in a background job
   hold.open();
 });
 
-test("the report of a delegate stays as it is, whatever a hook makes of it, and where a hook fails; metadata of others is as the hook leaves it", async () => {
+test("hooks cannot change the report of a delegate, even if they fail, and can change other metadata", async () => {
   const delegate = { calls: 2 };
   const hooked = { delegate: { calls: 0 }, hooked: true };
   const answer = (): ToolOutput => new ToolOutput({ output: 1, metadata: { delegate, more: true } });

@@ -3,7 +3,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
-test("F3.11 F1.4 B06 a deaf tool is answered at its timeout, counted as an orphan, and its late result stays out", async () => {
+test("F3.11 F1.4 B06 a handler that ignores its signal ends at its timeout, counts as an orphan, and its late result is dropped", async () => {
   const door = gate<string>();
   const { runtime, ports, events } = testRuntime({ tools: [tool("deaf", () => door.promise, { timeoutMs: 50, maxAttempts: 1 })] });
   const pending = runtime.execute({ name: "deaf" });
@@ -47,7 +47,7 @@ test("F3.11 the default timeout is 30 s, and a handler that obeys its signal is 
   expect([runtime.counters.abandoned, events.filter((event) => event.type === "call-orphan").length]).toEqual([0, 0]);
 });
 
-test("F1.4 timeoutMs 0 never ends an attempt; tool beats toolset beats runtime", async () => {
+test("F1.4 timeoutMs 0 never ends an attempt; tool settings override the toolset, and those the runtime", async () => {
   const never = (): Promise<never> => new Promise(() => {});
   const { runtime, ports } = testRuntime({
     timeoutMs: 300,
@@ -62,7 +62,7 @@ test("F1.4 timeoutMs 0 never ends an attempt; tool beats toolset beats runtime",
   expect(took).toEqual({ runtime: 300, toolset: 200, tool: 100 });
 });
 
-test("B01 ten thousand rejections that come after the timeout are seen once each and crash nothing", async () => {
+test("B01 ten thousand rejections after the timeout are handled once each and crash nothing", async () => {
   const unhandled = vi.fn();
   process.on("unhandledRejection", unhandled);
   const door = gate();
@@ -79,7 +79,7 @@ test("B01 ten thousand rejections that come after the timeout are seen once each
   expect(runtime.counters.orphans).toBe(0);
 });
 
-test("B02 a timeout of thirty days is waited for, and nonsense is refused where it stands", async () => {
+test("B02 a timeout of thirty days works, and an invalid timeout is rejected at once", async () => {
   const { runtime, ports } = testRuntime({
     tools: [tool("month", () => new Promise(() => {}), { timeoutMs: 2_592_000_000, maxAttempts: 1 })],
   });
@@ -93,7 +93,7 @@ test("B02 a timeout of thirty days is waited for, and nonsense is refused where 
   }
 });
 
-test("B02 the real clock chains timers longer than Node's limit instead of firing at once", async () => {
+test("B02 the real clock chains timers longer than Node's limit instead of firing immediately", async () => {
   const runtime = createRuntime({
     tools: [tool("quick", () => new Promise((resolve) => setImmediate(() => resolve("done"))), { timeoutMs: 2_592_000_000 })],
   });
@@ -120,7 +120,7 @@ test("B03 a handler that blocks the event loop is reported with its name and tim
   expect(events.filter((event) => event.type === "call-block").length).toBeLessThanOrEqual(1);
 });
 
-test("B06 a thousand deaf tools at once are all answered at their timeout and leave nothing behind", async () => {
+test("B06 a thousand concurrent handlers that ignore their signal all end at their timeout and leave nothing behind", async () => {
   const { runtime, ports } = testRuntime({
     circuit: false,
     tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 50, maxAttempts: 1 })],
@@ -133,14 +133,14 @@ test("B06 a thousand deaf tools at once are all answered at their timeout and le
   expect(ports.clock.pending).toBe(0);
 });
 
-test("B06 with the real clock a deaf tool is answered at its deadline, not before", async () => {
+test("B06 with the real clock a call ends at its deadline, not before, even if its handler ignores its signal", async () => {
   const runtime = createRuntime({ tools: [tool("deaf", () => new Promise(() => {}), { timeoutMs: 60, maxAttempts: 1 })] });
   const result = await runtime.execute({ name: "deaf" });
   expect(result.error?.code).toBe("timeout");
   expect(result.durationMs).toBeGreaterThanOrEqual(59);
 });
 
-test("B10 cancelling at any moment gives each call exactly one end", async () => {
+test("B10 cancelling at any moment ends each call exactly once", async () => {
   const { runtime, ports, events } = testRuntime({
     circuit: false,
     tools: [
@@ -174,7 +174,7 @@ test("B10 cancelling at any moment gives each call exactly one end", async () =>
   expect(runtime.running).toEqual([]);
 });
 
-test("B11 one signal shared by many calls keeps one listener while they run and none after", async () => {
+test("B11 a signal shared by many calls has one listener while they run and none afterwards", async () => {
   const controller = new AbortController();
   const add = vi.spyOn(controller.signal, "addEventListener");
   const remove = vi.spyOn(controller.signal, "removeEventListener");
@@ -209,7 +209,7 @@ test("deadlineMs ends the whole call, retries and waits included", async () => {
   expect(result.attempts).toBeLessThan(4);
 });
 
-test("an orphan keeps what it writes locked for a while; a waiter whose deadline passes is told by whom", async () => {
+test("an orphan keeps its write locks for a while; a waiter whose deadline passes gets the holder's name", async () => {
   const writes = { effects: { writes: ["file:/a"] }, maxAttempts: 1 };
   const { runtime, ports } = testRuntime({
     tools: [
@@ -227,7 +227,7 @@ test("an orphan keeps what it writes locked for a while; a waiter whose deadline
   expect([patient?.output, patient?.durationMs]).toEqual(["ran", 10_050]);
 });
 
-test("closing the runtime cancels what runs, and every call still has its one result", async () => {
+test("closing the runtime cancels running calls, and every call still has one result", async () => {
   const { runtime, events } = testRuntime({ tools: [tool("wait", () => new Promise(() => {}))] });
   const pending = runtime.execute([{ name: "wait" }, { name: "wait" }]);
   await settle();

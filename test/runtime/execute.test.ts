@@ -13,7 +13,7 @@ const echo = tool("echo", (input) => input, {
   inputSchema: { type: "object", properties: { a: { type: "integer" } }, required: ["a"], additionalProperties: false },
 });
 
-test("F2.14 F3.5 an unknown name is a not_found result that suggests the near one", async () => {
+test("F2.14 F3.5 an unknown name gives a not_found result that suggests the nearest name", async () => {
   const { runtime } = testRuntime({ tools: [tool("search", () => 1)] });
   const result = await runtime.execute({ id: "c1", name: "serch", input: {} });
   expect(result.status).toBe("error");
@@ -23,7 +23,7 @@ test("F2.14 F3.5 an unknown name is a not_found result that suggests the near on
   expect(result.attempts).toBe(0);
 });
 
-test("F2.15 F3.6 F1.9 an input that does not fit never reaches the handler, and every fault is listed", async () => {
+test("F2.15 F3.6 F1.9 an input that breaks the schema never reaches the handler, and every violation is listed", async () => {
   let ran = 0;
   const { runtime } = testRuntime({ tools: [{ ...echo, execute: () => ran++ }] });
   const result = await runtime.execute({ name: "echo", input: { a: "x", b: 1 } });
@@ -40,7 +40,7 @@ test.each([
   { if: { required: ["a"] }, then: { required: ["b"] } },
   { dependencies: { a: ["b"] } },
   { dependentRequired: { a: ["b"] } },
-])("the success shape keeps what any part of its schema declares: %j", async (more) => {
+])("the success shape keeps undeclared properties if any part of the schema allows them: %j", async (more) => {
   const parameters = { type: "object", properties: { a: { type: "string" } }, ...more };
   const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });
   const { runtime } = testRuntime({ tools: [shaped] });
@@ -56,7 +56,7 @@ test.each([
   { if: { required: ["a"] }, then: { properties: { a: { minLength: 1 } } } },
   { dependencies: { b: ["a"] } },
   { $ref: "#/$defs/more", $defs: { more: { properties: { c: { type: "string" } } } } },
-])("the success shape drops what no part of its schema declares: %j", async (more) => {
+])("the success shape drops properties that no part of its schema declares: %j", async (more) => {
   const parameters = { type: "object", properties: { a: { type: "string" }, b: { type: "string" } }, ...more };
   const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });
   const { runtime } = testRuntime({ tools: [shaped] });
@@ -64,7 +64,7 @@ test.each([
   expect(result).toMatchObject({ output: { success: true, input: { a: "1" } }, repairs: [{ path: "$.z", kind: "dropped" }] });
 });
 
-test("the success shape leaves open what a branch within a branch declares", async () => {
+test("the success shape does not reject properties that only a nested schema branch declares", async () => {
   const c = { properties: { c: { type: "string" } }, required: ["c"] };
   const parameters = { type: "object", properties: { a: { type: "string" } }, allOf: [{ anyOf: [c, { required: ["a"] }] }] };
   const shaped = withSuccessShape({ name: "t", description: "", parameters, execute: (input) => ({ success: true, input }) });
@@ -88,35 +88,32 @@ test.each([
   '{"tags": ["a" "b"]}',
   '{"to":"bob@x.com,"cc":"eve@x.com"}',
   "{to: bob}",
-])(
-  "F1.9 %j may not be all that was meant: a tool that writes refuses it with the place, one that reads says what was mended",
-  async (input) => {
-    const { runtime } = testRuntime({
-      tools: [asIs("writes", { writes: ["x"] }), asIs("reads", { reads: ["x"] }), tool("undeclared", () => 1, { effects: {} })],
-    });
-    const [writes, reads, undeclared] = await runtime.execute([
-      { name: "writes", input },
-      { name: "reads", input },
-      { name: "undeclared", input },
-    ]);
-    expect([writes?.error?.code, undeclared?.error?.code]).toEqual(["invalid_input", "invalid_input"]);
-    expect(writes?.error?.details?.[0]).toMatch(
-      /^\$: Not valid JSON at line 1, column \d+: .+\. Send the complete arguments again as valid JSON\.$/u,
-    );
-    expect([reads?.status, reads?.repairs.map(({ kind }) => kind)]).toEqual(["ok", ["fixed-json"]]);
-  },
-);
+])("F1.9 %j is ambiguous JSON: a writing tool rejects it with the position, a reading tool runs and lists the repairs", async (input) => {
+  const { runtime } = testRuntime({
+    tools: [asIs("writes", { writes: ["x"] }), asIs("reads", { reads: ["x"] }), tool("undeclared", () => 1, { effects: {} })],
+  });
+  const [writes, reads, undeclared] = await runtime.execute([
+    { name: "writes", input },
+    { name: "reads", input },
+    { name: "undeclared", input },
+  ]);
+  expect([writes?.error?.code, undeclared?.error?.code]).toEqual(["invalid_input", "invalid_input"]);
+  expect(writes?.error?.details?.[0]).toMatch(
+    /^\$: Not valid JSON at line 1, column \d+: .+\. Send the complete arguments again as valid JSON\.$/u,
+  );
+  expect([reads?.status, reads?.repairs.map(({ kind }) => kind)]).toEqual(["ok", ["fixed-json"]]);
+});
 
 test.each<[string, JsonValue]>([
   [String.raw`{"pattern":"^\d+\s*$"}`, { pattern: String.raw`^\d+\s*$` }],
   ['{"to":"bob@x.com",,"cc":"eve@x.com"}', { to: "bob@x.com", cc: "eve@x.com" }],
-])("F1.9 %s runs with what mendJsonText shows, every string whole", async (input, value) => {
+])("F1.9 %s runs with the value of mendJsonText, every string intact", async (input, value) => {
   const { runtime } = testRuntime({ tools: [asIs("writes", { writes: ["x"] })] });
   const result = await runtime.execute({ name: "writes", input });
   expect([result.output, mendJsonText(input)]).toEqual([value, value]);
 });
 
-test("F2.16 F1.2 F3.30 a handler that throws gives its text, sync or async", async () => {
+test("F2.16 F1.2 F3.30 a handler that throws gives an error result with its message, sync or async", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("sync", () => {
@@ -145,14 +142,14 @@ test("F2.13 F2.18 F3.30 plain values and promises are awaited and returned", asy
   ]);
 });
 
-test("F2.13 no input and an input of null are an empty one, whichever word it stands under", async () => {
+test("F2.13 a missing or null input is an empty object, under any of the accepted keys", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const calls = [{ name: "echo" }, { name: "echo", input: null }, { name: "echo", arguments: null }, { name: "echo", parameters: null }];
   const results = await runtime.execute(calls as readonly ToolCall[]);
   expect(results.map(({ output, repairs, warnings }) => [output, repairs, warnings])).toEqual(calls.map(() => [{}, [], []]));
 });
 
-test("F2.16 F2.18 a result says how long its call took, well or not, with the waits between attempts", async () => {
+test("F2.16 F2.18 a result has the duration of its call, waits between attempts included, for success and failure", async () => {
   const after = (ms: number) => new Promise<void>((resolve) => ports.clock.timer(resolve, ms));
   const { runtime, ports } = testRuntime({
     retry: { delayMs: 400, factor: 1, jitter: false },
@@ -176,7 +173,7 @@ test("F2.16 F2.18 a result says how long its call took, well or not, with the wa
   ]);
 });
 
-test("F2.17 an output that breaks its schema is partial, kept, and says how", async () => {
+test("F2.17 an output that breaks its schema is kept, and its result is partial and lists the violations", async () => {
   const { runtime } = testRuntime({
     tools: [tool("count", () => ({ n: "x" }), { outputSchema: { type: "object", properties: { n: { type: "integer" } } } })],
   });
@@ -200,7 +197,7 @@ test("F1.39 F3.8 a number in a string is coerced and the repair is listed", asyn
   expect(result.repairs.map((repair) => [repair.path, repair.kind])).toEqual([["$.a", "coerced"]]);
 });
 
-test("F3.2 parameters beside the name are taken for the input with a warning; an empty input stays empty", async () => {
+test("F3.2 parameters next to the name are taken as the input with a warning; an empty input stays empty", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const misplaced: unknown = { tool: "echo", parameters: {}, city: "Oslo", reasoning: "look" };
   const [moved, empty] = await runtime.execute([misplaced, { name: "echo", input: {} }] as unknown as readonly ToolCall[]);
@@ -209,7 +206,7 @@ test("F3.2 parameters beside the name are taken for the input with a warning; an
   expect([empty?.output, empty?.warnings]).toEqual([{}, []]);
 });
 
-test("F4.28 A07 malformed calls are results that say what a call looks like", async () => {
+test("F4.28 A07 malformed calls get error results that describe the shape of a call", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const hostile: unknown[] = [
     null,
@@ -236,7 +233,7 @@ test("F4.28 A07 malformed calls are results that say what a call looks like", as
   ]);
 });
 
-test("F0.4 three calls, one without id: three results in order, ids echoed, names qualified", async () => {
+test("F0.4 three calls, one without an id, give three results in order with ids echoed and names qualified", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input), tool("fail", () => Promise.reject(new Error("no")))] });
   const results = await runtime.execute([{ id: "a", name: "echo" }, { name: "fail" }, { id: "c", name: "default::echo" }]);
   expect(results.map((result) => [result.id, result.name, result.status])).toEqual([
@@ -246,7 +243,7 @@ test("F0.4 three calls, one without id: three results in order, ids echoed, name
   ]);
 });
 
-test("B14 missing, empty and huge ids get their own call ids; a true duplicate is refused by its position", async () => {
+test("B14 calls with missing, empty or huge ids get their own call ids; a duplicate id is rejected with its position", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const results = await runtime.execute([
     { id: "a", name: "echo", input: { n: 1 } },
@@ -275,7 +272,7 @@ test("F4.2 F4.3 B13 the handler gets frozen input, its tool's name and the progr
   expect(Object.isFrozen(sent)).toBe(false);
 });
 
-test("F3.29 a tool that requires data is refused without it", async () => {
+test("F3.29 a tool that requires data is unavailable without it", async () => {
   const { runtime } = testRuntime({ tools: [tool("say", () => "hi", { requires: ["character"] })] });
   const refused = await runtime.execute({ name: "say" });
   const ran = await runtime.execute({ name: "say" }, { data: { character: "Ada" } });
@@ -286,7 +283,7 @@ test("F3.29 a tool that requires data is refused without it", async () => {
   ]);
 });
 
-test("F1.17 a tool of the provider is never executed here", async () => {
+test("F1.17 a provider-executed tool never runs in the runtime", async () => {
   let ran = 0;
   const { runtime } = testRuntime({ tools: [tool("web_search", () => ran++, { providerExecuted: true })] });
   expect((await runtime.execute({ name: "web_search" })).error?.code).toBe("not_executable");
@@ -303,7 +300,7 @@ test("F1.3 content parts reach the result beside its JSON", async () => {
   expect([result.content, result.output, result.metadata]).toEqual([content, { id: 1 }, { took: 2 }]);
 });
 
-test("B05 odd results become documented JSON or a not_json error, and the process lives", async () => {
+test("B05 unusual return values become documented JSON or a not_json error, and the process survives", async () => {
   const cyclic: Record<string, unknown> = {};
   cyclic["self"] = cyclic;
   const odd: Record<string, unknown> = {
@@ -345,7 +342,7 @@ test("B05 odd results become documented JSON or a not_json error, and the proces
   expect(fine.map((result) => result.output)).toEqual([{ at: "1970-01-01T00:00:00.000Z" }, { type: "Buffer", data: [97] }, "http://a/"]);
 });
 
-test("B04 odd throws give one error result with a string message", async () => {
+test("B04 unusual thrown values give one error result with a string message", async () => {
   const thrown: unknown[] = [
     null,
     undefined,
@@ -405,7 +402,7 @@ test("A01 a __proto__ key in an input never reaches the handler or a prototype",
   expect(result.repairs.map((repair) => repair.path)).toEqual(["$.__proto__", "$.list[0].__proto__"]);
 });
 
-test("A02 built-in names are unknown tools until they are registered, and then call their own handler", async () => {
+test("A02 names of built-in properties are unknown tools until they are registered, and then call their own handler", async () => {
   const names = ["__proto__", "constructor", "toString", "hasOwnProperty"];
   const { runtime } = testRuntime();
   const before = await runtime.execute(names.map((name) => ({ name })));
@@ -415,7 +412,7 @@ test("A02 built-in names are unknown tools until they are registered, and then c
   expect(after.map((result) => result.output)).toEqual(names);
 });
 
-test("A05 A06 deep and huge inputs are refused before the handler, and calls beside them run", async () => {
+test("A05 A06 deeply nested and huge inputs are rejected before the handler, and calls beside them run", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", () => "ran")], inputLimits: { maxNodes: 100_000, maxChars: 1_000_000 } });
   let deep: unknown = [];
   for (let level = 0; level < 100_000; level++) deep = [deep];
@@ -434,7 +431,7 @@ test("A08 NUL and lone surrogates go through unchanged", async () => {
   expect((await runtime.execute({ name: "echo", input })).output).toEqual(input);
 });
 
-test("A09 -0 is 0, as it is in a recording, and a result of NaN is an error, not null", async () => {
+test("A09 -0 becomes 0, as in a recording, and a NaN in a result is an error, not null", async () => {
   const { runtime } = testRuntime({ tools: [tool("zero", (input) => input["n"]), tool("nan", () => [1, Number.NaN])] });
   const [zero, nan] = await runtime.execute([{ name: "zero", input: { n: -0 } }, { name: "nan" }]);
   expect(zero?.output).toBe(0); // not -0
@@ -444,7 +441,7 @@ test("A09 -0 is 0, as it is in a recording, and a result of NaN is an error, not
   ]);
 });
 
-test("F3.9 a tool's own rules are listed like those of its schema", async () => {
+test("F3.9 violations of a tool's own validate are listed like those of its schema", async () => {
   const { runtime } = testRuntime({
     tools: [tool("move", () => 1, { validate: (input) => (input["from"] === input["to"] ? ["$.to: must differ from $.from"] : []) })],
   });
@@ -452,7 +449,7 @@ test("F3.9 a tool's own rules are listed like those of its schema", async () => 
   expect([result.error?.code, result.error?.details]).toEqual(["invalid_input", ["$.to: must differ from $.from"]]);
 });
 
-test("F3.10 a read drops keys its schema forbids with a report, and a write refuses them", async () => {
+test("F3.10 a reading tool drops and reports keys that its schema forbids, and a writing tool rejects them", async () => {
   const { runtime } = testRuntime({
     tools: [
       { ...echo, name: "read", effects: { reads: ["x"] } },
@@ -466,7 +463,7 @@ test("F3.10 a read drops keys its schema forbids with a report, and a write refu
   expect([preset?.output, preset?.repairs.length]).toEqual([{ success: true, input: { a: 1 } }, 1]);
 });
 
-test("F3.19 F3.20 the success shape: broken answers are invalid_output, success: false is an error", async () => {
+test("F3.19 F3.20 the success shape: malformed answers are invalid_output, and success: false is an error", async () => {
   const answers: unknown[] = [
     undefined,
     [],
@@ -488,7 +485,7 @@ test("F3.19 F3.20 the success shape: broken answers are invalid_output, success:
   expect(results[4]?.error?.message).toBe("no gold");
 });
 
-test("F1.29 a large text is cut, and read_result reads the rest in the same session only", async () => {
+test("F1.29 a large text is truncated, and read_result reads the rest in the same session only", async () => {
   const text = Array.from({ length: 5_000 }, (_, line) => `line ${line} äöü`).join("\n");
   const { runtime } = testRuntime({ tools: [tool("dump", () => text, { maxResultBytes: 1_000 })] });
   const session = runtime.session();
@@ -606,7 +603,7 @@ test("F1.1 a tool of four fields is listed with its schema and runs", async () =
   expect((await runtime.execute({ name: "least" })).output).toBe("done");
 });
 
-test("F2.19 a result is plain JSON: it survives being written and read back", async () => {
+test("F2.19 a result is plain JSON and survives serialization", async () => {
   const { runtime, ports } = testRuntime({ maxAttempts: 1, tools: [echo, tool("deaf", () => new Promise(() => {}), { timeoutMs: 5 })] });
   const pending = runtime.execute([{ id: "a", name: "echo", input: { a: "1" } }, { name: "deaf" }, { name: "nowhere" }]);
   await ports.clock.advance(5);
@@ -614,7 +611,7 @@ test("F2.19 a result is plain JSON: it survives being written and read back", as
   expect(JSON.parse(JSON.stringify(results))).toEqual(results);
 });
 
-test("F3.7 what was changed in an input is told, and the handler gets the cleaned value", async () => {
+test("F3.7 changes to an input are reported, and the handler receives the cleaned value", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("add", (input) => input, {
@@ -637,13 +634,13 @@ test("F3.7 what was changed in an input is told, and the handler gets the cleane
   );
 });
 
-test("A20 text of a model is never run: it stays the text it was", async () => {
+test("A20 text from a model is never evaluated and stays unchanged", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const input = { x: '__import__("os").system("id")', y: "process.exit(1)", z: "${7*7}" };
   expect((await runtime.execute({ name: "echo", input })).output).toEqual(input);
 });
 
-test("F1.31 a handler may take members out of its context, progress and log too", async () => {
+test("F1.31 a handler may destructure its context, progress and log included", async () => {
   const { runtime, events, ports } = testRuntime({
     tools: [
       tool("work", (_, { progress, log, signal, sessionId }) => {

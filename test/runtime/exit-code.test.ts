@@ -14,7 +14,7 @@ describe("F1.3 a tool that runs a program", () => {
     ["as the seed writes it", { output: log, exit_code: 2, error: null, metadata: { took: 4 } }],
   ];
 
-  test.each(answers)("F1.3 exit code 2 without an error is not ok, and the output is kept: %s", async (_what, answer) => {
+  test.each(answers)("F1.3 exit code 2 without an error is an error, and the output is kept: %s", async (_what, answer) => {
     const { runtime } = testRuntime({ tools: [withProgramShape(tool("lint", () => answer))] });
     const result = await runtime.execute({ name: "lint" });
     expect(result).toMatchObject({ status: "error", output: log, exitCode: 2, metadata: { took: 4 }, attempts: 1 });
@@ -22,7 +22,7 @@ describe("F1.3 a tool that runs a program", () => {
     expect(resultText(result)).toBe(`Error (execution_failed): default::lint ended with exit code 2.\n${log}`);
   });
 
-  test("F1.3 exit code 0 is ok, an error beside it is not, and an error's own words are told", async () => {
+  test("F1.3 exit code 0 is ok, unless there is an error, whose message is reported", async () => {
     const { runtime } = testRuntime({
       tools: [
         withProgramShape(tool("good", () => ({ output: "done", exit_code: 0 }))),
@@ -38,7 +38,7 @@ describe("F1.3 a tool that runs a program", () => {
     ]);
   });
 
-  test("F1.3 without the preset such an object is the tool's own data, and with it whatever has no output", async () => {
+  test("F1.3 without withProgramShape such an object is plain data, and with it any object without output", async () => {
     const own = { output: "x", exit_code: 1 };
     const { runtime } = testRuntime({
       tools: [
@@ -57,7 +57,7 @@ describe("F1.3 a tool that runs a program", () => {
     expect(() => withProgramShape({ name: "bare", description: "", inputSchema: {} })).toThrow("has no execute");
   });
 
-  test("F1.3 the preset keeps what a class and its parents give a tool", async () => {
+  test("F1.3 withProgramShape keeps fields and methods that a tool inherits from its class", async () => {
     class Program {
       readonly name: string = "run";
       readonly description = "Runs.";
@@ -78,7 +78,7 @@ describe("F1.3 a tool that runs a program", () => {
     ]);
   });
 
-  test("F1.3 an exit code that is not an integer is not success, null is none, and an error beside it is told in its words", async () => {
+  test("F1.3 an exit code that is not an integer is not ok, null means none, and an error next to it gives the message", async () => {
     const answers = [
       { output: "a", exit_code: "3" },
       { output: "b", exitCode: 1.5 },
@@ -120,7 +120,7 @@ describe("F1.3 a tool that runs a program", () => {
     expect(await replayed.execute({ name: "print" })).toMatchObject({ status: "error", exitCode: 1, content, error: result.error });
   });
 
-  test("F1.3 a hook that makes an error of an answer takes the answer away, and one that makes a failure good keeps it without its exit code", async () => {
+  test("F1.3 a hook that turns an answer into an error removes the answer, and one that turns a failure into ok drops the exit code", async () => {
     const hooks = [
       {
         name: "turn",
@@ -142,7 +142,7 @@ describe("F1.3 a tool that runs a program", () => {
     ]);
   });
 
-  test("F1.3 an answer from the cache has its exit code, and one that failed is not kept", async () => {
+  test("F1.3 a cached answer has its exit code, and a failed one is not cached", async () => {
     let ran = 0;
     const run = (exitCode: number) => () => new ToolOutput({ output: ++ran, exitCode });
     const { runtime } = testRuntime({

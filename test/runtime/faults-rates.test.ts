@@ -58,7 +58,7 @@ function shuffled<Item>(items: readonly Item[]): readonly Item[] {
     .map(({ item }) => item);
 }
 
-test("F0.46 10,000 calls (2,000 outside CI) meet faults as often as their rules say, and the same ones in every run, at any concurrency and in any order", async () => {
+test("F0.46 10,000 calls (2,000 outside CI) get faults at the rates of their rules, the same in every run, concurrency and order", async () => {
   const first = met(await oneByOne(runtimeOf(), CALLS));
   const rates = new Map<string | undefined, number>();
   for (const type of first) rates.set(type, (rates.get(type) ?? 0) + 1);
@@ -89,7 +89,7 @@ test("F0.46 10,000 calls (2,000 outside CI) meet faults as often as their rules 
   ).toEqual(first);
 }, 60_000);
 
-test("F0.46 a rule of probability 1 hits every call of its tools, and no other", async () => {
+test("F0.46 a rule of probability 1 applies to every call of its tools, and to no other", async () => {
   const results = await oneByOne(
     runtimeOf(),
     Array.from({ length: 50 }, (_, n) => ({ name: "other", input: { n } })),
@@ -99,7 +99,7 @@ test("F0.46 a rule of probability 1 hits every call of its tools, and no other",
   );
 });
 
-test("F0.46 equal calls are drawn one by one, in the order they begin", async () => {
+test("F0.46 each of several equal calls is drawn separately, in start order", async () => {
   const faults = { seed: 3, rules: [{ type: "schema_violation", probability: 0.5 }] };
   const same = Array.from({ length: 400 }, () => ({ name: "answer", input: { n: 1 } }));
   const first = met(await oneByOne(runtimeOf({ faults }), same));
@@ -117,7 +117,7 @@ test("F0.46 equal calls are drawn one by one, in the order they begin", async ()
   expect(met(between)).toEqual(first);
 });
 
-test("F0.46 ids of calls and the order of an input's keys change nothing; the session's name does", async () => {
+test("F0.46 call ids and the key order of an input do not affect the draw; the session id does", async () => {
   const faults = { seed: 3, rules: [{ type: "schema_violation", probability: 0.5 }] };
   const calls = (turned: boolean): readonly ToolCall[] =>
     Array.from({ length: 60 }, (_, n) => ({ name: "answer", ...(turned ? { id: `c${n}`, input: { m: 0, n } } : { input: { n, m: 0 } }) }));
@@ -127,7 +127,7 @@ test("F0.46 ids of calls and the order of an input's keys change nothing; the se
   expect(met(await runtimeOf({ faults }).execute(calls(false)))).not.toEqual(first);
 });
 
-test("F0.46 sessions without an id are told apart by the order in which they begin", async () => {
+test("F0.46 sessions without an id are distinguished by the order in which they begin", async () => {
   const faults = { seed: 3, rules: [{ type: "schema_violation", probability: 0.5 }] };
   const calls = CALLS.slice(0, 60);
   const run = async (): Promise<readonly unknown[]> => {
@@ -144,7 +144,7 @@ test("F0.46 sessions without an id are told apart by the order in which they beg
 const HALF: FaultPlan = { seed: 9, rules: [{ type: "schema_violation", probability: 0.5 }] };
 const SAME: readonly ToolCall[] = Array.from({ length: 40 }, () => ({ name: "answer", input: { n: 1 } }));
 
-test("F0.47 a simulation meets what the calls then meet, and counts for nobody but itself", async () => {
+test("F0.47 a simulation gets the faults that the real calls then get, and does not advance the count of its session", async () => {
   const runtime = runtimeOf({ faults: HALF });
   const session = runtime.session("s");
   const whole = met(await oneByOne(runtimeOf({ faults: HALF }).session("s"), SAME));
@@ -163,7 +163,7 @@ test("F0.47 a simulation meets what the calls then meet, and counts for nobody b
 test.each([
   ["in memory", {}],
   ["in a store, with the latest events only in memory", { keepEvents: 4 }],
-])("F0.47 a fork %s goes on counting where its session was, also one that is taken during a turn, and a commit counts", async (_, more) => {
+])("F0.47 a fork %s continues its session's count, also when taken during a turn, and a commit advances it", async (_, more) => {
   const whole = met(await oneByOne(runtimeOf({ faults: HALF }).session("s"), SAME));
   const { runtime } = testRuntime({
     tools: [tool("answer", () => 1), tool("branch", () => fork())],
@@ -187,7 +187,7 @@ test.each([
   expect(met(await session.execute(SAME.slice(30)))).toEqual(whole.slice(30));
 });
 
-test("F0.47 a session goes on counting after a resume, from a snapshot, and when the latest events only are in memory", async () => {
+test("F0.47 a session continues its count after a resume, from a snapshot, and with only the latest events in memory", async () => {
   const whole = met(await oneByOne(runtimeOf({ faults: HALF }).session("s"), SAME));
   const store = new FailingStore();
   const first = runtimeOf({ faults: HALF, store, keepEvents: 4 }).session("s");
@@ -201,7 +201,7 @@ test("F0.47 a session goes on counting after a resume, from a snapshot, and when
   }
 });
 
-test("F0.47 a branch is resumed under the name of the session that all began with", async () => {
+test("F0.47 a resumed branch draws faults under the id of its root session", async () => {
   const whole = met(await oneByOne(runtimeOf({ faults: HALF }).session("s"), SAME));
   const store = new FailingStore();
   const session = runtimeOf({ faults: HALF, store }).session("s");
@@ -212,7 +212,7 @@ test("F0.47 a branch is resumed under the name of the session that all began wit
   expect(met(await resumed.execute(SAME.slice(20)))).toEqual(whole.slice(20));
 });
 
-test("F0.47 a call that a crash interrupted meets the fault that it would have met", async () => {
+test("F0.47 a call that a crash interrupted gets the fault that it would have got", async () => {
   const whole = met(await oneByOne(runtimeOf({ faults: HALF }).session("s"), SAME));
   const store = new FailingStore();
   const stuck = runtimeOf({ faults: HALF, store, tools: [tool("answer", () => new Promise(() => {}))] }).session("s");

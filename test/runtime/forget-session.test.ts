@@ -11,7 +11,7 @@ import { settle } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
-test("issue 19.2 a session that is forgotten is closed and gone from the store, and its id is free", async () => {
+test("issue 19.2 a forgotten session is closed and removed from the store, and its id is free", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const session = runtime.session("a");
   await session.addMessage({ role: "user", content: "Hello." });
@@ -24,7 +24,7 @@ test("issue 19.2 a session that is forgotten is closed and gone from the store, 
   await runtime.close();
 });
 
-test("F1 calls that run in a session that is forgotten are cancelled, also those that they make; those of other sessions go on", async () => {
+test("F1 running calls of a forgotten session are cancelled, nested ones included; those of other sessions continue", async () => {
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   const inner = defineTool({
@@ -66,7 +66,7 @@ test("F1 calls that run in a session that is forgotten are cancelled, also those
   await runtime.close();
 });
 
-test("F1 a session that cannot be removed, as a branch of it is open, keeps its calls", async () => {
+test("F1 a session that cannot be removed because a branch is open keeps its calls", async () => {
   const gone = Promise.withResolvers<string>();
   const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => gone.promise });
   const runtime = createRuntime({ store: memoryStore(), tools: [pay] });
@@ -83,7 +83,7 @@ test("F1 a session that cannot be removed, as a branch of it is open, keeps its 
 });
 
 test.each(["memory", "sqlite"])(
-  "F1 a session that cannot be removed, as the store has a branch of it that is not open, keeps its calls: %s",
+  "F1 a session that cannot be removed because the store has a closed branch of it keeps its calls: %s",
   async (kind) => {
     const store = kind === "memory" ? memoryStore() : sqliteStore({ path: temporaryFile() });
     const gone = Promise.withResolvers<string>();
@@ -103,7 +103,7 @@ test.each(["memory", "sqlite"])(
   },
 );
 
-test("F1 a session that is being closed is removed when its calls have ended, whose callers have their results", async () => {
+test("F1 a session that is closing is removed after its calls have ended and returned their results", async () => {
   const gone = Promise.withResolvers<string>();
   const begun = Promise.withResolvers<void>();
   const pay = defineTool({
@@ -140,7 +140,7 @@ function slowRemoval() {
   return { store, begun: begun.promise, goOn: goOn.resolve };
 }
 
-test("F0.12 while a session is removed, its id is neither resumed nor begun here: both are refused, and free afterwards", async () => {
+test("F0.12 during its removal, a session's id can be neither resumed nor used anew; afterwards it is free", async () => {
   const { store, begun, goOn } = slowRemoval();
   const runtime = createRuntime({ store });
   await runtime.session("a").addMessage({ role: "user", content: "Hello." });
@@ -160,7 +160,7 @@ test("F0.12 while a session is removed, its id is neither resumed nor begun here
   await runtime.close();
 });
 
-test("F0.12 a session that is removed while it is resumed is given up: its resume is refused, and nothing of it stays", async () => {
+test("F0.12 removing a session during its resume rejects the resume, and nothing of the session remains", async () => {
   const path = temporaryFile();
   const asked = Promise.withResolvers<void>();
   const stop = defineTool({
@@ -189,7 +189,7 @@ test("F0.12 a session that is removed while it is resumed is given up: its resum
   await first.close().catch(() => {});
 });
 
-test("a removal from within a session that is being removed does not free the id before the removal from outside has ended", async () => {
+test("a removal from within a session under removal does not free the id before the outer removal has ended", async () => {
   const store = memoryStore();
   const removed: string[] = [];
   const removals = [gate(), gate()];
@@ -225,7 +225,7 @@ test("a removal from within a session that is being removed does not free the id
 });
 
 test.each(["a turn", "a job"])(
-  "calls in the sessions that those of %s have begun end when their session is forgotten, though a handler does not end them",
+  "nested calls in sessions that calls of %s began end when the outer session is forgotten, even if a handler hangs",
   async (where) => {
     const store = memoryStore();
     const begun = gate();
@@ -282,7 +282,7 @@ test.each([
   for (const runtime of [one, two]) expect(await runtime.close()).toEqual([]);
 });
 
-test("a branch whose id the store had already is discarded all the same, and the session of that id stays", async () => {
+test("a branch whose id was already in the store can be discarded, and the session with that id stays", async () => {
   const path = temporaryFile();
   const tools = [tool("add", () => 1)];
   const [one, two] = [sqliteStore({ path }), sqliteStore({ path })].map((store) => createRuntime({ store, tools }));
@@ -304,7 +304,7 @@ test("a branch whose id the store had already is discarded all the same, and the
   for (const runtime of [one, two]) expect(await runtime?.close()).toEqual([]);
 });
 
-test("a session that a call of a simulation has begun ends with the simulation", async () => {
+test("a session begun by a call of a simulation ends with the simulation", async () => {
   const inner: RuntimeSession[] = [];
   const begins = async (_: unknown, context: ToolContext) => {
     const session = await sessionWithin(context);

@@ -33,7 +33,7 @@ async function eventsOf(session: { events(): AsyncIterable<SessionEvent> }): Pro
   return events;
 }
 
-test("issue 20.5 a branch begins with the state of an earlier point; it is dropped, and not committed", async () => {
+test("issue 20.5 a branch from an earlier point starts with its state; it can be discarded, but not committed", async () => {
   const { session, starts, events } = await played();
   const branch = await session.forkAt(starts[1] ?? 0);
   await branch.execute({ name: "sum::add", input: { by: 5 } });
@@ -44,7 +44,7 @@ test("issue 20.5 a branch begins with the state of an earlier point; it is dropp
   expect(session.length).toBe(events.length);
 });
 
-test("issue 20.5 a branch that begins after the last event is committed like any other", async () => {
+test("issue 20.5 a branch from the last event can be committed like any other", async () => {
   const { session, events } = await played();
   const branch = await session.forkAt(events.length);
   await branch.execute({ name: "sum::add", input: { by: 5 } });
@@ -52,7 +52,7 @@ test("issue 20.5 a branch that begins after the last event is committed like any
   expect([...session.stateMap.entries()].map(([, value]) => value)).toEqual([116]);
 });
 
-test("issue 20.5 no branch begins inside a batch under a key, be it before the first of its calls", async () => {
+test("issue 20.5 a branch cannot start inside a batch with an idempotency key, not even before its first call", async () => {
   const { session, events: before } = await played();
   const calls = [2, 3].map((by) => ({ name: "sum::add", input: { by } }));
   await session.execute(calls, { idempotencyKey: "k" });
@@ -62,7 +62,7 @@ test("issue 20.5 no branch begins inside a batch under a key, be it before the f
   for (const at of [before.length, length]) await (await session.forkAt(at)).discard();
 });
 
-test("issue 20.5 a simulated branch of an earlier point runs nothing", async () => {
+test("issue 20.5 a simulated branch from an earlier point runs nothing", async () => {
   const { session, real, starts, events } = await played();
   const branch = await session.forkAt(starts[1] ?? 0, { simulated: true });
   const { error } = await branch.execute({ name: "sum::add", input: { by: 7 } });
@@ -74,12 +74,12 @@ test.each([
   ["more events than there are", 10_000, "invalid_argument"],
   ["half an event", 1.5, "invalid_argument"],
   ["a call that had not ended", -1, "conflict"],
-])("issue 20.5 no branch begins after %s", async (_what, length, code) => {
+])("issue 20.5 a branch cannot start after %s", async (_what, length, code) => {
   const { session, starts } = await played();
   await expect(session.forkAt(length < 0 ? (starts[1] ?? 0) + 1 : length)).rejects.toMatchObject({ code });
 });
 
-test("issue 20.5 calls are answered as one session recorded them, and others are not found", async () => {
+test("issue 20.5 a branch can replay the session's recorded calls, and other calls are not found", async () => {
   const { session, real, events, starts } = await played();
   const branch = await session.forkAt(starts[1] ?? 0);
   const replay = replayEngine(events, { repeatLast: true });
@@ -94,7 +94,7 @@ test("issue 20.5 calls are answered as one session recorded them, and others are
   expect(real).toEqual([1, 10, 100]);
 });
 
-test("issue 20.5 two points of a session differ in state and calls", async () => {
+test("issue 20.5 a diff of two points of a session lists state and calls", async () => {
   const { session, starts } = await played();
   const diff = await diffSessions(session, session, { at: starts[2] ?? 0, otherAt: starts[1] ?? 0 });
   expect(diff).toMatchObject({ state: [{ key: "sum", before: 1, after: 11 }], calls: [{ input: { by: 10 } }] });

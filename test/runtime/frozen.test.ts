@@ -46,7 +46,7 @@ function runtimeOf(execute: () => unknown, settings: Partial<Tool> = {}): Return
   return createRuntime({ tools: [{ ...tool, execute }] });
 }
 
-describe("F4.29 what a reader is given of a result and of the history is frozen to its depth", () => {
+describe("F4.29 results and history are deeply frozen for", () => {
   test.each(Object.keys(ANSWERS))("%s", async (kind) => {
     const session = runtimeOf(ANSWERS[kind] ?? (() => null)).session("s");
     const results = await session.execute([
@@ -61,7 +61,7 @@ describe("F4.29 what a reader is given of a result and of the history is frozen 
     expect(session.messages().flatMap((message) => unfrozen(message))).toEqual([]);
   });
 
-  test("of a round, with what is kept beside its results", async () => {
+  test("a round, including the metadata of its results", async () => {
     const session = runtimeOf(() => ({ a: [1] })).session("s");
     const results = await session.turn(async (turn) => {
       const round = turn.round({ metadata: () => ({ advice: { level: ["low"] } }) });
@@ -73,7 +73,7 @@ describe("F4.29 what a reader is given of a result and of the history is frozen 
   });
 });
 
-test("F4.29 the six kinds of a conversation are frozen to their depth, and each says in UTC when it was said or done", async () => {
+test("F4.29 all six kinds of messages are deeply frozen, and each has its time in UTC", async () => {
   const ports = fakePorts();
   const mill = { name: "mill", description: "", inputSchema: {}, effects: { reads: [], writes: [] }, execute: () => ({ flour: [1] }) };
   const runtime = createRuntime({ ports, tools: [mill] });

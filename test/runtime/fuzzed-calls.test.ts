@@ -92,8 +92,8 @@ const schema = fc.oneof(
   ),
 );
 
-describe("F2.30 nothing but a duplicate name is ever thrown", () => {
-  test("F2.30 whatever is called, in whatever order and whatever handlers do, each call has one result and nothing rejects", async () => {
+describe("F2.30 only a duplicate name throws", () => {
+  test("F2.30 any calls, in any order and with any handlers, give one result each and never reject", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(call, { maxLength: 6 }), anything, anything, fc.boolean(), async (calls, answer, thrown, validate) => {
         const ports = fakePorts();
@@ -131,7 +131,7 @@ describe("F2.30 nothing but a duplicate name is ever thrown", () => {
     );
   });
 
-  test("F2.30 whatever is validated against whatever, there is a verdict with its reasons", () => {
+  test("F2.30 validating any value against any schema gives a verdict with its reasons", () => {
     fc.assert(
       fc.property(anything, schema, (data, rules) => {
         for (const { valid, errors } of [validateInput(real(data), real(rules)), validateOutput(real(data), real(rules))]) {
@@ -143,7 +143,7 @@ describe("F2.30 nothing but a duplicate name is ever thrown", () => {
     );
   });
 
-  test("F2.30 F2.9 a name in use is the one thing that a registry refuses by throwing, of tools that are complete", () => {
+  test("F2.30 F2.9 a registry throws for a duplicate name, and for nothing else in complete tools", () => {
     fc.assert(
       fc.property(fc.uniqueArray(fc.string({ minLength: 1, maxLength: 9 }).filter((name) => /^[a-z0-9_]+$/u.test(name))), (unique) => {
         const registry = new Registry();

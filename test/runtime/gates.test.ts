@@ -12,7 +12,7 @@ import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
 const remove = tool("remove", (input) => `removed ${String(input["path"])}`, { effects: { writes: ["disk"], destructive: true } });
 
-test("F1.49 hooks rewrite a call in priority order, and what they made is what runs", async () => {
+test("F1.49 hooks rewrite a call in priority order, and the rewritten call runs", async () => {
   const hooks: Hook[] = [
     { name: "second", priority: 2, beforeCall: (call) => ({ ...call, input: { text: `${(call.input as { text: string }).text}2` } }) },
     { name: "first", priority: 1, beforeCall: async (call) => ({ ...call, name: "echo", input: { text: "1" } }) },
@@ -32,7 +32,7 @@ test("F1.49 a veto is the model's result, and the tool never runs", async () => 
   expect([result.error?.code, result.error?.message, ran]).toEqual(["vetoed", "Not on a Sunday.", 0]);
 });
 
-test("F1.49 a hook that throws or never answers is logged and skipped; rewriting to an unknown tool is a veto", async () => {
+test("F1.49 a hook that throws or times out is logged and skipped; a rewrite to an unknown tool is a veto", async () => {
   const broken: Hook[] = [
     {
       name: "throws",
@@ -59,7 +59,7 @@ test("F1.49 a hook that throws or never answers is logged and skipped; rewriting
   expect((await lost.runtime.execute({ name: "echo" })).error?.code).toBe("vetoed");
 });
 
-test("F1.49 afterCall may change the answer, not whose answer it is", async () => {
+test("F1.49 afterCall may change the answer, but not the ids of its result", async () => {
   const { runtime } = testRuntime({
     hooks: [{ name: "redact", afterCall: (result) => ({ ...result, callId: "forged", output: "***" }) }],
     tools: [tool("secret", () => "hunter2")],
@@ -68,7 +68,7 @@ test("F1.49 afterCall may change the answer, not whose answer it is", async () =
   expect([result.callId, result.id, result.output]).toEqual(["call_1", "a", "***"]);
 });
 
-describe("F1.49 of a result that a hook redacts, no call shows what the hook has not seen", () => {
+describe("F1.49 a result that a hook redacts never leaks its original", () => {
   const SECRET = "hunter2";
   type Context = Parameters<NonNullable<Tool["execute"]>>[1];
   const ends: Readonly<Record<string, (context: Context) => unknown>> = {
@@ -112,17 +112,17 @@ describe("F1.49 of a result that a hook redacts, no call shows what the hook has
   };
 
   describe.each(Object.keys(ends))("with %s", (end) => {
-    test.each([50, 150, 1_000])("that is aborted after %d ms, by a hook that takes no time, some, or too long", async (abortAtMs) => {
+    test.each([50, 150, 1_000])("when the call is aborted after %d ms and the hook is immediate, slow or too slow", async (abortAtMs) => {
       for (const delayMs of [undefined, 0, 120, 180, 10_000]) await run(end, delayMs, abortAtMs);
     });
 
-    test("when the hook fails, and must not", async () => {
+    test("when a hook with onFailure: stop fails", async () => {
       expect((await run(end, undefined, 1_000, true)).error?.code).toBe("vetoed");
       for (const delayMs of [120, 10_000]) expect((await run(end, delayMs, 1_000, true)).error?.code).toMatch(/vetoed|timeout/u);
     });
   });
 
-  test("and the partial output of a cancelled call stays, as the hooks leave it", async () => {
+  test("the partial output of a cancelled call is kept as the hooks leave it", async () => {
     for (const delayMs of [undefined, 0, 120])
       expect(await run("partial output", delayMs, 50)).toMatchObject({ status: "cancelled", output: "***" });
   });
@@ -131,7 +131,7 @@ describe("F1.49 of a result that a hook redacts, no call shows what the hook has
     ["is cancelled", 50, 1_000, "t was cancelled: the caller aborted"],
     ["is cancelled while the first hook works", 105, 1_000, "t was cancelled: the caller aborted"],
     ["takes longer than its deadline", undefined, 100, "t had not ended when its deadline passed"],
-  ])("and every hook is told the end of a call that %s", async (_, abortAtMs, deadlineMs, message) => {
+  ])("every hook is notified of the end of a call that %s", async (_, abortAtMs, deadlineMs, message) => {
     const seen: string[] = [];
     const controller = new AbortController();
     const { runtime, ports } = testRuntime({
@@ -148,7 +148,7 @@ describe("F1.49 of a result that a hook redacts, no call shows what the hook has
     expect([seen, error?.message]).toEqual([[status], expect.stringContaining(message)]);
   });
 
-  test("and a call that failed before it ran stays one that did not start", async () => {
+  test("a call that failed before it ran keeps the outcome not_started", async () => {
     const { runtime, ports } = testRuntime({
       hooks: [{ name: "deaf", onFailure: "stop", afterCall: () => new Promise<undefined>(() => {}) }],
       tools: [tool("t", () => 1, { inputSchema: { type: "object", required: ["a"] } })],
@@ -159,7 +159,7 @@ describe("F1.49 of a result that a hook redacts, no call shows what the hook has
   });
 });
 
-test("F1.50 a destructive call asks; allow-once, allow-always, deny, a broken and a deaf prompt do as they say", async () => {
+test("F1.50 a destructive call needs approval: allow-once, allow-always, deny, a throwing and a silent approver", async () => {
   const asked: ApprovalRequest[] = [];
   const answers: (() => never | "allow-once" | "allow-always" | "deny" | Promise<never>)[] = [];
   const { runtime, ports } = testRuntime({
@@ -197,7 +197,7 @@ test("F1.50 a destructive call asks; allow-once, allow-always, deny, a broken an
   expect(runtime.session().execute(call)).toBeDefined();
 });
 
-test("a destructive call that nobody can approve says how to approve it", async () => {
+test("the error of a destructive call without an approver says how to approve it", async () => {
   const { runtime } = testRuntime({ tools: [remove] });
   const result = await runtime.execute({ name: "remove", input: {} });
   expect(result.error?.code).toBe("approval_required");
@@ -207,7 +207,7 @@ test("a destructive call that nobody can approve says how to approve it", async 
 test.each([
   ["denied", (): "deny" => "deny"],
   ["cancelled while it waits for the answer", () => new Promise<never>(() => {})],
-])("a call that is %s uses up neither the one use in its turn nor the turn", async (_, refuse) => {
+])("a call that is %s neither uses up a once-per-turn tool nor ends the turn", async (_, refuse) => {
   let answer: () => "allow-once" | Promise<never> | "deny" = refuse;
   const effects = { writes: ["a"], destructive: true };
   const { runtime } = testRuntime({
@@ -244,7 +244,7 @@ test.each([
   });
 });
 
-test("a call whose handler ran uses up the one use in its turn, though it says that nothing was started", async () => {
+test("a call whose handler ran uses up a once-per-turn tool even if its error says not_started", async () => {
   const refuse = (): never => {
     throw new ToolError("unavailable", "No connection.", { outcome: "not_started", retryable: false });
   };
@@ -260,7 +260,7 @@ test("a call whose handler ran uses up the one use in its turn, though it says t
   });
 });
 
-test("approval holds no lock: another writer of the same key goes on meanwhile", async () => {
+test("a call that waits for approval holds no lock: another writer of the same key runs meanwhile", async () => {
   const door = gate<"allow-once">();
   const { runtime } = testRuntime({
     approval: { approve: () => door.promise },
@@ -283,7 +283,7 @@ test("permission rules: deny beats allow, and an allow list denies the rest", as
   expect(results.map((result) => result.error?.code)).toEqual(["permission_denied", undefined, "permission_denied"]);
 });
 
-test("F4.6 F4.8 F4.10 calls before open, of a failed or a disabled toolset are unavailable with the reason; the others work", async () => {
+test("F4.6 F4.8 F4.10 calls before open, or of a failed or disabled toolset, are unavailable with the reason; others work", async () => {
   const opens = { kind: "test", open: async () => [], call: () => "answered" };
   const failing = { kind: "test", open: () => Promise.reject(new Error("no such host")), call: () => 1 };
   const ask = { name: "ask", description: "Asks.", inputSchema: {}, effects: { reads: [] } };
@@ -311,7 +311,7 @@ test("F4.6 F4.8 F4.10 calls before open, of a failed or a disabled toolset are u
   );
 });
 
-test("F4.7 one colon between toolset and tool, as the seed writes it, is understood and pointed out; an own name and two meanings are not guessed at", async () => {
+test("F4.7 a single colon between toolset and tool is accepted with a warning; exact and ambiguous names are not guessed", async () => {
   const { runtime } = testRuntime({
     tools: [tool("mill:grind", () => "default's own")],
     toolsets: [
@@ -330,7 +330,7 @@ test("F4.7 one colon between toolset and tool, as the seed writes it, is underst
   expect(runtime.registry.require("mill:sift").qualifiedName).toBe("mill::sift");
 });
 
-test("F4.7 the name that a provider is given for a long one is understood without a word", async () => {
+test("F4.7 a shortened provider name of a long name is accepted without a warning", async () => {
   const name = "n".repeat(60);
   const { runtime } = testRuntime({ toolsets: [{ name: "abc", tools: [tool(name, () => "runs")] }] });
   const given = providerName(`abc::${name}`);
@@ -341,7 +341,7 @@ test("F4.7 the name that a provider is given for a long one is understood withou
   ]);
 });
 
-test("F0.3 F4.7 a bare name runs when it is unique and is ambiguous, with candidates, when it is not", async () => {
+test("F0.3 F4.7 a bare name runs when it is unique, and is ambiguous with candidates otherwise", async () => {
   const { runtime } = testRuntime({
     toolsets: [
       { name: "weather", tools: [tool("get", () => "sun"), tool("only", () => 1)] },
@@ -353,7 +353,7 @@ test("F0.3 F4.7 a bare name runs when it is unique and is ambiguous, with candid
   expect(`${bare?.error?.message} ${bare?.error?.hint ?? ""}`).toMatch(/mail::get.*weather::get|weather::get.*mail::get/);
 });
 
-test("F0.8 overloads: the input picks the schema, and when none fits the closest one says why", async () => {
+test("F0.8 the input selects the overload, and when none fits, the closest one reports why", async () => {
   const { runtime } = testRuntime({
     toolsets: [
       {
@@ -384,7 +384,7 @@ test("F0.8 overloads: the input picks the schema, and when none fits the closest
   expect(neither?.error?.details?.join()).toContain("lon");
 });
 
-test("A16 A17 a tool with a bad schema is quarantined alone, with the reason in its result", async () => {
+test("A16 A17 a tool with an unusable schema is quarantined alone, with the reason in its result", async () => {
   const { runtime } = testRuntime({
     toolsets: [{ name: "s", tools: [tool("good", () => 1), tool("bad", () => 1, { inputSchema: { type: "something" } })] }],
   });

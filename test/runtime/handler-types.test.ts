@@ -5,7 +5,7 @@ import { defineTool } from "../../src/registry/define-tool.ts";
 /** Compiled, not called: what is tested here is that the types of ordinary handlers hold. */
 const about = { name: "report", description: "Writes a report." };
 
-test("without an output schema a handler may return anything, a promise of anything too", () => {
+test("without an output schema a handler may return any value, or a promise of any value", () => {
   const tools = [
     defineTool({
       ...about,

@@ -16,7 +16,7 @@ const fail = (): never => {
 };
 const writes = { effects: { writes: ["x"] }, maxAttempts: 1 } as const;
 
-test("F4.28 calls that are proxies, throw when read, or change while the batch runs are each answered", async () => {
+test("F4.28 calls that are proxies, have throwing getters, or change while the batch runs are each answered", async () => {
   const { proxy, revoke } = Proxy.revocable({}, {});
   revoke();
   const calls: unknown[] = [
@@ -48,7 +48,7 @@ test("F4.28 calls that are proxies, throw when read, or change while the batch r
   expect(events.filter((event) => event.type === "call-end").length).toBe(7);
 });
 
-test("wrong options are refused before any call begins", async () => {
+test("invalid options are rejected before any call starts", async () => {
   const { runtime, events } = testRuntime({ tools: [tool("t", () => "ran")] });
   for (const options of [null, 5, { signal: {} }, { signal: null }, { onError: "panic" }]) {
     await expect(runtime.execute({ name: "t" }, options as object)).rejects.toMatchObject({ code: "invalid_argument" });
@@ -56,7 +56,7 @@ test("wrong options are refused before any call begins", async () => {
   expect(events).toEqual([]);
 });
 
-test("a listener and a log that throw or reject change nothing, and a listener may run calls of its own", async () => {
+test("a listener and a log that throw or reject change nothing, and a listener may make calls", async () => {
   const unhandled = vi.fn();
   process.on("unhandledRejection", unhandled);
   const loud = createRuntime({
@@ -84,7 +84,7 @@ test("a listener and a log that throw or reject change nothing, and a listener m
   expect([nested.counters.calls, unhandled.mock.calls]).toEqual([4, []]);
 });
 
-test("F4.26 B01 a handler that was given up, or whose batch was rolled back, changes no state any more", async () => {
+test("F4.26 B01 a handler whose call was abandoned, or whose batch was rolled back, can no longer change state", async () => {
   const world = testRuntime({
     tools: [
       tool("late", async (_, { state, signal }) => {
@@ -104,7 +104,7 @@ test("F4.26 B01 a handler that was given up, or whose batch was rolled back, cha
   expect(["k", "other"].map((key) => session.state("default", key))).toEqual([undefined, "kept"]);
 });
 
-test("a call that succeeds in the moment its batch fails is undone, with its whole answer, and the undo is waited for", async () => {
+test("a call that succeeds at the moment its batch fails is undone with its whole answer, and the undo is awaited", async () => {
   for (let ticks = 0; ticks < 10; ticks++) {
     const undone: unknown[] = [];
     const undo = async ({ output }: UndoContext): Promise<void> => {
@@ -126,7 +126,7 @@ test("a call that succeeds in the moment its batch fails is undone, with its who
   }
 });
 
-test("a call made while the runtime closes is refused, and does not keep it open", async () => {
+test("a call made while the runtime closes is rejected, and does not keep it open", async () => {
   const { runtime, ports } = testRuntime({ tools: [tool("deaf", never, { timeoutMs: 0 })] });
   const running = runtime.execute({ name: "deaf" });
   const closing = runtime.close();
@@ -136,7 +136,7 @@ test("a call made while the runtime closes is refused, and does not keep it open
   expect(runtime.running).toEqual([]);
 });
 
-test("F4.25 onError throw lets what the model can mend, timeouts and refusals be results, and throws on the rest", async () => {
+test("F4.25 onError throw returns results for correctable errors, timeouts and refusals, and throws for the rest", async () => {
   const thrown = new Map<string, boolean>();
   const { runtime, ports } = testRuntime({
     permission: { deny: ["*::denied"] },
@@ -173,7 +173,7 @@ test("F4.25 onError throw lets what the model can mend, timeouts and refusals be
   });
 });
 
-test("F1.50 permission comes before the input is looked at, the input before the turn's rules, and those before anyone is asked", async () => {
+test("F1.50 permission is checked before the input, the input before the turn's rules, and those before approval", async () => {
   const asked: string[] = [];
   const { runtime } = testRuntime({
     permission: { deny: ["*::denied"] },
@@ -200,7 +200,7 @@ test("F1.50 permission comes before the input is looked at, the input before the
   expect(asked).toEqual(["default::strict", "default::once"]);
 });
 
-test("H12 an approval that comes after the call ended changes nothing and runs nothing", async () => {
+test("H12 an approval given after the call has ended has no effect", async () => {
   const door = gate<"allow-once">();
   let ran = 0;
   const world = testRuntime({
@@ -215,7 +215,7 @@ test("H12 an approval that comes after the call ended changes nothing and runs n
   expect([result.error?.code, ran, world.events.at(-1)?.type]).toEqual(["approval_denied", 0, "call-end"]);
 });
 
-test("C12 a tool removed, a toolset disabled and a session closed in the middle of a call still leave it its one result", async () => {
+test("C12 removing the tool, disabling the toolset or closing the session during a call still leaves it one result", async () => {
   const door = gate<string>();
   const { runtime, events } = testRuntime({ tools: [tool("t", () => door.promise, { maxResultBytes: 100, ...writes })] });
   const session = runtime.session("s");
@@ -233,7 +233,7 @@ test("C12 a tool removed, a toolset disabled and a session closed in the middle 
   expect([session.history.length, events.filter((event) => event.type === "call-end").length]).toEqual([2, 2]);
 });
 
-test("a batch of none and one of 5,000 are answered in order, also in sequence, where the wait for those before is not paid 5,000 times over", async () => {
+test("an empty batch and one of 5,000 calls are answered in order, also sequentially, in linear time", async () => {
   const engine: Engine = { kind: "test", order: "sequential", call: async ({ input }) => input["n"] };
   const runtime = createRuntime({
     tools: [tool("t", async (input) => input["n"])],
@@ -249,7 +249,7 @@ test("a batch of none and one of 5,000 are answered in order, also in sequence, 
   }
 });
 
-test("a handler may run calls beside its own resource and on it, and waits for neither", async () => {
+test("a handler may call tools that use other keys or its own, and waits for neither", async () => {
   const call = (name: string) => async (_: unknown, context: ToolContext) =>
     (await world.runtime.execute({ name })).output ?? context.callId;
   const world = testRuntime({
@@ -264,7 +264,7 @@ test("a handler may run calls beside its own resource and on it, and waits for n
   expect([world.runtime.running, world.runtime.counters.orphans, world.ports.clock.pending]).toEqual([[], 0, 0]);
 });
 
-test("calls that wait for a slot of their tool keep no slot of the toolset from other tools", async () => {
+test("calls that wait for a slot of their tool do not take a slot of the toolset from other tools", async () => {
   const door = gate();
   const { runtime } = testRuntime({
     toolsets: [{ name: "s", maxConcurrent: 2, tools: [tool("one", () => door.promise, { maxConcurrent: 1 }), tool("other", () => "ran")] }],
@@ -276,7 +276,7 @@ test("calls that wait for a slot of their tool keep no slot of the toolset from 
   await waiting;
 });
 
-test("what was recorded is frozen, and a call without a session promises no handle that nobody can use", async () => {
+test("recorded values are frozen, and a truncated result of a call without a session has no handle", async () => {
   const { runtime, events } = testRuntime({
     tools: [
       tool("t", () => "x".repeat(500), { maxResultBytes: 100 }),
@@ -293,7 +293,7 @@ test("what was recorded is frozen, and a call without a session promises no hand
   expect([bare.truncation?.handle, String(bare.output).includes("read_result")]).toEqual([undefined, false]);
 });
 
-test("F2.18 without validation a text input is still read as JSON, and what is not an object is refused", async () => {
+test("F2.18 without validation a text input is still parsed as JSON, and a value that is not an object is rejected", async () => {
   const { runtime } = testRuntime({
     tools: [tool("t", (input) => input, { inputSchema: { type: "object", required: ["b"] }, validate: () => ["never asked"] })],
   });
@@ -303,7 +303,7 @@ test("F2.18 without validation a text input is still read as JSON, and what is n
   expect(results.map((result) => result.error?.code ?? result.output)).toEqual([{ a: 1 }, "invalid_input", {}, { a: "x" }]);
 });
 
-test("F0.8 of several overloads the one is chosen that fits what a text input spells", async () => {
+test("F0.8 the overload is chosen that fits the values after coercion of strings", async () => {
   const find = (key: string) =>
     tool("find", () => key, { inputSchema: { type: "object", properties: { [key]: {} }, required: [key], additionalProperties: false } });
   const { runtime } = testRuntime({ toolsets: [{ name: "geo", overloads: true, tools: [find("city"), find("id")] }] });

@@ -43,7 +43,7 @@ async function end(options: RuntimeOptions, name = "t"): Promise<unknown> {
 
 const hostileProxy = (): object => new Proxy({}, { get: fail, has: fail, getPrototypeOf: fail, ownKeys: fail });
 
-describe("F2.30 the call fails, and never passes unchecked, when", () => {
+describe("F2.30 the call fails, and is not accepted unchecked, when", () => {
   const bad: readonly (readonly [string, Partial<Record<"validate" | "parseInput" | "parseOutput", () => unknown>>, string])[] = [
     ["validate throws", { validate: fail }, "execution_failed"],
     [
@@ -93,7 +93,7 @@ describe("F2.30 the call fails, and never passes unchecked, when", () => {
   });
 });
 
-describe("B05 a handler's answer is awaited as `await` would, and its lock given back, when it is", () => {
+describe("B05 an answer is awaited as `await` would, and the lock of its call released, when it is", () => {
   const tampered = (change: (promise: Promise<number>) => unknown) => (): unknown => {
     const promise = Promise.resolve(7);
     change(promise);
@@ -154,7 +154,7 @@ describe("B05 a handler's answer is awaited as `await` would, and its lock given
   });
 });
 
-test("B04 an error that only looks like a ToolError, or one with fields of its own making, becomes a sound one", async () => {
+test("B04 an error that imitates a ToolError, or has unusual fields, becomes a valid one", async () => {
   class Loud extends ToolError {
     override toJSON(): never {
       throw new Error("no JSON of me");
@@ -185,7 +185,7 @@ test("B04 an error that only looks like a ToolError, or one with fields of its o
   }
 });
 
-describe("F1.49 of hooks", () => {
+describe("F1.49 hooks", () => {
   const before = (answer: () => unknown): RuntimeOptions => ({
     hooks: [{ name: "h", beforeCall: answer as NonNullable<Hook["beforeCall"]> }],
     tools: [tool("t", () => "ran", writes)],
@@ -206,7 +206,7 @@ describe("F1.49 of hooks", () => {
     ["what cannot be looked at, as if it threw", hostileProxy, "ran"],
     ["a promise of another library", () => ({ then: (resolve: (value: unknown) => void) => resolve({ veto: "no" }) }), "vetoed"],
     ["a promise that fails after its time", () => new Promise((_, reject) => setImmediate(() => reject(new Error("late")))), "ran"],
-  ])("beforeCall may answer %s", async (_, answer, expected) => {
+  ])("beforeCall may return %s", async (_, answer, expected) => {
     expect(await end(before(answer))).toBe(expected);
   });
 
@@ -232,7 +232,7 @@ describe("F1.49 of hooks", () => {
     ["a status without its error", () => ({ status: "error" })],
     ["warnings that are no texts", () => ({ warnings: [1n] })],
     ["a change made in place", (result: ToolResult) => void Object.assign(result, { output: "forged" })],
-  ])("afterCall cannot break a result with %s, onError throw included", async (_, answer) => {
+  ])("afterCall cannot break a result with %s, even with onError throw", async (_, answer) => {
     const world = testRuntime({
       hooks: [{ name: "h", afterCall: answer as NonNullable<Hook["afterCall"]> }],
       tools: [tool("t", () => "ran")],
@@ -252,7 +252,7 @@ describe("F1.49 of hooks", () => {
     });
   });
 
-  test("afterCall sees the whole answer before it is cut, and what it removes can be read nowhere", async () => {
+  test("afterCall sees the whole answer before truncation, and removed text cannot be read anywhere", async () => {
     const redact: Hook = {
       name: "redact",
       afterCall: (result) => ({ ...result, output: String(result.output).replaceAll("SECRET", "***") }),
@@ -264,7 +264,7 @@ describe("F1.49 of hooks", () => {
     expect([cut.truncation?.totalBytes, JSON.stringify(rest.output).includes("SECRET")]).toEqual([5_003, false]);
   });
 
-  test("afterCall is not asked about a name that is not a tool", async () => {
+  test("afterCall does not run for an unknown tool name", async () => {
     const asked: string[] = [];
     const { runtime } = testRuntime({
       hooks: [{ name: "h", afterCall: (result) => void asked.push(result.name) }],

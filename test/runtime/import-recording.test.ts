@@ -32,7 +32,7 @@ async function recordingOf(paid: string[]): Promise<string> {
   return text;
 }
 
-test("I15 I03 a call that had no result when it was recorded is never run by whoever imports it: nobody knows what became of it", async () => {
+test("I15 I03 a call without a result in a recording never runs where it is imported: its outcome is unknown", async () => {
   const paid: string[] = [];
   const store = memoryStore();
   expect(await importRecording(store, await recordingOf(paid))).toEqual({ sessionId: "s", events: 3, isNew: true });
@@ -44,7 +44,7 @@ test("I15 I03 a call that had no result when it was recorded is never run by who
   expect(paid).toEqual(["paid"]);
 });
 
-test("I15 importing a recording again changes nothing, also when its session has gone on; another one of the same id is refused", async () => {
+test("I15 importing a recording again changes nothing, even if its session has continued; another one of that id is rejected", async () => {
   const store = memoryStore();
   const recording = await recordingOf([]);
   await importRecording(store, recording);
@@ -72,7 +72,7 @@ async function jobRecording(): Promise<string> {
   return text;
 }
 
-test("I09 a background job that had no result when it was recorded has one end where it is imported", async () => {
+test("I09 a background job without a result in a recording has one end where it is imported", async () => {
   const store = memoryStore();
   await importRecording(store, await jobRecording(), { id: "t" });
   const runtime = createRuntime({ ports: fakePorts(), store, tools: [payTool([], false)] });
@@ -98,7 +98,7 @@ test("a recorded background job is replayed with its result, and not with its pl
   expect(await session.execute({ name: "look" })).toMatchObject({ status: "ok", output: "done", origin: "replay" });
 });
 
-test("a snapshot that was taken while a job ran can be used: there, the call goes on for ever", async () => {
+test("a snapshot taken while a job ran can be restored: the call stays unfinished there", async () => {
   const runtime = createRuntime({ ports: fakePorts(), tools: [payTool([], true)] });
   const session = runtime.session("s");
   await session.submit({ id: "p1", name: "pay" });
@@ -110,7 +110,7 @@ test("a snapshot that was taken while a job ran can be used: there, the call goe
   await runtime.close();
 });
 
-test("imports of one recording at the same time import it once, also when the first of them is cut short", async () => {
+test("concurrent imports of one recording import it once, even if the first is cut short", async () => {
   const store = memoryStore();
   const text = await recordingOf([]);
   const cut = text.slice(0, text.length / 2);
@@ -120,7 +120,7 @@ test("imports of one recording at the same time import it once, also when the fi
   expect(others.map((one) => (one.status === "fulfilled" ? one.value.isNew : one.reason))).toEqual([true, false, false]);
 });
 
-test("I15 the jobs that a snapshot brought are in no list of the store that a long recording is imported into", async () => {
+test("I15 jobs from a snapshot are not listed by the store into which a long recording is imported", async () => {
   const first = createRuntime({ ports: fakePorts(), tools: [{ ...payTool([], false), mode: "background" }] });
   const before = first.session("s");
   for (let count = 0; count < 520; count++) await before.addMessage({ role: "user", content: "Again." });

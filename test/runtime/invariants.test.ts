@@ -96,7 +96,7 @@ async function checkFree(played: Played, scenario: Scenario): Promise<void> {
   expect(waits).toEqual([]);
 }
 
-test("B10 whatever is mixed, every call has one result, in call order and recorded once, and nothing is left when all is quiet", async () => {
+test("B10 any mix of calls gives one result each, in call order and recorded once, and leaves nothing behind", async () => {
   const seen = new Set<string>();
   await fc.assert(
     fc.asyncProperty(scenarioArbitrary, async (scenario) => {

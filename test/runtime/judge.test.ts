@@ -30,7 +30,7 @@ function bank(hook: Hook) {
 }
 
 describe("a judging agent", () => {
-  test("F1.54 another model allows, rewrites or stops a call before the real action", async () => {
+  test("F1.54 in a hook allows, rewrites or stops a call before the action", async () => {
     const { runtime, paid } = bank(judgedBy(["allow", '{"amount": 5}', "Too much."]));
     const results = [];
     for (const amount of [1, 50, 5_000]) results.push(await runtime.execute({ name: "pay", input: { amount } }));
@@ -42,7 +42,7 @@ describe("a judging agent", () => {
     expect(paid).toEqual([1, 5]);
   });
 
-  test("F1.54 a judge that must agree and fails, or takes too long, stops the call; one that need not is skipped", async () => {
+  test("F1.54 that is required stops the call if it fails or times out; one that is not required is skipped", async () => {
     const stopped = bank(judgedBy([]));
     const result = await stopped.runtime.execute({ name: "pay", input: { amount: 1 } });
     expect([result.error?.code, result.error?.outcome, stopped.paid]).toEqual(["vetoed", "not_started", []]);
@@ -60,7 +60,7 @@ describe("a judging agent", () => {
     expect([(await skipped.runtime.execute({ name: "pay", input: { amount: 1 } })).status, skipped.paid]).toEqual(["ok", [1]]);
   });
 
-  test("F1.54 one that judges results withholds the answer it could not look at", async () => {
+  test("F1.54 withholds an answer that it could not judge", async () => {
     const { runtime, paid } = bank({
       name: "reader",
       onFailure: "stop",
@@ -72,7 +72,7 @@ describe("a judging agent", () => {
     expect([error?.code, error?.outcome, output, paid]).toEqual(["vetoed", "unknown", undefined, [1]]);
   });
 
-  test("F1.54 a tool may run an agent of its own, whose answer is its result", async () => {
+  test("F1.54 can run inside a tool, whose result is its answer", async () => {
     const inner = createRuntime({ tools: [tool("look_up", () => "the rent is 700")] });
     const model = scriptedModel([{ calls: [{ name: "look_up" }] }, { text: "deny" }]);
     const ask = tool("ask_the_judge", async (_input, { signal }) => {
@@ -88,12 +88,12 @@ describe("a judging agent", () => {
   test.each([
     [{ onFailure: "halt" }, 'onFailure of the hook "judge" is halt; it takes "skip" or "stop".'],
     [{ timeoutMs: -1 }, "timeoutMs of the hook"],
-  ])("a hook with %o is refused at once", (wrong, message) => {
+  ])("in a hook with %o is rejected at once", (wrong, message) => {
     expect(() => bank(judgedBy([], wrong as Partial<Hook>))).toThrow(message);
   });
 });
 
-test("F1.54 a result that cannot be used ends the call of a hook that must agree, and shows nothing of what it judged", async () => {
+test("F1.54 an invalid result of a required hook vetoes the call, and does not show the answer", async () => {
   for (const said of ["clean", [], { status: "fine" }, { status: "ok", output: 1n }]) {
     const hook: Hook = { name: "redact", onFailure: "stop", afterCall: () => said as never };
     const { runtime } = testRuntime({ tools: [tool("t", () => "secret")], hooks: [hook] });

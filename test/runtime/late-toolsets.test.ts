@@ -27,7 +27,7 @@ function late(name = "late"): Late {
   return { toolset: { name, engine }, log, release: open, fail };
 }
 
-test("a toolset added after open() is open before its first call, and the calls of others do not wait for it", async () => {
+test("a toolset added after open() is opened before its first call, and calls of others do not wait for it", async () => {
   const { runtime } = testRuntime({ tools: [tool("own", () => "mine")] });
   await runtime.open();
   const { toolset, log, release } = late();
@@ -44,7 +44,7 @@ test("a toolset added after open() is open before its first call, and the calls 
   expect(log).toEqual(["open", "close"]);
 });
 
-test("one that is added before open() is opened by it", async () => {
+test("a toolset added before open() is opened by it", async () => {
   const { runtime } = testRuntime();
   const { toolset, log, release } = late();
   runtime.registry.addToolset(toolset);
@@ -56,7 +56,7 @@ test("one that is added before open() is opened by it", async () => {
   expect(log).toEqual(["open", "close"]);
 });
 
-test("one that cannot be opened ends its calls with the reason, and a later refresh tries again", async () => {
+test("calls of a toolset that cannot be opened end with the reason, and a later refresh tries again", async () => {
   const { runtime, events } = testRuntime();
   await runtime.open();
   const { toolset, fail } = late();
@@ -68,7 +68,7 @@ test("one that cannot be opened ends its calls with the reason, and a later refr
   await runtime.close();
 });
 
-test("a call that waits for one can be cancelled, and closing the runtime ends it", async () => {
+test("a call that waits for a late toolset can be cancelled, and closing the runtime ends it", async () => {
   const { runtime, ports } = testRuntime();
   await runtime.open();
   runtime.registry.addToolset(late().toolset);
@@ -83,7 +83,7 @@ test("a call that waits for one can be cancelled, and closing the runtime ends i
   await closing;
 });
 
-test("two toolsets of one engine share it also when the second comes late", async () => {
+test("two toolsets share one engine even if the second is added late", async () => {
   const { toolset, log, release } = late("one");
   const { runtime } = testRuntime({ toolsets: [toolset] });
   release();
@@ -103,7 +103,7 @@ test("two toolsets of one engine share it also when the second comes late", asyn
 
 const X: readonly Tool[] = [{ name: "x", description: "", inputSchema: {} }];
 
-test("one that is removed while it opens stays away, also after a refresh, and its engine is closed", async () => {
+test("a toolset removed while it opens stays removed, also after a refresh, and its engine is closed", async () => {
   const { runtime, events } = testRuntime();
   await runtime.open();
   const { toolset, log, release } = late();
@@ -120,7 +120,7 @@ test("one that is removed while it opens stays away, also after a refresh, and i
   expect(log).toEqual(["open", "close"]);
 });
 
-test("one that takes the place of another of its name is the one that is opened and asked", async () => {
+test("a toolset that replaces another of the same name is the one that is opened and called", async () => {
   const { runtime } = testRuntime();
   await runtime.open();
   const [first, second] = [late("same"), late("same")];
@@ -141,7 +141,7 @@ test("one that takes the place of another of its name is the one that is opened 
   ]);
 });
 
-test("one that is removed and added again has the tools that its engine brought", async () => {
+test("a toolset that is removed and added again has the tools that its engine lists", async () => {
   const { runtime } = testRuntime();
   await runtime.open();
   const { toolset, log, release } = late();
@@ -156,7 +156,7 @@ test("one that is removed and added again has the tools that its engine brought"
   expect(log).toEqual(["open", "close"]);
 });
 
-test("an engine that two late toolsets share is opened once, also when a refresh comes meanwhile", async () => {
+test("an engine that two late toolsets share is opened once, even with a concurrent refresh", async () => {
   const { runtime, events } = testRuntime();
   await runtime.open();
   const { toolset, log, release } = late("one");
@@ -172,7 +172,7 @@ test("an engine that two late toolsets share is opened once, also when a refresh
   expect(events.flatMap((event) => (event.type === "toolset-open" ? [event.toolset] : []))).toEqual(["one", "two"]);
 });
 
-test("one that is added while a refresh is under way stays", async () => {
+test("a toolset added during a refresh stays", async () => {
   const listing = gate();
   const engine: Engine = {
     kind: "test",
@@ -193,7 +193,7 @@ test("one that is added while a refresh is under way stays", async () => {
   await runtime.close();
 });
 
-test("one that is added while open() reads its sources is open once", async () => {
+test("a toolset added while open() reads its sources is opened once", async () => {
   const reading = gate();
   const { runtime, events } = testRuntime({ sources: [{ name: "s", load: () => reading.promise.then(() => []) }] });
   const opening = runtime.open();

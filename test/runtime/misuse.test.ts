@@ -56,7 +56,7 @@ async function rawErrors(call: (junk: unknown) => unknown): Promise<readonly str
   return found;
 }
 
-describe("junk given to a public method is answered by a ToolError, or by a result", () => {
+describe("invalid arguments to a public method give a ToolError or a result", () => {
   const methods = Object.entries(OBJECTS).flatMap(([name, make]) => methodsOf(make()).map((method) => [name, method] as const));
 
   test.each(methods)("%s.%s()", async (name, method) => {
@@ -81,7 +81,7 @@ describe("junk given to a public method is answered by a ToolError, or by a resu
     expect(await rawErrors((junk) => call([{ name: "t" }, junk]))).toEqual([]);
   });
 
-  test("what is no call is taken into a round, and answered as such", async () => {
+  test("a value that is not a call is accepted into a round and gets an invalid_call result", async () => {
     const results = await runtime()
       .session()
       .turn(async (turn) => {
@@ -106,7 +106,7 @@ describe("junk given to a public method is answered by a ToolError, or by a resu
   });
 });
 
-test("an option of createRuntime or createLoop of another type is refused by name, whichever it is", () => {
+test("an option of the wrong type for createRuntime or createLoop is rejected by name", () => {
   const wrong: readonly unknown[] = [5, "", true, null, [], {}, () => 1];
   const refused = (make: (value: unknown) => unknown): number =>
     wrong.filter((value) => {
@@ -145,7 +145,7 @@ const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: 
   [{ hooks: [{}] }, "Each hook of the runtime must have a name, and beforeCall or afterCall."],
 ];
 
-test("options that a class has as getters are refused by name as well, the first of the documented order", () => {
+test("options that a class defines as getters are also rejected by name, in documented order", () => {
   class Settings {
     get strict(): unknown {
       return "yes";
@@ -165,7 +165,7 @@ test("a wrong value within an option of createRuntime is refused at once", () =>
     expect(() => createRuntime(options)).toThrow(expect.objectContaining({ code: "invalid_argument", message, hint }));
 });
 
-test("an option of createRuntime that is not there is refused by name", () => {
+test("an unknown option of createRuntime is rejected by name", () => {
   const make = (options: object) => () => createRuntime(options);
   expect(make({ toolz: [] })).toThrow(
     expect.objectContaining({ code: "invalid_argument", message: 'createRuntime() has no option "toolz".', hint: 'Did you mean "tools"?' }),
@@ -177,7 +177,7 @@ test("an option of createRuntime that is not there is refused by name", () => {
   expect(make({ registree: {} })).toThrow(expect.objectContaining({ message: 'createRuntime() has no option "registree".' }));
 });
 
-describe("F0.3 the keys of a call", () => {
+describe("F0.3 the properties of a call", () => {
   const add = tool("add", (input) => input, {
     inputSchema: { type: "object", properties: { a: { type: "integer" } }, additionalProperties: false },
     effects: { reads: [], writes: [] },
@@ -197,7 +197,7 @@ describe("F0.3 the keys of a call", () => {
     [{ name: "set", input: { order: 5 }, status: "shipped" }, "status", {}],
     [{ name: "set", input: { order: 5 }, _meta: "x" }, "_meta", {}],
     [{ name: "set", input: { order: 5 }, toolUseId: "t1" }, "toolUseId", {}],
-  ])("%o runs with all that was sent, or not at all", async (call, refusedKey, input) => {
+  ])("%o runs with all properties as its input, or not at all", async (call, refusedKey, input) => {
     const seen: unknown[] = [];
     const set = tool("set", (given) => seen.push(given), { inputSchema: { type: "object" }, effects: { writes: ["orders"] } });
     const { runtime: made } = testRuntime({ tools: [set] });
@@ -222,7 +222,7 @@ describe("F0.3 the keys of a call", () => {
       'The call has no name: "name" is missing.',
       /haft\/wire/u,
     ],
-  ])("%o is refused, and never run without its input", async (call, message, hint) => {
+  ])("%o is rejected, and never runs without its input", async (call, message, hint) => {
     const { runtime: made } = testRuntime({ tools: [add] });
     const [result] = await made.execute([call as { readonly name: string }]);
     expect(result).toMatchObject({ attempts: 0, error: { code: "invalid_call", message, hint: expect.stringMatching(hint) } });
@@ -234,28 +234,28 @@ describe("F0.3 the keys of a call", () => {
     { type: "tool_use", id: "1", name: "add", input: { a: 1 } },
     { type: "function_call", call_id: "1", name: "add", arguments: '{"a": 1}' },
     { name: "add", a: 1 },
-  ])("%o is read", async (call) => {
+  ])("%o is accepted", async (call) => {
     const { runtime: made } = testRuntime({ tools: [add] });
     const [result] = await made.execute([call as { readonly name: string }]);
     expect(result?.output).toEqual({ a: 1 });
   });
 });
 
-test("context.output takes text and bytes alone, and says so", async () => {
+test("context.output takes only strings and bytes, and its error says so", async () => {
   const log = tool("log", (_input, context) => context.output(5 as never));
   expect((await testRuntime({ tools: [log] }).runtime.execute({ name: "log" })).error?.message).toBe(
     "context.output() takes a string or bytes, not a number.",
   );
 });
 
-test("an error without a message is named with its article", async () => {
+test("an error without a message is described with the right article", async () => {
   const fail = tool("fail", () => {
     throw new Error("");
   });
   expect((await testRuntime({ tools: [fail] }).runtime.execute({ name: "fail" })).error?.message).toBe("threw an Error");
 });
 
-test("a session whose id the store has is refused with the way to continue it", async () => {
+test("a session id that is already in the store is rejected with a hint to resume it", async () => {
   const store = memoryStore();
   await store.open();
   store.create("dup", { at: 1, durability: "sync" });
@@ -264,7 +264,7 @@ test("a session whose id the store has is refused with the way to continue it", 
   );
 });
 
-test("a call of a closed runtime is answered with that", async () => {
+test("a call of a closed runtime gets an error that says so", async () => {
   const { runtime: closed } = testRuntime({ tools: [tool("t", () => 1)] });
   await closed.close();
   expect((await closed.execute({ name: "t" })).error).toMatchObject({

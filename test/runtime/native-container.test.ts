@@ -15,7 +15,7 @@ function newRuntime(): ReturnType<typeof createRuntime> {
   return runtime;
 }
 
-test("a container whose id is empty, or too long to be read again, is refused", async () => {
+test("a container with an empty or too long id is rejected", async () => {
   const session = newRuntime().session();
   for (const container of ["", "c".repeat(1_025)])
     await expect(
@@ -24,7 +24,7 @@ test("a container whose id is empty, or too long to be read again, is refused", 
   expect(session.log).toEqual([]);
 });
 
-test("a session with a container is taken up again from its snapshot", async () => {
+test("a session with a container is restored from its snapshot", async () => {
   const session = newRuntime().session();
   await session.turn(async (turn) => turn.addMessage({ role: "assistant", content: "Hi.", native: native("c".repeat(1_024)) }));
   const snapshot: unknown = JSON.parse(JSON.stringify(await session.snapshot()));
@@ -36,7 +36,7 @@ test.each([
   [1_024, true],
   [1_025, false],
   [0, false],
-])("of a reply, only an id that can be kept is kept: one of %i characters", (length, isKept) => {
+])("a reply's container id of %i characters is kept only if it is valid", (length, isKept) => {
   const id = "c".repeat(length);
   const reply = anthropicMessages().decodeReply({
     type: "message",

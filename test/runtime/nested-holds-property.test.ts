@@ -241,7 +241,7 @@ async function within(ticks: number, work: Promise<void>): Promise<boolean> {
   return isOver;
 }
 
-test("random trees of calls inside calls end, keep apart what conflicts, and leave neither lock nor slot", async () => {
+test("random trees of nested calls end, exclude conflicting calls, and leak neither lock nor slot", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(node, { minLength: 1, maxLength: 4 }), async (roots) => {
       const world = new World();

@@ -93,7 +93,7 @@ const WAYS: readonly (readonly [title: string, make: (runtime: Runtime) => [Pick
 ];
 
 for (const [title, make] of WAYS)
-  test(`a call made inside one that writes the same does not wait for it: ${title}`, async () => {
+  test(`a nested call does not wait for a lock that its caller holds: ${title}`, async () => {
     const { tools, from } = family();
     const locks = new ResourceLocks();
     const { runtime } = testRuntime({ tools, locks });
@@ -103,7 +103,7 @@ for (const [title, make] of WAYS)
     expect(locks.size).toBe(0);
   });
 
-test("calls made inside one call take turns among themselves, in their order", async () => {
+test("nested calls of one caller take turns, in their order", async () => {
   const { tools, from, trace } = family();
   const { runtime } = testRuntime({ tools });
   const session = (from.caller = runtime.session());
@@ -120,7 +120,7 @@ test("calls made inside one call take turns among themselves, in their order", a
   ]);
 });
 
-test("what is lent stays held until the last call made inside has ended, though the one around it has", async () => {
+test("a lock lent to nested calls stays held until the last of them ends, even if the caller has ended", async () => {
   const { tools, trace, gates } = family();
   const inner = gate();
   gates.set("inner", inner);
@@ -135,7 +135,7 @@ test("what is lent stays held until the last call made inside has ended, though 
   expect(trace).toEqual(["inner begins", "inner ends", "other begins", "other ends"]);
 });
 
-test("a job begun inside keeps what it was lent until it has ended", async () => {
+test("a job started by a handler holds the locks it was lent until it has ended", async () => {
   const { tools, trace, gates } = family();
   const inner = gate();
   gates.set("inner", inner);
@@ -170,7 +170,7 @@ const WEAKER: readonly (readonly [title: string, outer: Partial<Tool>, inner: Pa
 ];
 
 for (const [title, outer, inner, declare] of WEAKER)
-  test(`${title} is refused at once, not waited for`, async () => {
+  test(`${title} is refused at once instead of waiting`, async () => {
     const { tools, from, trace } = family(outer, inner);
     const { runtime, ports } = testRuntime({ tools });
     const results: ToolResult[] = [];
@@ -187,7 +187,7 @@ for (const [title, outer, inner, declare] of WEAKER)
     expect([trace, ports.clock.now() - since]).toEqual([["outer begins", "outer ends"], 0]);
   });
 
-test("a call without effects inside one that declares some is refused, and the operator is told to declare its effects", async () => {
+test("a nested call without effects in a call that declares some is refused, and the operator hint says to declare its effects", async () => {
   const from: { error: ToolResult["error"] } = { error: undefined };
   const vague: Tool = { name: "vague", description: "Says nothing.", inputSchema: { type: "object" }, execute: () => 1 };
   const outer = tool("outer", async () => void (from.error = (await runtime.execute({ name: "vague" })).error), writesA);
@@ -199,7 +199,7 @@ test("a call without effects inside one that declares some is refused, and the o
   });
 });
 
-test("a reader inside a reader overtakes a writer that waits for both", async () => {
+test("a nested read in a read overtakes a writer that waits for both", async () => {
   const reads = { effects: { reads: "a", writes: [] }, ...CALLS };
   const { tools, from, trace } = family(reads, reads);
   const before = gate();
@@ -218,7 +218,7 @@ test("a reader inside a reader overtakes a writer that waits for both", async ()
   expect(trace).toEqual(["outer begins", "inner begins", "inner ends", "outer ends", "other begins", "other ends"]);
 });
 
-test("a call made inside overtakes those that wait for its caller and for what it needs", async () => {
+test("a nested call overtakes calls that wait for its caller's lock and for its own", async () => {
   const trace: string[] = [];
   const begun = gate();
   const leaf = tool("leaf", () => void trace.push("leaf"), { effects: { writes: "b" } });
@@ -240,7 +240,7 @@ test("a call made inside overtakes those that wait for its caller and for what i
   expect(trace).toEqual(["leaf", "both", "both"]);
 });
 
-test("of two calls that each need inside what the other holds, one is refused and the other ends", async () => {
+test("of two calls whose nested calls each need the other's lock, one is refused and the other ends", async () => {
   const locks = new ResourceLocks();
   const held = gate();
   const crossing = (name: string, own: string, other: string): Tool =>
@@ -268,7 +268,7 @@ const LIMITS: readonly (readonly [title: string, tools: Partial<Tool>, runtime: 
 ];
 
 for (const [title, more, options] of LIMITS)
-  test(`a call made inside one that has the only slot of ${title} does not wait for it, and siblings take turns`, async () => {
+  test(`a nested call in a call that has the only slot of ${title} does not wait for it, and siblings take turns`, async () => {
     let running = 0;
     const most: number[] = [];
     const self = tool(
@@ -291,7 +291,7 @@ for (const [title, more, options] of LIMITS)
     expect((await runtime.execute([{ name: "self" }, { name: "self" }])).map(({ output }) => output)).toEqual([true, true]);
   });
 
-test("of two calls that each need inside the only slot that the other has, one is refused and the other ends", async () => {
+test("of two calls whose nested calls each need the other's only slot, one is refused and the other ends", async () => {
   const held = gate();
   const one = (name: string, other: string): Tool =>
     tool(
@@ -312,7 +312,7 @@ test("of two calls that each need inside the only slot that the other has, one i
 });
 
 test.each(["an abandoned handler", "a call of another runtime with the same limits"])(
-  "of two calls that each need inside a slot that the other has, none is refused where %s will give one back",
+  "of two calls whose nested calls each need the other's slot, none is refused where %s will release one",
   async (holder) => {
     const [hung, held] = [gate(), gate()];
     const one = (name: string, other: string): Tool =>
@@ -346,7 +346,7 @@ test.each(["an abandoned handler", "a call of another runtime with the same limi
   },
 );
 
-test("a call by itself is refused where it gets the lock that a call waits for which is made inside the one that has its slot", async () => {
+test("a plain call that gets a lock is refused if its slot is held by a call whose nested call waits for that lock", async () => {
   const held = gate();
   const first = tool("first", () => held.promise, writesA);
   const inner = tool("inner", () => "done", writesA);
@@ -366,42 +366,39 @@ test.each([
   ["lock", "free", ["resource_busy", "done", "ok"]],
   ["slot", "holder", ["ok", "done", "resource_busy"]],
   ["slot", "free", ["resource_busy", "done", "ok"]],
-])(
-  "a cycle of a %s, the turn that its holder waits for and the turn that needs it is found by whichever handler waits last (first: %s)",
-  async (what, first, expected) => {
-    const gates = { holder: gate(), free: gate() };
-    const makes = async (door: keyof typeof gates, session: RuntimeSession): Promise<unknown> => {
-      await gates[door].promise;
-      return (await session.execute({ name: "leaf" })).status;
-    };
-    const held: Partial<Tool> = what === "lock" ? writesA : CALLS;
-    const tools = [tool("holder", () => makes("holder", one), held), tool("waiter", () => "done", held)];
-    const { runtime } = testRuntime({
-      tools: [tool("leaf", () => "done"), tool("free", () => makes("free", three), CALLS)],
-      toolsets: [{ name: "held", tools, ...(what === "slot" ? { maxConcurrent: 1 } : {}) }],
-    });
-    const [one, two, three] = [runtime.session(), runtime.session(), runtime.session()];
-    const ends = [two.execute({ name: "held::holder" }), three.execute({ name: "held::waiter" }), one.execute({ name: "free" })];
+])("a deadlock of a %s and a turn is detected by whichever handler waits last (first: %s)", async (what, first, expected) => {
+  const gates = { holder: gate(), free: gate() };
+  const makes = async (door: keyof typeof gates, session: RuntimeSession): Promise<unknown> => {
+    await gates[door].promise;
+    return (await session.execute({ name: "leaf" })).status;
+  };
+  const held: Partial<Tool> = what === "lock" ? writesA : CALLS;
+  const tools = [tool("holder", () => makes("holder", one), held), tool("waiter", () => "done", held)];
+  const { runtime } = testRuntime({
+    tools: [tool("leaf", () => "done"), tool("free", () => makes("free", three), CALLS)],
+    toolsets: [{ name: "held", tools, ...(what === "slot" ? { maxConcurrent: 1 } : {}) }],
+  });
+  const [one, two, three] = [runtime.session(), runtime.session(), runtime.session()];
+  const ends = [two.execute({ name: "held::holder" }), three.execute({ name: "held::waiter" }), one.execute({ name: "free" })];
+  await settle();
+  for (const door of first === "holder" ? (["holder", "free"] as const) : (["free", "holder"] as const)) {
+    gates[door].open();
     await settle();
-    for (const door of first === "holder" ? (["holder", "free"] as const) : (["free", "holder"] as const)) {
-      gates[door].open();
-      await settle();
-    }
-    expect((await Promise.all(ends)).map(({ output, error }) => error?.code ?? output)).toEqual(expected);
-  },
-);
+  }
+  expect((await Promise.all(ends)).map(({ output, error }) => error?.code ?? output)).toEqual(expected);
+});
 
 test.each<readonly [string, NonNullable<Tool["effects"]>, NonNullable<Tool["effects"]>]>([
   ["both read", { reads: "a/b", writes: [] }, { reads: "a", writes: [] }],
   ["both commute", { writes: "a/b", commutative: true }, { writes: "a", commutative: true }],
-])("a call made inside one that holds a part of what it needs is not refused where %s", async (_, outer, inner) => {
+])("a nested call is not refused where its caller holds only a part of its keys and %s", async (_, outer, inner) => {
   const { tools, from } = family({ effects: outer }, { effects: inner, ...CALLS });
   const { runtime } = testRuntime({ tools });
   from.caller = runtime;
   expect((await runtime.execute({ name: "outer" })).output).toEqual(["ok"]);
 });
 
-test("jobs that one job began take turns in its place, and leave it free when all have ended", async () => {
+test("jobs that one job started take turns in its slot, and free it when all have ended", async () => {
   let running = 0;
   const most: number[] = [];
   const inner = tool("inner", async () => {
@@ -422,7 +419,7 @@ test("jobs that one job began take turns in its place, and leave it free when al
   expect(most).toEqual([1, 1, 1, 1]);
 });
 
-test("a job waits for a job that its handler began, though only one may run at a time", async () => {
+test("a job can wait for a job that its handler started, even with maxRunning 1", async () => {
   const inner = tool("inner", () => "done");
   const outer = tool(
     "outer",
@@ -440,7 +437,7 @@ test("a job waits for a job that its handler began, though only one may run at a
   expect(await runtime.jobs.wait((await session.execute({ name: "inner" }, { background: true })).callId)).toMatchObject({ state: "done" });
 });
 
-test("a call cancelled while it holds what it was lent gives it back to its sibling", async () => {
+test("a nested call that is cancelled gives the lent lock back to its sibling", async () => {
   const { tools, gates } = family();
   gates.set("inner", gate());
   const stop = new AbortController();
@@ -464,7 +461,7 @@ test("a call cancelled while it holds what it was lent gives it back to its sibl
   expect(locks.size).toBe(0);
 });
 
-test("a slot that is lent while the next attempt of its holder waits for another one leaks neither", async () => {
+test("a slot that is lent while its holder's next attempt waits for another one is not leaked, nor is the other", async () => {
   const [writing, running] = [gate(), gate()];
   let probed = 0;
   const { runtime, ports } = testRuntime({

@@ -125,7 +125,7 @@ function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): voi
   expect(ended.size).toBe(names.size);
 }
 
-test("F1.33 F1.44 a voided message leaves nothing of the calls made in it, at any depth, whenever it is voided, forked, restored or resumed", async () => {
+test("F1.33 F1.44 nested calls of a voided message leave no trace, at any depth, however it is voided, forked, restored or resumed", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), fc.option(message), async (messages, cutOff) => {
       const store = memoryStore();

@@ -76,8 +76,8 @@ function parents({ log }: RuntimeSession): readonly (readonly unknown[])[] {
   return log.flatMap((event) => (event.type === "call-start" ? [[event.call.name, names.get(event.parentCallId ?? "")]] : []));
 }
 
-describe("F1.33 F1.44 calls made in a call of a voided message", () => {
-  test("are voided with it, at any depth: their state is taken back, and no model is shown them", async () => {
+describe("F1.33 F1.44 nested calls of a voided message", () => {
+  test("are voided with it, at any depth: their state is rolled back, and models do not see them", async () => {
     const { session, ran } = setUp(async (own) => {
       await own.execute([{ name: "middle" }, { name: "count" }]);
       await own.execute({ name: "count" });
@@ -100,7 +100,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect(shown.map(({ output }) => output)).toEqual([true, false, false, false]);
   });
 
-  test("count once the message has ended well", async () => {
+  test("count once the message has ended normally", async () => {
     const { session, ran } = setUp((own) => own.execute([{ name: "middle" }, { name: "count" }]));
     await session.turn(async (turn) => {
       const round = turn.round();
@@ -129,7 +129,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect(session.messages()).toEqual([]);
   });
 
-  test.each(["in the turn", "after the turn"])("are not run where the handler goes on after its message is gone, %s", async (when) => {
+  test.each(["in the turn", "after the turn"])("do not run if the handler goes on after its message is voided, %s", async (when) => {
     const { session, gate, ran } = setUp(async (own) => {
       await gate.promise;
       await own.execute([{ name: "middle" }, { name: "count" }]);
@@ -158,7 +158,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     ]);
   });
 
-  test("leave those of the same turn alone that were made beside them", async () => {
+  test("are voided without affecting other calls of the same turn", async () => {
     const { session } = setUp((own) => own.execute({ name: "count" }));
     await voided(session, async () => {
       await settle();
@@ -168,7 +168,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect(session.state("default", "n")).toBe(2); // as with the message's own calls: a later call has changed it since
   });
 
-  test("take with them the rounds, messages and batches that their handlers began", async () => {
+  test("are voided together with the rounds, messages and batches that their handlers started", async () => {
     const { session } = setUp((own) =>
       own.turn(async (turn) => {
         turn.addMessage({ role: "user", content: "In a tool?" });
@@ -185,7 +185,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect(ends(session)).toHaveLength(5);
   });
 
-  test("a round that is voided inside a call leaves what the call itself did, and what that did goes with its own message", async () => {
+  test("a round voided inside a call does not affect the call's other changes, which are voided with the call's own message", async () => {
     const plays = async (isWell: boolean): Promise<unknown> => {
       const { session } = setUp((own) =>
         own.turn(async (turn) => {
@@ -211,7 +211,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     ]);
   });
 
-  test("are voided too where the message itself is not recorded", async () => {
+  test("are voided even if the message itself is not recorded", async () => {
     const { session } = setUp((own) => own.execute({ name: "count" }));
     await session.turn(async (turn) => {
       const round = turn.round({ recordHistory: false });
@@ -223,7 +223,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect(JSON.stringify(session.log)).not.toContain("secret");
   });
 
-  test("drop what the cache has read of the state that they changed", async () => {
+  test("invalidate cached reads of the state that they changed", async () => {
     let own: RuntimeSession | undefined;
     const tools = [
       tool("outer", () => own?.execute([{ name: "count" }, { name: "read" }]), READS),
@@ -235,7 +235,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect((await own.execute({ name: "read" })).output).toBe("nothing");
   });
 
-  test("a handler in another session passes on what it was called in", async () => {
+  test("made by a handler of another session are voided as well", async () => {
     let other: RuntimeSession | undefined;
     let own: RuntimeSession | undefined;
     const tools = [
@@ -250,7 +250,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
     expect([own.state("default", "n"), own.messages(), other.messages().length]).toEqual([undefined, [], 2]);
   });
 
-  test("a hook's calls go with the call it was asked about", async () => {
+  test("made by a hook are voided with the call that the hook was run for", async () => {
     let own: RuntimeSession | undefined;
     const { runtime } = testRuntime({
       tools: [tool("outer", () => 1, READS), tool("count", (_, { state }) => state.update("n", () => 1))],
@@ -262,7 +262,7 @@ describe("F1.33 F1.44 calls made in a call of a voided message", () => {
   });
 });
 
-describe("F1.33 calls made in a call of a message that a crash cut off", () => {
+describe("F1.33 nested calls of a message that a crash cut off", () => {
   /** Ends the process while a message that called `outer` is written, or has just been voided. */
   async function crash(work: (session: RuntimeSession) => unknown, isVoided: boolean) {
     const store = memoryStore();
@@ -279,7 +279,7 @@ describe("F1.33 calls made in a call of a message that a crash cut off", () => {
     return { store, ran };
   }
 
-  test.each([false, true])("are void after a resume, the log says so once, and none is run again (voided before: %s)", async (isVoided) => {
+  test.each([false, true])("are voided by a resume, the log says so once, and none runs again (voided before: %s)", async (isVoided) => {
     const { store, ran } = await crash((own) => own.execute([{ name: "middle" }, { name: "slow" }, { name: "count" }]), isVoided);
     const resumed = await takeUp(store);
     expect([resumed.state("default", "n"), resumed.messages(), ran.length]).toEqual([undefined, [], 2]);
@@ -291,7 +291,7 @@ describe("F1.33 calls made in a call of a message that a crash cut off", () => {
     expect(log.filter(({ type }) => type === "round-end" || type === "call-end")).toHaveLength(6);
   });
 
-  test("are void with it where only a round inside it was voided", async () => {
+  test("are voided with it even if only a round inside it was voided", async () => {
     const { store } = await crash(async (own) => {
       await own.execute({ name: "count" });
       await own.turn(async (turn) => {
@@ -317,7 +317,7 @@ describe("F1.33 calls made in a call of a message that a crash cut off", () => {
   });
 });
 
-test("F1.44 a snapshot, a fork and a recording of a session with voided calls show what the session shows", async () => {
+test("F1.44 a snapshot, a fork and a recording of a session with voided calls show the same as the session", async () => {
   const { session, runtime, ran } = setUp((own) => own.execute([{ name: "middle" }, { name: "count" }]));
   await voided(session);
   const restored = runtime.session("restored", { from: await session.snapshot() });
@@ -325,7 +325,7 @@ test("F1.44 a snapshot, a fork and a recording of a session with voided calls sh
     expect([one.messages(), one.state("default", "n"), ran.map((id) => one.wasRevoked(id))]).toEqual([[], undefined, [true, true]]);
 });
 
-test("F3.8 a batch that fails takes back what was called in it at any depth, also inside another call", async () => {
+test("F3.8 a failed batch rolls back nested calls at any depth, also when it is nested itself", async () => {
   const { session } = setUp((own) => own.execute([{ name: "middle" }, { name: "fails" }], { onError: "throw" }).catch(() => {}));
   const { output } = await session.execute({ name: "outer" });
   expect([output, session.state("default", "n")]).toEqual(["done", undefined]);

@@ -16,7 +16,7 @@ function engine(log: string[]): Engine {
   };
 }
 
-test("a runtime takes a registry that has tools, toolsets, settings and rules of its own", async () => {
+test("a runtime accepts a registry with its own tools, toolsets, settings and rules", async () => {
   const log: string[] = [];
   const registry = new Registry({ defaults: { timeoutMs: 5 }, permission: { deny: ["*::secret"] } });
   registry.register(tool("mine", () => "registered"));
@@ -47,7 +47,7 @@ test("a runtime takes a registry that has tools, toolsets, settings and rules of
   expect(log).toEqual(["open server", "close"]);
 });
 
-test("a registry serves one runtime, and its settings are its own", () => {
+test("a registry serves one runtime, and keeps its own settings", () => {
   const registry = new Registry();
   expect(() => createRuntime({ registry, timeoutMs: 5 })).toThrow(
     expect.objectContaining({

@@ -114,7 +114,7 @@ const calls = fc.array(call, { minLength: 1, maxLength: 5 }).map((made) => made.
 const brief = (results: readonly ToolResult[]): readonly unknown[] =>
   results.map(({ callId, status, output, error, metadata }) => ({ callId, status, output, error, metadata }));
 
-test("calls that are passed on come back under their key as they were, here and where the session is resumed; a simulation of them runs nothing", async () => {
+test("a repeated key returns the results of passed-on calls, also after a resume; a simulation of them runs nothing", async () => {
   await fc.assert(
     fc.asyncProperty(calls, fc.boolean(), fc.boolean(), async (batch, hooks, sources) => {
       const [ran, store] = [[] as string[], memoryStore()];
@@ -138,7 +138,7 @@ test("calls that are passed on come back under their key as they were, here and 
   );
 });
 
-test("after a crash at any time a call that is passed on runs once, or is said to be unknown, and what comes back stays", async () => {
+test("after a crash at any time a passed-on call runs once, or has an unknown outcome, and its result stays the same", async () => {
   const crash = fc.tuple(fc.nat({ max: 12 }), fc.double({ min: 0, max: 1, noNaN: true }));
   await fc.assert(
     fc.asyncProperty(calls, fc.boolean(), fc.boolean(), crash, async (batch, hooks, sources, [steps, written]) => {
@@ -181,7 +181,7 @@ test("after a crash at any time a call that is passed on runs once, or is said t
   );
 });
 
-test("mcp_call, alone and by call_tool, comes back under its key as it was, and is not made in a simulation", async () => {
+test("a repeated key returns the result of mcp_call, alone and by call_tool, and a simulation does not make the call", async () => {
   const seen: string[] = [];
   const { runtime: far } = await openRuntime({ tools: leaves(seen).filter(({ name }) => name !== "flaky") });
   const { url } = await listening(far);

@@ -17,7 +17,7 @@ function isStart(event: { readonly type: string }): event is SessionEvent & { re
   return event.type === "call-start";
 }
 
-test("issue 19.5 a principal that is no string of 1 to 1,024 characters is refused before anything starts", async () => {
+test("issue 19.5 a principal that is not a string of 1 to 1,024 characters is rejected before anything starts", async () => {
   const { runtime, events } = testRuntime({ tools: [tool("look", () => 1)] });
   const session = runtime.session("s");
   const wrong: readonly unknown[] = ["", "x".repeat(1_025), 7, {}];
@@ -32,7 +32,7 @@ test("issue 19.5 a principal that is no string of 1 to 1,024 characters is refus
   expect(events).toEqual([]);
 });
 
-test("issue 19.5 calls of handlers have the principal of the call they are made in, in other sessions and by delegates as well", async () => {
+test("issue 19.5 nested calls have the principal of their outer call, in other sessions and through delegates too", async () => {
   const model = scriptedModel([{ calls: [{ name: "default::look", input: {} }] }, { text: "Done." }]);
   const tools = [
     tool("look", () => 1),
@@ -53,7 +53,7 @@ test("issue 19.5 calls of handlers have the principal of the call they are made 
   expect(named.slice(-2)).toEqual(["within -", "look -"]);
 });
 
-test("issue 19.5 rules of an outer call hold for the calls of an inner one that has a principal and no rules", async () => {
+test("issue 19.5 visibility rules of an outer call also apply to a nested call that has a principal and no rules", async () => {
   const tools = [
     tool("look", () => 1),
     tool("outer", async () => (await other.execute({ name: "inner", input: {} })).output),
@@ -65,7 +65,7 @@ test("issue 19.5 rules of an outer call hold for the calls of an inner one that 
   expect(result.output).toBe("permission_denied");
 });
 
-test("issue 19.5 a call that a crash interrupted is run again for its principal, and so are the calls that it makes", async () => {
+test("issue 19.5 an interrupted call and its nested calls run again with their original principal", async () => {
   const store = memoryStore();
   const { promise: hangs } = Promise.withResolvers<never>();
   let first = true;
@@ -96,7 +96,7 @@ test("issue 19.5 a call that a crash interrupted is run again for its principal,
   expect(starts(events)).toEqual([`twice ${PRINCIPAL}`, `look ${PRINCIPAL}`]);
 });
 
-test("issue 19.5 a call that a crash interrupted is run again within the rules that it was made with, and so are the calls that it makes", async () => {
+test("issue 19.5 an interrupted call and its nested calls run again with their original visibility rules", async () => {
   const store = memoryStore();
   const begun = Promise.withResolvers<void>();
   let ran = 0;
@@ -121,7 +121,7 @@ test("issue 19.5 a call that a crash interrupted is run again within the rules t
   ]);
 });
 
-test("issue 19.5 a call that is taken up with the rules that it was made with has them once", async () => {
+test("issue 19.5 a resumed call has its original visibility rules once, not twice", async () => {
   const store = memoryStore();
   const begun = Promise.withResolvers<void>();
   const twice = async (_input: unknown, context: ToolContext): Promise<unknown> => {

@@ -137,7 +137,7 @@ async function checkBranches(store: Store, answer: readonly ToolResult[]): Promi
   await session.close();
 }
 
-describe("I11 F0.12 a batch that began twice, as the disk was full the first time, is paid once and answered alike after a crash at each of its events", () => {
+describe("I11 F0.12 a batch repeated after a full disk pays once and is answered alike after a crash at each of its events", () => {
   const checkAll = async (storeFor: (length: number) => Store): Promise<void> => {
     const events = await begunTwice();
     expect(events.filter(({ type }) => type === "batch-start")).toHaveLength(2);

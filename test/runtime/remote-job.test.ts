@@ -10,7 +10,7 @@ function runtimeOf(call: Engine["call"]) {
   return testRuntime({ toolsets: [{ name: "far", engine: { kind: "far", call }, tools: [slow] }] });
 }
 
-test("a job is awaited like any answer, whether it comes at once or later", async () => {
+test("a remote job is awaited like any answer, whether it resolves at once or later", async () => {
   const answer = gate<string>();
   const { runtime } = runtimeOf(() => new RemoteJob({ id: "1", result: answer.promise }));
   const call = runtime.execute({ name: "slow" });
@@ -20,7 +20,7 @@ test("a job is awaited like any answer, whether it comes at once or later", asyn
   expect(await later.runtime.execute({ name: "slow" })).toMatchObject({ error: { code: "rate_limited" } });
 });
 
-test("a job whose time is up is asked to end once, and a cancel that fails changes nothing", async () => {
+test("a remote job is cancelled once when its time is up, and a failing cancel changes nothing", async () => {
   let cancels = 0;
   const cancel = (): Promise<void> => (cancels++, Promise.reject(new Error("gone")));
   const { runtime, ports } = runtimeOf(() => new RemoteJob({ id: "1", result: new Promise(() => {}), cancel }));

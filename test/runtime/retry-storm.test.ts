@@ -75,7 +75,7 @@ function between(seconds: readonly Second[], from: number, length: number): Seco
     });
 }
 
-describe("L13 a retry storm", () => {
+describe("L13 a retry storm is bounded", () => {
   test.each([
     ["with its circuit", {}],
     ["without a circuit, the retry budget alone", { circuit: false }],

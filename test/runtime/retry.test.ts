@@ -43,7 +43,7 @@ test("F3.12 a call that succeeds on the third attempt is ok, with its retries in
   expect(trace()).toEqual(["call-start", "call-attempt", "call-retry", "call-attempt", "call-retry", "call-attempt", "call-end"]);
 });
 
-test("F3.13 each word of the seed is retried for a read; other errors end at once", async () => {
+test("F3.13 a read whose error message names a transient failure is retried; other errors end at once", async () => {
   const words = ["timeout", "connection", "network", "temporary", "rate limit", "try again"];
   const { runtime, ports } = testRuntime({
     tools: [...words, "bad value"].map((word) =>
@@ -61,7 +61,7 @@ test("F3.13 each word of the seed is retried for a read; other errors end at onc
   expect((await pending).map((result) => result.attempts)).toEqual([2, 2, 2, 2, 2, 2, 1]);
 });
 
-test("B07 F3.13 a write that may have happened is never repeated; one that did not begin is", async () => {
+test("B07 F3.13 a write that may have happened is never repeated; one that did not start is", async () => {
   let charges = 0;
   const writes = { effects: { writes: ["account"], external: true } };
   const { runtime, ports } = testRuntime({
@@ -103,7 +103,7 @@ test.each<readonly [string, Effects<unknown>, readonly Outcome[], Outcome]>([
   ["a write that failed before it did not begin", { writes: ["a"], idempotent: true }, ["failed", "not_started"], "failed"],
   ["a write that never began", { writes: ["a"] }, ["not_started", "not_started"], "not_started"],
   ["a read, which has no effect", { reads: ["a"], writes: [] }, ["unknown", "not_started"], "not_started"],
-])("the outcome of a call is that of all its attempts: %s", async (_, effects, outcomes, expected) => {
+])("the outcome of a call covers all its attempts: %s", async (_, effects, outcomes, expected) => {
   const left = [...outcomes];
   const attempts = tool("put", () => Promise.reject(ended(left.shift() ?? "unknown")), { effects, maxAttempts: outcomes.length });
   const { runtime, ports } = testRuntime({ tools: [attempts] });
@@ -117,17 +117,20 @@ test.each([
   ["not_started", "unknown", "unknown"],
   ["not_started", "failed", "failed"],
   ["failed", "not_started", "failed"],
-] as const)("a handler that ends with circuit_open, as of a call that it made, has run: %s, then %s", async (first, last, expected) => {
-  const errors = [ended(first), new ToolError("circuit_open", "what it calls is down", { outcome: last, retryable: false })];
-  const put = tool("put", () => Promise.reject(errors.shift() ?? ended("unknown")), { effects: { writes: ["a"], idempotent: true } });
-  const { runtime, ports } = testRuntime({ tools: [put] });
-  const pending = runtime.execute({ name: "put" });
-  await ports.clock.advance(60_000);
-  const { attempts, error } = await pending;
-  expect([attempts, error?.code, error?.outcome]).toEqual([2, "circuit_open", expected]);
-});
+] as const)(
+  "a handler that throws circuit_open, as from a nested call, counts as having run: %s, then %s",
+  async (first, last, expected) => {
+    const errors = [ended(first), new ToolError("circuit_open", "what it calls is down", { outcome: last, retryable: false })];
+    const put = tool("put", () => Promise.reject(errors.shift() ?? ended("unknown")), { effects: { writes: ["a"], idempotent: true } });
+    const { runtime, ports } = testRuntime({ tools: [put] });
+    const pending = runtime.execute({ name: "put" });
+    await ports.clock.advance(60_000);
+    const { attempts, error } = await pending;
+    expect([attempts, error?.code, error?.outcome]).toEqual([2, "circuit_open", expected]);
+  },
+);
 
-test("an error that is given the outcome of an earlier attempt keeps its hints, its details and the time to wait", async () => {
+test("an error that gets the outcome of an earlier attempt keeps its own hints, details and retryAfterMs", async () => {
   const last = { hint: "Wait.", operatorHint: "Raise the quota.", details: ["3 of 3 used"], retryAfterMs: 7_000 };
   const errors = [ended("unknown"), new ToolError("rate_limited", "slow down", { outcome: "not_started", retryable: true, ...last })];
   const put = tool("put", () => Promise.reject(errors.shift() ?? ended("failed")), {
@@ -142,7 +145,7 @@ test("an error that is given the outcome of an earlier attempt keeps its hints, 
 });
 
 test.each(["not_started", "failed", "unknown"] as const)(
-  "a call that is cancelled between two attempts has the outcome of those before: %s",
+  "a call cancelled between two attempts has the outcome of the earlier ones: %s",
   async (outcome) => {
     const put = tool("put", () => Promise.reject(ended(outcome)), { effects: { writes: ["a"], idempotent: true }, maxAttempts: 2 });
     const { runtime, ports } = testRuntime({ tools: [put] });
@@ -166,7 +169,7 @@ const waitsForMore = Object.keys(WAITS).flatMap((what) =>
 );
 
 test.each(waitsForMore)(
-  "a call whose next attempt still waits for $what at the end that $end sets has the outcome of those before: $outcome",
+  "a call whose next attempt waits for $what when $end ends it has the outcome of the earlier attempts: $outcome",
   async ({ what, end, outcome }) => {
     let asked = 0;
     const put = tool("put", () => (asked++ === 0 ? Promise.reject(ended(outcome)) : new Promise(() => {})), {
@@ -191,7 +194,7 @@ test.each(waitsForMore)(
   },
 );
 
-test("B08 a dependency that fails always sees at most 1.1 attempts a request", async () => {
+test("B08 a dependency that always fails gets at most 1.1 attempts per request", async () => {
   let seen = 0;
   const { runtime, ports } = testRuntime({
     circuit: false,
@@ -209,7 +212,7 @@ test("B08 a dependency that fails always sees at most 1.1 attempts a request", a
   expect(seen).toBeLessThanOrEqual(1_100);
 });
 
-test("Retry-After is waited for, and a thrower that says not retryable is obeyed", async () => {
+test("Retry-After is honoured, and an error with retryable: false is not retried", async () => {
   const at: number[] = [];
   const { runtime, ports } = testRuntime({
     tools: [
@@ -229,12 +232,12 @@ test("Retry-After is waited for, and a thrower that says not retryable is obeyed
   expect([limited?.status, at[1], final?.attempts]).toEqual(["ok", 5_000, 1]);
 });
 
-test("retry settings that make no sense are refused where they stand", () => {
+test("invalid retry settings are rejected at once", () => {
   expect(() => testRuntime({ retry: { factor: Number.NaN } })).toThrow("factor of retry is NaN; it takes a number from 1.");
   expect(() => testRuntime({ retry: { delayMs: -1 } })).toThrow(/delayMs of retry is -1; it takes a number from 0 to/);
 });
 
-test("F3.36 B15 a circuit opens on failures, refuses fast, probes once, and closes on success", async () => {
+test("F3.36 B15 a circuit opens on failures, rejects fast, probes once, and closes on success", async () => {
   let healthy = false;
   const { runtime, ports, events } = testRuntime({
     circuit: { failures: 3, windowMs: 60_000, openMs: 5_000, probes: 1 },
@@ -252,7 +255,7 @@ test("F3.36 B15 a circuit opens on failures, refuses fast, probes once, and clos
   expect(events.filter((event) => event.type === "circuit-change").map((event) => event.state)).toEqual(["open", "half-open", "closed"]);
 });
 
-describe("F3.36 what opens the circuit that all sessions share", () => {
+describe("F3.36 the circuit that all sessions share", () => {
   const thrown: Readonly<Record<string, unknown>> = {
     "an Error": new Error("user not found"),
     "an error of its own class": Object.assign(new Error("sold out"), { name: "SoldOutError", code: "SOLD_OUT" }),
@@ -284,11 +287,11 @@ describe("F3.36 what opens the circuit that all sessions share", () => {
     return runtime.session("s5").execute({ name: "find" });
   }
 
-  test.each(Object.keys(thrown))("not %s", async (what) => {
+  test.each(Object.keys(thrown))("is not opened by %s", async (what) => {
     expect((await sixthOf(thrown[what])).error?.code).not.toBe("circuit_open");
   });
 
-  test.each(Object.keys(unwell))("%s, and its error names the calls that failed", async (what) => {
+  test.each(Object.keys(unwell))("is opened by %s, and its error names the failed calls", async (what) => {
     const { error } = await sixthOf(unwell[what]);
     expect({ code: error?.code, details: error?.details }).toEqual({
       code: "circuit_open",

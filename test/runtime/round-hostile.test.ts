@@ -10,7 +10,7 @@ const WELL: RoundReply = { content: "", finish: "calls", usage: { inputTokens: 1
 const call = (name: string, input: Readonly<Record<string, unknown>> = {}): ModelCall => ({ name, input });
 const write = { effects: { reads: [], writes: ["w"] } };
 
-test("a message that cannot be recorded ends each of its calls all the same, none run that waited", async () => {
+test("a message that cannot be recorded ends each of its calls, and none that waited runs", async () => {
   const ran: string[] = [];
   const { runtime } = testRuntime({ tools: [tool("read", () => ran.push("read")), tool("write", () => ran.push("write"), write)] });
   const session = runtime.session("s");
@@ -34,7 +34,7 @@ test("a message that cannot be recorded ends each of its calls all the same, non
   expect(await runtime.close()).toEqual([]);
 });
 
-test("whatever a model says of its end and of tokens, the session can be taken up again", async () => {
+test("a session can be resumed whatever finish reason and usage the model reported", async () => {
   const store = new FailingStore();
   const session = testRuntime({ store, tools: [tool("read", () => 1)] }).runtime.session("s");
   const usage = { inputTokens: Number.NaN, outputTokens: -1.5 };
@@ -50,7 +50,7 @@ test("whatever a model says of its end and of tokens, the session can be taken u
   expect(shown.map(({ role }) => role)).toEqual(["call", "result", "assistant"]);
 });
 
-test("I03 with asynchronous durability too, what waited for the end of a message is not run after a crash", async () => {
+test("I03 also with asynchronous durability, calls that waited for the end of a message do not run after a crash", async () => {
   const store = memoryStore();
   const ran: string[] = [];
   const tools = [tool("put", () => ran.push("put"), { effects: { reads: [], writes: ["w"], idempotent: true } })];
@@ -68,7 +68,7 @@ test("I03 with asynchronous durability too, what waited for the end of a message
   expect([ran, resumed.messages(), resumed.history.map(({ result }) => result?.error?.code)]).toEqual([[], [], ["outcome_unknown"]]);
 });
 
-test("a voided round gives back the end of the turn and its one use also where the call would only read", async () => {
+test("a voided round frees the turn's end and its once-per-turn tools even if the call only reads", async () => {
   const ran: string[] = [];
   const { runtime } = testRuntime({
     tools: [tool("say", () => ran.push("say"), { endsTurn: true }), tool("once", () => ran.push("once"), { oncePerTurn: true })],
@@ -106,7 +106,7 @@ test.each(["session", "runtime"] as const)("closing the %s ends a round whose me
   expect(runtime.running).toEqual([]);
 });
 
-test("a tool or a listener that adds to the round it runs in, or ends it, makes no call twice", async () => {
+test("a tool or a listener that adds to its own round, or ends it, runs no call twice", async () => {
   const ran: string[] = [];
   let round: Round | undefined;
   const ends: Promise<unknown>[] = [];
@@ -139,7 +139,7 @@ test("a tool or a listener that adds to the round it runs in, or ends it, makes 
   expect(runtime.running).toEqual([]);
 });
 
-test("F3.37 what a handler calls itself is under the layer of the call it answers", async () => {
+test("F3.37 nested calls have the visibility rules of the call that their handler answers", async () => {
   const ran: string[] = [];
   const nested = (name: string) => async () => {
     const results = [await session.execute({ name }), await session.execute({ name }, { allow: { allow: ["*"] } })];
@@ -158,7 +158,7 @@ test("F3.37 what a handler calls itself is under the layer of the call it answer
   expect((await session.execute({ name: "open" })).output).toBe("ok ok");
 });
 
-test("F1.15 a message of 4,096 calls over one resource has a result for each", async () => {
+test("F1.15 a message of 4,096 calls on one resource has a result for each", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("read", () => 1, { effects: { reads: ["k"], writes: [] } }),

@@ -97,7 +97,7 @@ function isBusy({ log }: RuntimeSession): boolean {
   return [...endsOf(log).values()].includes(0);
 }
 
-test("F1.15 F1.44 rounds that are added to, ended, voided, aborted, left open and closed in any order end each call once and hold nothing", async () => {
+test("F1.15 F1.44 rounds filled, ended, voided, aborted, abandoned and closed in any order end each call once and hold nothing", async () => {
   await fc.assert(
     fc.asyncProperty(plan, async ({ turns, closes, hooked, stored }) => {
       const hook: Hook = { name: "late", inSimulation: "run", beforeCall: () => tick() };

@@ -69,8 +69,8 @@ function call(name: string, key?: string, id?: string): ModelCall {
 
 const tick = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
-describe("F1.15 a round takes calls while the message is being said", () => {
-  test("reads start as they are added, everything else when the message has ended well, results in call order", async () => {
+describe("F1.15 a round takes calls while the model still writes its message", () => {
+  test("reads start as they are added, other calls when the message has ended well, and results are in call order", async () => {
     const { world, session } = setUp();
     const results = await session.turn(async (turn) => {
       const round = turn.round();
@@ -95,7 +95,7 @@ describe("F1.15 a round takes calls while the message is being said", () => {
     ]);
   });
 
-  test("a read waits behind an earlier write of the same thing that has not started", async () => {
+  test("a read waits for an earlier write of the same resource that has not started", async () => {
     const { world, session } = setUp();
     await session.turn(async (turn) => {
       const round = turn.round();
@@ -110,7 +110,7 @@ describe("F1.15 a round takes calls while the message is being said", () => {
     expect(world.started).toEqual(["read(b)", "write(a)", "read(a)", "read(a/b)"]);
   });
 
-  test("a call whose JSON is not whole, and one that somebody must approve, wait although they only read", async () => {
+  test("a call with incomplete JSON, or one that needs approval, waits for the end even if it only reads", async () => {
     const { world, session } = setUp({ approval: { always: ["default::read"], approve: () => "allow-once" } });
     const other = setUp();
     await session.turn(async (turn) => {
@@ -130,7 +130,7 @@ describe("F1.15 a round takes calls while the message is being said", () => {
     expect(world.started).toEqual(["read(a)"]);
   });
 
-  test("a refusal is the result of its call, and the tool is not run", async () => {
+  test("a refused call has the refusal as its result, and its tool does not run", async () => {
     const { world, session } = setUp();
     const [refused, ran] = await session.turn(async (turn) => {
       const round = turn.round();
@@ -148,9 +148,9 @@ describe("F1.15 a round takes calls while the message is being said", () => {
   });
 });
 
-describe("a message that is not whole", () => {
+describe("an incomplete message", () => {
   test.each(["length", "content-filter", "error", "truncated", "other"] as const)(
-    "runs nothing that waits when it ends with %s",
+    "starts no waiting call when it ends with %s",
     async (finish) => {
       const { world, session } = setUp();
       const results = await session.turn(async (turn) => {
@@ -170,7 +170,7 @@ describe("a message that is not whole", () => {
     },
   );
 
-  test("a voided round cancels what runs, gives back what may happen once a turn, and lets the turn go on", async () => {
+  test("a voided round cancels running calls, frees once-per-turn tools, and the turn continues", async () => {
     const { world, session } = setUp();
     await session.turn(async (turn) => {
       const first = turn.round();
@@ -186,7 +186,7 @@ describe("a message that is not whole", () => {
     expect(session.messages().map(({ role }) => role)).toEqual(["assistant", "call", "result"]);
   });
 
-  test("words alone stay when the message was cut off at its length", async () => {
+  test("text without calls is kept when the message was cut off at its length limit", async () => {
     const { session } = setUp();
     await session.turn((turn) => turn.round().end({ content: "Once upon", finish: "length", usage: USAGE }));
     expect(session.messages()).toMatchObject([{ role: "assistant", content: "Once upon" }]);
@@ -221,8 +221,8 @@ describe("a message that is not whole", () => {
   });
 });
 
-describe("the conversation of rounds", () => {
-  test("what the model said stands before its calls, although they began while it spoke, and native blocks stay", async () => {
+describe("the conversation of a turn with rounds", () => {
+  test("the model's text comes before its calls, although they started while it wrote, and native blocks are kept", async () => {
     const { world, session } = setUp();
     const native = { format: "anthropic-messages", blocks: [{ type: "thinking", thinking: "…", signature: "s" }] };
     await session.turn(async (turn) => {
@@ -250,7 +250,7 @@ describe("the conversation of rounds", () => {
     ]);
   });
 
-  test("calls of a later round see the results of earlier ones, and the rules of a turn span its rounds", async () => {
+  test("calls of a later round see the results of earlier ones, and per-turn rules apply across rounds", async () => {
     const { world, session } = setUp();
     const statuses = await session.turn(async (turn) => {
       world.end("once()");
@@ -265,7 +265,7 @@ describe("the conversation of rounds", () => {
     expect(statuses).toEqual(["limit_exceeded", 2, 1]);
   });
 
-  test("F3.24 after a tool that ends the turn nothing more of it runs", async () => {
+  test("F3.24 calls after a tool that ends the turn are skipped", async () => {
     const { world, session } = setUp();
     world.end("say()");
     const results = await session.turn(async (turn) => {
@@ -278,7 +278,7 @@ describe("the conversation of rounds", () => {
     expect(results.map(({ status }) => status)).toEqual(["ok", "skipped"]);
   });
 
-  test("a session that is resumed shows the same conversation", async () => {
+  test("a resumed session shows the same conversation", async () => {
     const store = memoryStore();
     const { world, runtime, session } = setUp({ store });
     world.end("read(a)");
@@ -297,7 +297,7 @@ describe("the conversation of rounds", () => {
     expect(before).toHaveLength(3);
   });
 
-  test("metadata of a round is kept with each result", async () => {
+  test("metadata of a round is stored with each result", async () => {
     const { world, session } = setUp();
     world.end("read(a)");
     const [result] = await session.turn(async (turn) => {
@@ -310,7 +310,7 @@ describe("the conversation of rounds", () => {
 });
 
 describe("a crash in the middle of a message", () => {
-  test("what waited for its end is not run when the session is resumed, and the model is shown nothing of it", async () => {
+  test("calls that waited for its end do not run when the session is resumed, and the model does not see them", async () => {
     const store = memoryStore();
     const { world, session } = setUp({ store });
     world.end("read(a)");
@@ -335,7 +335,7 @@ describe("a crash in the middle of a message", () => {
     expect(again.log.filter(({ type }) => type === "round-end")).toHaveLength(1);
   });
 
-  test("what had begun after its end goes on as any other call", async () => {
+  test("a call that was running when the round ended continues like any other call", async () => {
     const store = memoryStore();
     const { session } = setUp({ store });
     session
@@ -355,7 +355,7 @@ describe("a crash in the middle of a message", () => {
 });
 
 describe("misuse", () => {
-  test("a round is over once, one is open at a time, and none after the turn", async () => {
+  test("a round ends once, only one is open at a time, and none opens after the turn", async () => {
     const { session } = setUp();
     const left = await session.turn(async (turn) => {
       const round = turn.round();
@@ -369,7 +369,7 @@ describe("misuse", () => {
     expect(() => left.addMessage({ role: "user", content: "late" })).toThrow("The turn is over.");
   });
 
-  test("a turn of a closed session is refused, and one that is called off while it waits begins nothing", async () => {
+  test("a turn of a closed session is rejected, and a turn that is cancelled while it waits does not start", async () => {
     const { session } = setUp();
     const { promise, resolve } = Promise.withResolvers<void>();
     const waiting = new AbortController();
@@ -386,7 +386,7 @@ describe("misuse", () => {
   });
 });
 
-test("a tool that runs once a turn stays used when calls of another overload of its name are taken back", async () => {
+test("a once-per-turn tool stays used when calls of another overload of its name are cancelled", async () => {
   const ran: string[] = [];
   const runtime = createRuntime();
   const overload = (key: string, oncePerTurn: boolean): Tool => ({

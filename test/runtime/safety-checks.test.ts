@@ -38,21 +38,21 @@ const callWith = (checks: JsonValue, x = 1): { name: string; input: JsonObject }
   input: { x, pending_safety_checks: checks },
 });
 
-test.each(["allow-always", "allow-input"] as const)("%s does not reach checks that were not shown", async (answer) => {
+test.each(["allow-always", "allow-input"] as const)("%s does not cover safety checks that were not shown", async (answer) => {
   const { runtime, asked } = setUp(answer);
   const session = runtime.session();
   for (const call of [callWith(CHECKS), callWith(OTHER), callWith(CHECKS, 2)]) await session.execute(call);
   expect(asked.map(({ input }) => input)).toEqual([callWith(CHECKS).input, callWith(OTHER).input, callWith(CHECKS, 2).input]);
 });
 
-test("checks that were shown are allowed again by the answer allow-input", async () => {
+test("allow-input allows the same safety checks again after they were shown", async () => {
   const { runtime, asked, given } = setUp("allow-input");
   const session = runtime.session();
   for (const call of [callWith(CHECKS), callWith(CHECKS)]) await session.execute(call);
   expect([asked.length, given]).toEqual([1, [{ x: 1 }, { x: 1 }]]);
 });
 
-test("a rule by pattern allows the tool, and no checks", async () => {
+test("an approval rule with a pattern allows the tool, but no safety checks", async () => {
   const { runtime, asked, given } = setUp("deny", { effects: { reads: [], writes: ["screen"], destructive: true } });
   await runtime.approvals.addRule({ pattern: "*" });
   const plain = await runtime.execute({ name: "computer", input: { x: 1 } });
@@ -76,7 +76,7 @@ const ASKING: readonly JsonObject[] = [
   { safety_decision: [{ decision: "regular" }] },
   { safety_decision: true },
 ];
-test.each(ASKING)("checks in a form that is not known are asked about: %j", async (checks) => {
+test.each(ASKING)("safety checks in an unknown form need approval: %j", async (checks) => {
   const { runtime, asked, given } = setUp("deny");
   await runtime.execute({ name: "computer", input: { x: 1, ...checks } });
   expect([asked.length, given]).toEqual([1, []]);
@@ -90,7 +90,7 @@ const SILENT: readonly JsonObject[] = [
   { safety_decision: { decision: "allowed" } },
   { safety_decision: null },
 ];
-test.each(SILENT)("fields without a check are the tool's own: %j", async (fields) => {
+test.each(SILENT)("fields without a check are ordinary parameters: %j", async (fields) => {
   const { runtime, asked, given } = setUp("deny");
   await runtime.execute({ name: "computer", input: { x: 1, ...fields } });
   expect([asked, given]).toEqual([[], [{ x: 1, ...fields }]]);
@@ -101,7 +101,7 @@ const OWN: readonly (readonly [string, Partial<Tool>])[] = [
   ["takes any object", {}],
   ["is another tool of the provider", { providers: { "openai-responses": { type: "shell" } } }],
 ];
-test.each(OWN)("parameters of a tool that is no computer are its own, whatever their names: it %s", async (_what, fields) => {
+test.each(OWN)("fields named like safety checks are ordinary parameters of a tool that is no computer: it %s", async (_what, fields) => {
   const input = { pending_safety_checks: CHECKS, safety_decision: { decision: "require_confirmation" } };
   const { runtime, asked, given } = setUp("deny", { providers: {}, ...fields });
   const rewritten = await runtime.execute(
@@ -113,7 +113,7 @@ test.each(OWN)("parameters of a tool that is no computer are its own, whatever t
   expect(given).toEqual([{ ...input, pending_safety_checks: OTHER }, input]);
 });
 
-test("where such a tool is destructive, allow-always and rules by pattern hold for every input of it", async () => {
+test("a destructive tool that is no computer is allowed for every input by allow-always and by pattern rules", async () => {
   const { runtime, asked, given } = setUp("allow-always", { providers: {}, effects: { reads: [], writes: ["screen"], destructive: true } });
   const session = runtime.session();
   for (const call of [callWith(CHECKS), callWith(OTHER)]) await session.execute(call);
@@ -123,7 +123,7 @@ test("where such a tool is destructive, allow-always and rules by pattern hold f
 });
 
 test.each([{ type: "computer_use_preview" }, { type: "computer_use" }, { computerUse: {} }])(
-  "the tool is a computer in every form that a provider offers it: %j",
+  "a tool is a computer in every form that a provider offers: %j",
   async (words) => {
     const { runtime, asked } = setUp("deny", { providers: { any: words } });
     await runtime.execute(callWith(CHECKS));
@@ -131,14 +131,14 @@ test.each([{ type: "computer_use_preview" }, { type: "computer_use" }, { compute
   },
 );
 
-test("a call of OpenAI's computer that no tool offers is a computer's", async () => {
+test("a call of OpenAI's computer tool needs approval even if no tool offers it", async () => {
   const { runtime, asked } = setUp("deny", { name: "computer_call", providers: {} });
   await runtime.execute({ ...callWith(CHECKS), name: "computer_call" });
   expect(asked).toHaveLength(1);
 });
 
 test.each([true, false])(
-  "of several tools of one name the computer is called, with what it takes; it is the first one: %s",
+  "of several tools of one name the computer gets the call and its parameters, whether or not it comes first: %s",
   async (isFirst) => {
     const inputSchema = { type: "object", properties: { x: { type: "integer" } }, additionalProperties: false };
     const ran: JsonObject[] = [];
@@ -163,7 +163,7 @@ test.each([true, false])(
   },
 );
 
-test("no hook makes a call of another tool of one that is to be confirmed", async () => {
+test("a hook cannot redirect a call with safety checks to another tool", async () => {
   const { runtime, given } = setUp(
     "allow-once",
     {},
@@ -187,14 +187,14 @@ const NEEDS: readonly (readonly [string, Partial<Tool>, RuntimeOptions["approval
   ["is always asked about", {}, { always: ["computer"] }, "The approval rules ask before default::computer runs. "],
   ["needs nothing else", {}, {}, ""],
 ];
-test.each(NEEDS)("the question says why the tool itself is asked about, too: it %s", async (_what, fields, approval, reason) => {
+test.each(NEEDS)("the approval question also states why the tool itself needs approval: it %s", async (_what, fields, approval, reason) => {
   const asked: string[] = [];
   const { runtime } = setUp("deny", fields, { approval: { ...approval, approve: (request) => (asked.push(request.reason), "deny") } });
   await runtime.execute(callWith(OTHER));
   expect(asked).toEqual([`${reason}The model's provider asks for a confirmation: sensitive_domain: This is a bank.`]);
 });
 
-test("a call that was confirmed is run, and no kept answer is given in its place", async () => {
+test("a confirmed call runs, and is never answered from the cache", async () => {
   const { runtime, asked, given } = setUp("allow-input", { cache: "runtime" });
   const session = runtime.session();
   const results = [
@@ -207,7 +207,7 @@ test("a call that was confirmed is run, and no kept answer is given in its place
 
 const IN_TEXT = JSON.stringify(callWith(CHECKS).input);
 test.each([IN_TEXT, `${IN_TEXT.slice(0, -1)},}`, IN_TEXT.replace("_safety_", String.raw`\u005fsafety\u005f`)])(
-  "in text they are found, and no hook takes them out: %s",
+  "safety checks in JSON text are recognised, and hooks cannot remove them: %s",
   async (input) => {
     const { runtime, asked, given } = setUp("deny");
     const denied = await runtime.execute({ name: "computer", input });
@@ -216,7 +216,7 @@ test.each([IN_TEXT, `${IN_TEXT.slice(0, -1)},}`, IN_TEXT.replace("_safety_", Str
   },
 );
 
-test("the reason of the question is whole characters, however long the message is", async () => {
+test("a long reason is not cut in the middle of a character", async () => {
   const { runtime, asked } = setUp("deny");
   for (const start of ["", "a"])
     await runtime.execute(callWith(Array.from({ length: 1_000 }, () => ({ message: `${start}${"😀".repeat(100)}` }))));
@@ -226,7 +226,7 @@ test("the reason of the question is whole characters, however long the message i
   ]);
 });
 
-test("what the tool says about its effects, and how it undoes them, is asked without the checks", async () => {
+test("effects and undo functions of the tool receive the input without the checks", async () => {
   const seen: unknown[] = [];
   const { promise: hasRun, resolve } = Promise.withResolvers<void>();
   const fail = async (): Promise<never> => {
@@ -246,7 +246,7 @@ test("what the tool says about its effects, and how it undoes them, is asked wit
   expect(seen).toEqual([{ x: 1 }, { x: 1 }]);
 });
 
-test("a recording with them is played again, also where nobody is asked", async () => {
+test("a recording with safety checks can be replayed, also without an approver", async () => {
   const { runtime } = setUp("allow-once");
   const session = runtime.session();
   const [first, second] = await session.execute([callWith(CHECKS), callWith(OTHER, 2)]);
@@ -268,7 +268,7 @@ test("a recording with them is played again, also where nobody is asked", async 
       expect(await again.execute(call)).toMatchObject({ status: "ok", output: recorded?.output });
 });
 
-test("a recording of a tool with such a parameter is played again with it, and has no call without it", async () => {
+test("a recording of a tool with an ordinary parameter of that name is replayed by it, and finds no call without it", async () => {
   const { runtime } = setUp("deny", { providers: {}, execute: (input) => ({ was: input["pending_safety_checks"] ?? null }) });
   const session = runtime.session();
   for (const call of [callWith(CHECKS), callWith(OTHER)]) await session.execute(call);
@@ -278,7 +278,7 @@ test("a recording of a tool with such a parameter is played again with it, and h
   expect(await again.execute({ name: "computer", input: { x: 1 } })).toMatchObject({ error: { code: "not_found" } });
 });
 
-test("a composite call that is approved as a whole is put for the checks of a call in it, with that call", async () => {
+test("a composite call approved as a whole asks for the safety checks of a nested call, with that call", async () => {
   const outer: Tool = {
     name: "outer",
     description: "Clicks.",

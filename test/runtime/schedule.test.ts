@@ -4,7 +4,7 @@ import { toolFromJson } from "../../src/registry/tool-definition.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
-test("five parallel read-modify-write edits of one file are all kept, and reads beside them overlap", async () => {
+test("five parallel read-modify-write edits of one file are all kept, and reads of other keys overlap with them", async () => {
   const files = new Map([
     ["a", ""],
     ["b", "hello"],
@@ -46,7 +46,7 @@ test("five parallel read-modify-write edits of one file are all kept, and reads 
   expect(mostReading).toBe(5);
 });
 
-test("F1.16 tools that declare nothing never overlap, reads do, and the wait is told in milliseconds", async () => {
+test("F1.16 undeclared tools never overlap, reads do, and the wait is reported in milliseconds", async () => {
   const doors = [gate(), gate()];
   let running = 0;
   let most = 0;
@@ -74,7 +74,7 @@ test("F1.16 tools that declare nothing never overlap, reads do, and the wait is 
 });
 
 /** One lock for each toolset, and not one for all, deliberately: docs/decisions/0060-one-lock-for-each-toolset.md. */
-test("F1.16 undeclared tools of one toolset never overlap, whichever they are; those of two toolsets do, and so do concurrency-safe ones", async () => {
+test("F1.16 undeclared tools of one toolset never overlap; those of two toolsets and concurrency-safe ones do", async () => {
   const running = new Set<string>();
   const met = new Set<string>();
   const named = (name: string, more: object = {}) => ({
@@ -100,7 +100,7 @@ test("F1.16 undeclared tools of one toolset never overlap, whichever they are; t
   expect(met).toContain("hammer+plough");
 });
 
-test("F4.19 calls of one message run concurrently and answer in call order", async () => {
+test("F4.19 calls of one message run concurrently, and their results are in call order", async () => {
   const doors = [gate(), gate(), gate()];
   const { runtime } = testRuntime({
     tools: [
@@ -118,7 +118,7 @@ test("F4.19 calls of one message run concurrently and answer in call order", asy
   expect((await pending).map((result) => result.output)).toEqual([0, 1, 2]);
 });
 
-test("limits hold for the runtime, a toolset and a tool", async () => {
+test("maxConcurrent applies to the runtime, a toolset and a tool", async () => {
   let running = 0;
   let most = 0;
   const work = async (): Promise<void> => {
@@ -137,7 +137,7 @@ test("limits hold for the runtime, a toolset and a tool", async () => {
   expect(await run({ tools: [tool("w", work, { maxConcurrent: 2 })] }, "w")).toBe(2);
 });
 
-test("B18 one session with many calls does not keep another waiting", async () => {
+test("B18 a session with many calls does not keep another one waiting", async () => {
   let served = 0;
   const { runtime, ports } = testRuntime({
     maxConcurrent: 1,
@@ -198,7 +198,7 @@ test("F3.23 F3.25 ten safe calls run; a dangerous tool runs once a turn and agai
   expect([...turn, next].map((result) => result.error?.code ?? result.output)).toEqual([1, "limit_exceeded", 2]);
 });
 
-test("F3.25 a call that was not run gives its one use back to the turn, also where a handler made it, and takes nobody else's end of the turn back", async () => {
+test("F3.25 a call that did not run frees its once-per-turn tool, also when nested, and does not undo another call's turn end", async () => {
   const answers = ["deny", "allow-once", "deny"] as const;
   let asked = 0;
   const approval = { always: ["*::once"], approve: () => answers[asked++] ?? "deny" };
@@ -224,7 +224,7 @@ test("F3.25 a call that was not run gives its one use back to the turn, also whe
   });
 });
 
-test("F3.24 a terminal tool ends the turn: calls after it in the message are skipped, each with its result", async () => {
+test("F3.24 a terminal tool ends the turn: later calls of the message are skipped, each with its result", async () => {
   let ran = 0;
   const { runtime } = testRuntime({ tools: [tool("say", () => "said", { category: "TERMINAL" }), tool("look", () => ++ran)] });
   const results = await runtime.execute([{ name: "look" }, { name: "say" }, { name: "look" }, { name: "nowhere" }]);
@@ -232,7 +232,7 @@ test("F3.24 a terminal tool ends the turn: calls after it in the message are ski
   expect(ran).toBe(1);
 });
 
-test("F4.25 F4.26 onError throw cancels and awaits the others, takes the session back, and carries the results", async () => {
+test("F4.25 F4.26 onError throw cancels and awaits the other calls, rolls the session back, and the error has the results", async () => {
   const { runtime, ports } = testRuntime({
     tools: [
       tool("set", (input, context) => {
@@ -258,7 +258,7 @@ test("F4.25 F4.26 onError throw cancels and awaits the others, takes the session
   expect(invalid[0]?.error?.code).toBe("not_found");
 });
 
-test("F4.25 F4.26 an alert is given once, with what the handler threw as its cause, before the batch is thrown and after it was taken back", async () => {
+test("F4.25 F4.26 onAlert is called once with the thrown cause, after the rollback and before the batch throws", async () => {
   const thrown = new RangeError("the mill stands still");
   const order: unknown[] = [];
   const { runtime, ports } = testRuntime({
@@ -286,7 +286,7 @@ test("F4.25 F4.26 an alert is given once, with what the handler threw as its cau
   ]);
 });
 
-test("F4.26 a failed batch takes back what succeeded where the tools say how, last first; an undo that fails stops no other", async () => {
+test("F4.26 a failed batch undoes calls that succeeded, last first; a failing undo does not stop the others", async () => {
   const undone: unknown[] = [];
   const making = (name: string, fail = false) =>
     tool(name, (input) => input["n"] ?? null, {
@@ -315,7 +315,7 @@ test("F4.26 a failed batch takes back what succeeded where the tools say how, la
   expect(ports.log.lines.map((line) => line.message)).toContain("The effects of default::two (call_2) were not undone: stuck");
 });
 
-test("what ran is undone although a hook kept its answer back, or the call was cancelled while a hook had it", async () => {
+test("a call that ran is undone even if a hook withheld its answer, or if it was cancelled during a hook", async () => {
   for (const isVetoed of [true, false]) {
     const done: string[] = [];
     const effects = { writes: ["a"], undo: () => void done.push("undo pay") };
@@ -342,7 +342,7 @@ test("what ran is undone although a hook kept its answer back, or the call was c
   }
 });
 
-test("calls made inside a call are undone in their turn: after those that came later", async () => {
+test("nested calls are undone in order: after the calls that came later", async () => {
   const done: string[] = [];
   const making = (name: string) =>
     tool(name, () => void done.push(name), { effects: { writes: ["w"], undo: () => void done.push(`undo ${name}`) } });
@@ -360,7 +360,7 @@ test("calls made inside a call are undone in their turn: after those that came l
   await runtime.close();
 });
 
-test("F3.4 F0.38 the session's history holds every call with its result, unknown and failed ones too, and nothing with recordHistory false", async () => {
+test("F3.4 F0.38 the history holds every call with its result, unknown and failed ones too, unless recordHistory is false", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input), tool("fail", () => Promise.reject(new Error("no")))] });
   const session = runtime.session("s1");
   await session.execute([{ name: "echo", input: { a: 1 } }, { name: "fail" }, { name: "nowhere" }]);

@@ -60,7 +60,7 @@ function farLocks(near: Locks = new ResourceLocks()): Locks {
 test.each([
   ["at once", new ResourceLocks()],
   ["after a while", farLocks()],
-])("runtimes that share locks, granted %s, do not write the same thing side by side", async (_, locks) => {
+])("runtimes that share locks, granted %s, do not write the same key concurrently", async (_, locks) => {
   const { began, letGo, tool } = gated();
   await using one = createRuntime({ ...tool("one"), locks });
   await using other = createRuntime({ ...tool("other"), locks });
@@ -72,7 +72,7 @@ test.each([
   expect((await Promise.all(results)).map(({ status }) => status)).toEqual(["ok", "ok"]);
 });
 
-test("a call whose locks cannot be had before its deadline ends with resource_busy, and leaves the line", async () => {
+test("a call that cannot get its locks before its deadline ends with resource_busy, and leaves the queue", async () => {
   const ports = fakePorts();
   let left = 0;
   const never: LockTicket = { granted: false, whenGranted: () => new Promise(() => {}), waitingFor: () => [], release: () => void left++ };
@@ -128,7 +128,7 @@ test.each<[string, unknown, string]>([
     { approval: {}, approvals: new ApprovalGate({}, fakePorts()) },
     'createRuntime() takes "approval" or "approvals", not both: "approvals" has rules of its own.',
   ],
-])("%s are refused at once", (_, options, message) => {
+])("%s are rejected at once", (_, options, message) => {
   const make = (): unknown => createRuntime(options as RuntimeOptions); // as a program without types may call it
   expect(make).toThrow(ToolError);
   expect(make).toThrow(message);
@@ -146,7 +146,7 @@ test.each<[string, object, object]>([
   ["locks that throw when they are given back", { locks: { request: () => ({ ...ticket, granted: true, release: boom }) } }, { ran: 1 }],
   ["slots that throw when they are waited for", { slots: { limit: () => slot } }, { ran: 0 }],
   ["slots that throw when they are given back", { slots: { limit: () => ({ ...slot, tryTake: () => true, release: boom }) } }, { ran: 1 }],
-])("a call has one result with %s", async (_what, options, expected) => {
+])("a call has one result, even with %s", async (_what, options, expected) => {
   let ran = 0;
   const ports = fakePorts();
   const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, maxConcurrent: 1, execute: () => ++ran });
@@ -170,7 +170,7 @@ test.each([
   ["locks", "a read", { effects: { reads: ["a"] } }],
   ["locks", "a write", { effects: { writes: ["a"] } }],
   ["slots", "a read", { effects: { reads: [] }, maxConcurrent: 1 }],
-] as const)("%s that throw when they are given back leave %s that is given up its one result", async (what, _, more) => {
+] as const)("%s that throw on release leave %s that is abandoned its one result", async (what, _, more) => {
   for (const end of ["timeout", "cancelled"] as const)
     for (const endsLate of [true, false]) {
       const ports = fakePorts();
@@ -190,7 +190,7 @@ test.each([
 });
 
 test.each([false, true])(
-  "slots that throw when they are given back, as another is taken, are taken again later (nested: %s)",
+  "slots that throw on release while another is being taken can be taken again later (nested: %s)",
   async (nested) => {
     const ports = fakePorts();
     const held = { tool: 0, toolset: 0 };
@@ -219,7 +219,7 @@ test.each([false, true])(
   },
 );
 
-test("locks that throw when they are given back leave no other lock of a call within another taken", async () => {
+test("locks that throw on release do not leave other locks of a nested call taken", async () => {
   const ports = fakePorts();
   const near = new ResourceLocks();
   const locks: Locks = {
@@ -255,7 +255,7 @@ test("locks that throw when they are given back leave no other lock of a call wi
   expect(near.request({ owner: "later", reads: [], writes: ["a", "b"], commutative: false }).granted).toBe(true);
 });
 
-test.each(["locks", "slots"] as const)("%s of a program that break their promise and reject keep the call from running", async (what) => {
+test.each(["locks", "slots"] as const)("custom %s whose promise rejects prevent the call from running", async (what) => {
   const lost = (): Promise<never> => Promise.reject(new Error("The connection was lost."));
   let ran = 0;
   let released = 0;

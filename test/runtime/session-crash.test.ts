@@ -10,7 +10,7 @@ import { CrashDisk, type CrashStore } from "./crash-disk.ts";
 
 const described = { description: "d", inputSchema: { type: "object" } } as const;
 
-test("I03 changes that two interrupted calls made in turn to one value are all taken back", async () => {
+test("I03 changes that two interrupted calls made alternately to one value are all rolled back", async () => {
   const disk = new CrashDisk();
   const store = disk.store();
   const contexts: ToolContext[] = [];
@@ -72,7 +72,7 @@ const PUT: Tool = {
 };
 const FAIL: Tool = { ...described, name: "fail", effects: { reads: [] }, execute: () => Promise.reject(new Error("no")) };
 
-test("F4.26 I03 wherever a crash cuts a rollback off, either all of it happened or nothing", async () => {
+test("F4.26 I03 a rollback that a crash cuts off anywhere has happened completely or not at all", async () => {
   const { waiting } = await rolledBack(0);
   const left = new Set<string>();
   for (let written = 1; written <= waiting; written++) {
@@ -88,7 +88,7 @@ test("F4.26 I03 wherever a crash cuts a rollback off, either all of it happened 
   expect([...left]).toEqual(["ok error: one two three", ": - - -"]);
 });
 
-test("I10 an idempotency key belongs to its session: to a fork it is new, before a crash and after", async () => {
+test("I10 an idempotency key belongs to its session: it is new to a fork, before and after a crash", async () => {
   const disk = new CrashDisk();
   const submit = async (store: CrashStore, session: RuntimeSession, n: number): Promise<unknown> => {
     const submitted = session.execute([{ name: "put", input: { n } }], { idempotencyKey: "k" }).then(
@@ -116,7 +116,7 @@ test("I10 an idempotency key belongs to its session: to a fork it is new, before
   expect(await submit(next, await runtime.resume(after.id), 3)).toBe("call_3");
 });
 
-test("I09 a call that is taken up as a background job begins only when its start is written: what ends its process is counted", async () => {
+test("I09 a call resumed as a background job runs only once its start is recorded, so a crash in it is counted", async () => {
   const disk = new CrashDisk();
   let runs = 0;
   const poison: Tool = {

@@ -28,7 +28,7 @@ async function play(scenario: Scenario): Promise<World> {
   return world;
 }
 
-test("F0.32 F0.37 I03 I10 C06 whatever is executed, simulated, forked, committed, copied, closed and crashed, sessions come to what their model says", async () => {
+test("F0.32 F0.37 I03 I10 C06 sessions match their model after executes, simulations, forks, commits, copies, closes and crashes", async () => {
   const seen = new Set<string>();
   const come = async (scenario: Scenario): Promise<void> => (await play(scenario)).seen.forEach((word) => seen.add(word));
   await fc.assert(fc.asyncProperty(scenarioArbitrary, come), { seed: SEED, numRuns: RUNS });

@@ -250,7 +250,7 @@ async function checkStorm({ keeping, commands }: Storm): Promise<ReadonlySet<str
   return seen;
 }
 
-test("F0.36 F0.54 I03 whatever is asked of sessions between any two promises, from inside and outside, every log is whole", async () => {
+test("F0.36 F0.54 I03 every log stays consistent whatever is called on sessions between any two promises, inside and outside", async () => {
   const seen = new Set<string>();
   const play = async (one: Storm): Promise<void> => (await checkStorm(one)).forEach((word) => seen.add(word));
   await fc.assert(fc.asyncProperty(storm, play), { seed: SEED, numRuns: RUNS });

@@ -24,7 +24,7 @@ function runtimeOn(store: Store, toolset: Toolset) {
   return { events, write: (key: string) => runtime.execute({ name: "things::write", input: { key } }) };
 }
 
-test("issue 21.4 calls of a shared toolset wait for those of other runtimes, are told their fence, and name who they waited for", async () => {
+test("issue 21.4 calls of a shared toolset wait for other runtimes, get their fence, and name the holder", async () => {
   const store = memoryStore();
   const [one, other] = [gated(), gated()];
   const [first, second] = [runtimeOn(store, one.toolset), runtimeOn(store, other.toolset)];
@@ -65,7 +65,7 @@ test("issue 21.4 maxConcurrent of a shared toolset counts the calls of all runti
   await expect.poll(() => store.leases.list()).toEqual([]);
 });
 
-test("issue 21.4 toolsets that are not shared keep to their process, and have no fence", async () => {
+test("issue 21.4 toolsets that are not shared are local to their process, and have no fence", async () => {
   const store = memoryStore();
   const [one, other] = [gated({ shared: false }), gated({ shared: false })];
   const calls = [runtimeOn(store, one.toolset).write("a"), runtimeOn(store, other.toolset).write("a")];
@@ -91,7 +91,7 @@ test("issue 21.4 a deadline ends the wait for a lease, and leaves no row", async
   await held;
 });
 
-test("issue 21.4 a shared toolset without a store is refused at once", () => {
+test("issue 21.4 a shared toolset without a store is rejected at once", () => {
   const { toolset } = gated();
   expect(() => createRuntime({ toolsets: [toolset] })).toThrow('The toolset "things" is shared, and the runtime has no store.');
   expect(() => createRuntime({ store: memoryStore(), toolsets: [{ ...toolset, shared: "yes" as never }] })).toThrow("shared of");
@@ -101,7 +101,7 @@ test.each([
   ["a lock", { writes: "thing" }, "could not be opened"],
   ["a slot", { reads: [], writes: [] }, "could not be opened"],
   ["a lock of a store that does not answer", { writes: "thing" }, "The store has not answered yet."],
-])("a deadline that ends the wait for %s says that the store could not be reached, and why to the operator", async (_, effects, why) => {
+])("a deadline that ends the wait for %s reports an unreachable store, and gives the operator the cause", async (_, effects, why) => {
   const store = sqliteStore({ path: "/dev/null/haft.db" });
   if (why.includes("opened")) await expect(store.open()).rejects.toThrow(why);
   else vi.spyOn(store.leases, "update").mockReturnValue(new Promise(() => {}));
@@ -124,7 +124,7 @@ test.each([
 });
 
 test.each(["does not answer", "has not been asked"])(
-  "a deadline that ends the wait for a slot of the runtime does not blame the store of a shared toolset, which %s",
+  "a deadline that ends the wait for a runtime slot does not blame a shared toolset's store that %s",
   async (how) => {
     const store = memoryStore();
     vi.spyOn(store.leases, "update").mockReturnValue(new Promise(() => {}));

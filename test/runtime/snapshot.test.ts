@@ -32,7 +32,7 @@ function sent(snapshot: unknown): SessionSnapshot {
   return parseJson(JSON.stringify(snapshot)) as unknown as SessionSnapshot;
 }
 
-test("F0.31 a snapshot is what the session was: later calls do not change it, and nobody can", async () => {
+test("F0.31 a snapshot is immutable: neither later calls nor assignments change it", async () => {
   const { runtime } = testRuntime({ tools: [set] });
   const session = runtime.session("s");
   await session.execute(put("k", [1]));
@@ -46,7 +46,7 @@ test("F0.31 a snapshot is what the session was: later calls do not change it, an
   expect(session.state("default", "k")).toEqual([2]);
 });
 
-test("F0.31 a snapshot waits for the turn that runs; one that a handler takes is of before its turn", async () => {
+test("F0.31 a snapshot waits for the running turn; one that a handler takes is from before its turn", async () => {
   const going = gate();
   let inside: SessionSnapshot | undefined;
   const slow = tool("slow", async (_, { state }) => {
@@ -68,7 +68,7 @@ test("F0.31 a snapshot waits for the turn that runs; one that a handler takes is
   expect(runtime.session("r", { from: await outside }).state("default", "k")).toBe(2);
 });
 
-test("F0.32 F0.54 a session restored from a snapshot goes on as the first would have, and apart from it", async () => {
+test("F0.32 F0.54 a session restored from a snapshot continues like the original, independently of it", async () => {
   const snapshot = await taken();
   const { runtime } = testRuntime({ tools: [set, echo] });
   const [one, two] = [runtime.session("one", { from: sent(snapshot) }), runtime.session("two", { from: sent(snapshot) })];
@@ -80,7 +80,7 @@ test("F0.32 F0.54 a session restored from a snapshot goes on as the first would 
   expect(sent(await two.snapshot())).toEqual({ ...sent(snapshot), sessionId: "two", at: expect.any(Number) });
 });
 
-test("F0.54 a session restored into a store is resumed from it as it was", async () => {
+test("F0.54 a session restored into a store can be resumed from it unchanged", async () => {
   const snapshot = await taken();
   const store = new FailingStore();
   const { runtime } = testRuntime({ tools: [set, echo], store });
@@ -90,7 +90,7 @@ test("F0.54 a session restored into a store is resumed from it as it was", async
   expect([resumed.history, resumed.state("default", "k"), resumed.state("default", "__proto__")]).toEqual([session.history, 1, 1]);
 });
 
-test("F0.54 a fork's snapshot is whole, and a branch of a restored session can be committed to it", async () => {
+test("F0.54 a fork's snapshot is complete, and a branch of a restored session can be committed to it", async () => {
   const { runtime } = testRuntime({ tools: [set, echo] });
   const session = runtime.session();
   await session.execute(put("k", 1));
@@ -102,7 +102,7 @@ test("F0.54 a fork's snapshot is whole, and a branch of a restored session can b
   expect([restored.history.length, restored.state("default", "k")]).toEqual([3, 2]);
 });
 
-test("F0.54 a snapshot of another version, of no version and of something else is refused with what it is", async () => {
+test("F0.54 a snapshot of another or no version, or another value, is rejected with what it is", async () => {
   const snapshot = sent(await taken());
   const { runtime } = testRuntime();
   for (const [wrong, message] of [
@@ -124,7 +124,7 @@ test("F0.54 a snapshot of another version, of no version and of something else i
   expect(runtime.session("s").length).toBe(0);
 });
 
-test("C09 a snapshot that was tampered with is refused wherever it does not fit, and its id stays free", async () => {
+test("C09 a tampered snapshot is rejected wherever it is inconsistent, and its id stays free", async () => {
   const snapshot = sent(await taken());
   const { runtime } = testRuntime();
   const tampered: readonly unknown[] = [
@@ -156,7 +156,7 @@ test("C09 a snapshot that was tampered with is refused wherever it does not fit,
   expect(runtime.session("s").length).toBe(0);
 });
 
-test("C09 jobs with calls that were made in one another, or nested as deep as the log is long, are read like others", () => {
+test("C09 jobs with circular or very deeply nested parent calls can be read", () => {
   const at = { sessionId: "s", turnId: "t", at: 1 };
   const start = (callId: string, parentCallId?: string) => ({
     ...at,
@@ -174,7 +174,7 @@ test("C09 jobs with calls that were made in one another, or nested as deep as th
   }
 });
 
-test("C09 reserved keys, prototypes and accessors in a snapshot are plain data or gone, and too deep a one is refused", async () => {
+test("C09 reserved keys, prototypes and accessors in a snapshot are plain data or dropped, and one nested too deeply is rejected", async () => {
   const hostile = {
     lc: 1,
     type: "constructor",
@@ -201,7 +201,7 @@ test("C09 reserved keys, prototypes and accessors in a snapshot are plain data o
   }
 });
 
-test("C09 what a snapshot says of toolsets that are not there harms nobody", async () => {
+test("C09 a snapshot's engine states of unknown toolsets are ignored", async () => {
   const snapshot = sent(await taken());
   const { runtime } = testRuntime({ tools: [echo] });
   const engines = parseJson('{ "gone": 1, "default": [1], "constructor": 2 }') as SessionSnapshot["engines"];
@@ -209,7 +209,7 @@ test("C09 what a snapshot says of toolsets that are not there harms nobody", asy
   expect((await session.execute({ name: "echo", input: { n: 1 } })).output).toEqual({ n: 1 });
 });
 
-test("F0.31 a snapshot of ten thousand calls comes back whole", async () => {
+test("F0.31 a snapshot of ten thousand calls round-trips", async () => {
   const { runtime } = testRuntime({ tools: [set] });
   const session = runtime.session();
   for (let round = 0; round < 100; round++) await session.execute(Array.from({ length: 100 }, (_, at) => put(`k${at}`, round)));
@@ -217,7 +217,7 @@ test("F0.31 a snapshot of ten thousand calls comes back whole", async () => {
   expect([restored.history.length, restored.state("default", "k99"), restored.length]).toEqual([10_000, 99, session.length]);
 });
 
-test("whatever a handler throws or answers, what is recorded of it can be read again", async () => {
+test("the record of any thrown or returned value can be read again", async () => {
   const odd = fc.oneof(fc.string(), fc.constantFrom("", "a".repeat(5_000), "\ud800", "data:,x"));
   const texts = fc.array(odd, { maxLength: 30 });
   const code = fc.constantFrom(...(Object.keys(ERROR_CODES) as (keyof typeof ERROR_CODES)[]));

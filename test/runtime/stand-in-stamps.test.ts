@@ -29,8 +29,8 @@ function reading(answers: AnswerOptions, more: RuntimeOptions = {}) {
   return testRuntime({ tools: [read], answers, ...more });
 }
 
-describe("issue 6.5 what is kept of a tool's answers", () => {
-  test("the answer of a stand-in that was asked after the cache is not kept as the tool's own", async () => {
+describe("issue 6.5 caching of a tool's answers", () => {
+  test("a stand-in's answer given after a cache miss is not cached as the tool's own", async () => {
     const session = reading({ engines: { stub: standIn("stub") } }).runtime.session();
     const stubbed = await session.execute({ name: "read" }, { answerFrom: ["cache", "stub"] });
     const live = await session.execute({ name: "read" });
@@ -40,7 +40,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
     ]);
   });
 
-  test("a live call does not wait for an equal one that something stands in for, nor is given its answer", async () => {
+  test("a live call neither waits for an equal call that a stand-in answers, nor gets its answer", async () => {
     const played = gate<unknown>();
     const session = reading({ engines: { lm: standIn("lm", () => played.promise) } }).runtime.session();
     const simulated = session.execute({ name: "read" }, { answerFrom: ["cache", "lm"], concurrent: true });
@@ -50,7 +50,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
     expect([live.origin, live.output, (await simulated).output]).toEqual(["live", { by: "the tool" }, { by: "lm" }]);
   });
 
-  test("a stand-in that is asked after the cache keeps nobody waiting for the tool's locks", async () => {
+  test("a stand-in that is asked after a cache miss does not hold the tool's locks", async () => {
     const played = gate<unknown>();
     const send = tool("send", () => "sent", { effects: { writes: ["mail"] } });
     const { runtime } = testRuntime({ tools: [send], answers: { engines: { lm: standIn("lm", () => played.promise) } } });
@@ -60,7 +60,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
     expect((await simulated).output).toBe("pretended");
   });
 
-  test("looking into the cache asks nobody: the tool's engine begins no session, and is not named as who answered", async () => {
+  test("a cache look-up opens no session of the tool's engine, and does not name the engine as answering", async () => {
     let opened = 0;
     const engine: Engine = {
       kind: "mcp",
@@ -83,7 +83,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
     expect(opened).toBe(0);
   });
 
-  test("a large answer of a bare batch has no handle: nobody could come back with it", async () => {
+  test("a large answer of a batch without a session has no handle, as nothing could read it later", async () => {
     const big = tool("big", () => "x".repeat(5_000), { maxResultBytes: 1_000 });
     const sequential: Engine = { ...standIn("lm"), order: "sequential" };
     const { runtime } = testRuntime({ tools: [big], answers: { engines: { lm: sequential } } });
@@ -92,7 +92,7 @@ describe("issue 6.5 what is kept of a tool's answers", () => {
   });
 });
 
-describe("F0.52 what was only pretended to be written", () => {
+describe("F0.52 a key that was only pretended to be written", () => {
   const notes = [
     tool("read", () => "old", { effects: readOnly("notes"), cache: "session" }),
     tool("write", () => "written", { effects: { writes: ["notes"] } }),
@@ -102,7 +102,7 @@ describe("F0.52 what was only pretended to be written", () => {
     ["a rule", { rules: [{ tools: "*::read", from: ["cache", "lm"] }] }, ["ok", "simulated", "lm", "unchecked"]],
     ["a rule that names nothing else", { rules: [{ tools: "*::read", from: "cache" }] }, ["ok", "stub", "stub", "scripted"]],
     ["the answers of simulations", { simulation: ["cache", "lm"] }, ["ok", "simulated", "lm", "unchecked"]],
-  ])("is not read from what is kept of the time before, where %s names the cache", async (_who, answers, expected) => {
+  ])("is not read from earlier cached answers where %s names the cache", async (_who, answers, expected) => {
     const simulation = answers.simulation ?? "stub";
     const { runtime } = testRuntime({
       tools: notes,
@@ -116,7 +116,7 @@ describe("F0.52 what was only pretended to be written", () => {
 });
 
 describe("issue 6.5 fidelity", () => {
-  test("who has no answer has observed nothing and scripted nothing", async () => {
+  test("a call that no answer source answered is unchecked, neither observed nor scripted", async () => {
     const engines = { replay: standIn("replay", silent), stub: standIn("stub", silent) };
     const { runtime } = testRuntime({ tools: [tool("look", () => 1)], answers: { engines } });
     const results = [
@@ -129,7 +129,7 @@ describe("issue 6.5 fidelity", () => {
     ]);
   });
 
-  test("a call that was called off before a recording answered has observed nothing", async () => {
+  test("a call that was cancelled before the recording answered is not observed", async () => {
     const { runtime } = testRuntime({
       tools: [tool("look", () => 1)],
       answers: { engines: { replay: standIn("replay", () => new Promise(() => {})) } },
@@ -141,7 +141,7 @@ describe("issue 6.5 fidelity", () => {
     expect(stamps(await pending)).toEqual(["cancelled", "replay", "replay", "unchecked"]);
   });
 
-  test("an error that a script answers with is scripted, and a recorded one is observed", async () => {
+  test("an error answered by a script is scripted, and a recorded error is observed", async () => {
     const failed = tool("look", () => {
       throw new ToolError("execution_failed", "It is dark.", { retryable: false });
     });
@@ -164,7 +164,7 @@ describe("issue 6.5 fidelity", () => {
     ]);
   });
 
-  test("what a model made up is not observed when it is replayed, be it an answer or an error", async () => {
+  test("a replayed answer or error that a model made up is not observed", async () => {
     const lm = standIn("lm", ({ input }) => {
       if (input["bad"] === true) throw new ToolError("execution_failed", "So says the model.", { retryable: false });
       return { n: 1 };
@@ -184,7 +184,7 @@ describe("issue 6.5 fidelity", () => {
     ["unparseable_result", "unchecked"],
     ["network_error", "unchecked"],
     ["latency", "observed"],
-  ])("H09 a recorded call that met %s is replayed as %s", async (type, fidelity) => {
+  ])("H09 a recorded call with the fault %s is replayed with the fidelity %s", async (type, fidelity) => {
     const events: SessionEvent[] = [];
     const faults = { rules: [{ type, probability: 1, retryable: false, delayMs: 5 }] };
     const answers: AnswerOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
@@ -197,11 +197,11 @@ describe("issue 6.5 fidelity", () => {
   });
 });
 
-describe("issue 6.4 a fault of a call that goes down the fallback chain", () => {
+describe("issue 6.4 an injected fault of a call that goes down the fallback chain", () => {
   test.each([
     ["latency", { delayMs: 500 }, 500],
     ["network_error", { attempts: 1 }, 1_000],
-  ])("H09 %s is met once, not on every source", async (type, more, durationMs) => {
+  ])("H09 %s is injected once, not for every answer source", async (type, more, durationMs) => {
     const engines = { replay: standIn("replay", silent), lm: standIn("lm") };
     const faults = { rules: [{ type, probability: 1, ...more }] };
     const { runtime, ports } = testRuntime({ tools: [tool("look", () => 1)], faults, answers: { engines }, retry: { jitter: false } });
@@ -210,7 +210,7 @@ describe("issue 6.4 a fault of a call that goes down the fallback chain", () => 
     expect(await pending).toMatchObject({ status: "ok", answeredBy: "lm", fault: type, durationMs });
   });
 
-  test("H09 a real time limit after a planned one speaks for itself", async () => {
+  test("H09 a real timeout after an injected one has its own message", async () => {
     const faults = { rules: [{ type: "timeout", probability: 1, attempts: 1, message: "Gone." }] };
     const slow = tool("slow", () => new Promise(() => {}), { timeoutMs: 100, maxAttempts: 2 });
     const { runtime, ports } = testRuntime({ tools: [slow], faults });
@@ -219,7 +219,7 @@ describe("issue 6.4 a fault of a call that goes down the fallback chain", () => 
     expect(await pending).toMatchObject({ attempts: 2, error: { message: expect.stringContaining("did not answer within 100 ms") } });
   });
 
-  test("H09 an equal answer that comes from the cache after a fault is observed", async () => {
+  test("H09 an equal answer from the cache after a fault is observed", async () => {
     const faults = { rules: [{ type: "crash_after_commit", probability: 1, attempts: 1 }] };
     const { runtime, ports } = reading({}, { faults });
     const pending = runtime.session("s").execute([{ name: "read" }, { name: "read" }]);
@@ -229,7 +229,7 @@ describe("issue 6.4 a fault of a call that goes down the fallback chain", () => 
   });
 });
 
-test("an answer of a stand-in that says that the tool failed is as faithful as its others, and an error of it is not checked", async () => {
+test("a stand-in's answer with a failing exit code has the usual fidelity, and an error that it throws is unchecked", async () => {
   const ends = { exit: () => new ToolOutput({ output: "no such file", exitCode: 1 }), error: () => Promise.reject(new Error("It broke.")) };
   const results = await Promise.all(
     Object.values(ends).map((end) =>
@@ -242,7 +242,7 @@ test("an answer of a stand-in that says that the tool failed is as faithful as i
   ]);
 });
 
-test("a call that ends before it is known who answers it is live, and simulated in a simulation", async () => {
+test("a call that ends before an answer source is chosen is live, and simulated in a simulation", async () => {
   const session = reading({}).runtime.session();
   const { results } = await session.simulate([{ name: "none" }]);
   expect([...results, await session.execute({ name: "none" })].map(stamps)).toEqual([
@@ -252,7 +252,7 @@ test("a call that ends before it is known who answers it is live, and simulated 
 });
 
 describe("issue 6.5 the source record", () => {
-  test("L24 a simulation writes nothing down, but for what its caller lets happen", async () => {
+  test("L24 a simulation records no source, except for calls that allowSideEffects lets run", async () => {
     const events: SessionEvent[] = [];
     const tools = [tool("read", () => 1, { effects: readOnly("notes") }), tool("send", () => 2, { effects: { writes: ["mail"] } })];
     const answers: AnswerOptions = { rules: [{ tools: "*", from: "record" }], onRecord: (pair) => events.push(...pair) };
@@ -264,7 +264,7 @@ describe("issue 6.5 the source record", () => {
   });
 });
 
-describe("misuse is refused where it stands", () => {
+describe("these options are rejected at once:", () => {
   test.each<[string, unknown, string]>([
     ["a answers that is none", null, 'The option "answers" of createRuntime() must be an object.'],
     ["rules that are no list", { rules: "x" }, "answers.rules must be an array of { tools, from }."],
@@ -282,7 +282,7 @@ describe("misuse is refused where it stands", () => {
     await expect(runtime.execute({ name: "look" }, { rewriteInput: 3 as never })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test.each([0, 0.5])("F1.50 a hook's time limit of %s ms", (timeoutMs) => {
+  test.each([0, 0.5])("F1.50 a hook's timeoutMs of %s", (timeoutMs) => {
     expect(() => testRuntime({ hooks: [{ name: "judge", timeoutMs }] })).toThrow("it takes an integer from 1");
   });
 

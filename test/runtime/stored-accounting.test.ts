@@ -53,7 +53,7 @@ const expected = (n: number): string =>
 /** Each of 200 calls. */
 const SESSIONS = repeated(20);
 
-test("L02 what was acknowledged by a SQLite store is there after it was opened again: each call once, in order, with its own result", async () => {
+test("L02 results acknowledged by a SQLite store are there after reopening: each call once, in order, with its result", async () => {
   const path = join(folder, "l02.db");
   const runtime = createRuntime({ store: sqliteStore({ path }), tools: [work], circuit: false });
   const acknowledged = new Map<number, string>();

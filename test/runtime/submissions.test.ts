@@ -36,7 +36,7 @@ async function restarted(store: FailingStore, tools: readonly Tool[]) {
   return testRuntime({ store: store.crash(), tools, ports: { ids } }).runtime.resume("s");
 }
 
-test("I10 a hundred submitters of one key at once get one execution and a hundred equal answers", async () => {
+test("I10 a hundred concurrent submissions of one key get one execution and a hundred equal answers", async () => {
   const { runtime, paid } = shop();
   const session = runtime.session();
   const answers = await Promise.all(Array.from({ length: 100 }, () => session.execute(PAY, KEY)));
@@ -48,7 +48,7 @@ test("I10 a hundred submitters of one key at once get one execution and a hundre
   expect(await session.execute(PAY, KEY)).toEqual(answers[0]);
 });
 
-test("I10 they get it also while the store is slow, and after a restart", async () => {
+test("I10 concurrent submissions of one key also run once while the store is slow, and after a restart", async () => {
   const store = new FailingStore();
   const { runtime, paid, pay } = shop({ store });
   const session = runtime.session("s");
@@ -63,7 +63,7 @@ test("I10 they get it also while the store is slow, and after a restart", async 
   expect([paid(), again.every((answer) => JSON.stringify(answer) === JSON.stringify(first))]).toEqual([2, true]);
 });
 
-test("I10 a single call under a key is answered with its one result", async () => {
+test("I10 a single call with a key gets its one result", async () => {
   const { runtime, paid } = shop();
   const session = runtime.session();
   const call = { name: "pay", input: { sum: 5 } };
@@ -71,7 +71,7 @@ test("I10 a single call under a key is answered with its one result", async () =
   expect([await session.execute(call, KEY), first.output, paid()]).toEqual([first, { sum: 5, paid: 1 }, 1]);
 });
 
-test("I10 the same key for other calls is a conflict, now, while they run, and after a restart; ids do not make them other", async () => {
+test("I10 other calls under a key conflict, at once, while they run, and after a restart; call ids do not count as different", async () => {
   const store = new FailingStore();
   const { runtime, paid, pay } = shop({ store });
   const session = runtime.session("s");
@@ -89,7 +89,7 @@ test("I10 the same key for other calls is a conflict, now, while they run, and a
   expect([await resumed.execute(PAY, KEY), paid()]).toEqual([first, 2]);
 });
 
-test("I10 keys are texts of 1 to 1,024 characters in a session that records", async () => {
+test("I10 keys are strings of 1 to 1,024 characters, in a session that records", async () => {
   const { runtime } = shop();
   const session = runtime.session();
   for (const idempotencyKey of ["", "x".repeat(1_025), 5, null] as const) {
@@ -101,7 +101,7 @@ test("I10 keys are texts of 1 to 1,024 characters in a session that records", as
   expect(await session.execute([], KEY)).toEqual([]);
 });
 
-test("I11 a client that was never told gets the first results with the same key, and the store is asked again", async () => {
+test("I11 a client that got no answer gets the first results with the same key, and the store is asked again", async () => {
   const store = new FailingStore();
   let paid = 0;
   // The store fails while the last payment is made.
@@ -116,7 +116,7 @@ test("I11 a client that was never told gets the first results with the same key,
   expect([await (await restarted(store, [pay])).execute(PAY, KEY), paid]).toEqual([answer, 2]);
 });
 
-test("I11 what a store has lost for good is not run again either, and not acknowledged", async () => {
+test("I11 calls whose results the store lost for good are neither run again nor acknowledged", async () => {
   const store = new FailingStore();
   let paid = 0;
   const pay = tool("pay", () => (++paid === 2 && (store.appendError = FULL), paid), { effects: money });
@@ -126,7 +126,7 @@ test("I11 what a store has lost for good is not run again either, and not acknow
   expect(paid).toBe(2);
 });
 
-test("I11 F0.12 calls that a full store kept from starting run once when the batch is submitted again, and never those that ran", async () => {
+test("I11 F0.12 a batch submitted again runs the calls that a full store kept from starting, and never those that ran", async () => {
   const store = new FailingStore();
   const { runtime, paid, pay } = shop({ store });
   const session = runtime.session("s");
@@ -147,7 +147,7 @@ test("I11 F0.12 calls that a full store kept from starting run once when the bat
   expect([await (await restarted(store, [pay])).execute(PAY, KEY), paid()]).toEqual([answers[0], 2]);
 });
 
-test("I11 of a batch whose store was full from its second call on, a repetition runs the second alone, also after a restart", async () => {
+test("I11 when the store was full from a batch's second call on, a repetition runs the second alone, also after a restart", async () => {
   for (const restarts of [false, true]) {
     const store = new FailingStore();
     let set = 0;
@@ -171,7 +171,7 @@ test("I11 of a batch whose store was full from its second call on, a repetition 
   }
 });
 
-test("I11 a repetition that fails as a whole takes back the calls that it ran, and may be made again", async () => {
+test("I11 a repetition that fails as a whole rolls back the calls that it ran, and may be repeated", async () => {
   const store = new FailingStore();
   let isBroken = true;
   const send = tool("send", () => (isBroken ? Promise.reject(new Error("the line is dead")) : "sent"), { effects: { writes: ["line"] } });
@@ -196,7 +196,7 @@ test.each([
   ["a call in its own session", "the result said so", 1],
   ["a call in its own session", "it threw", 2],
 ])(
-  "I11 the handler of a composite tool goes on after a crash from what it was answered, where a full store refused %s and %s",
+  "I11 after a crash, a composite tool's handler sees the same failures as before, where a full store refused %s and %s",
   async (whose, _how, failures) => {
     const store = new FailingStore();
     const paid: unknown[] = [];
@@ -236,7 +236,7 @@ test.each([
   ["call_tool", { name: "catalog::call_tool", input: { name: "pay", input: { sum: 5 } } }],
   ["a chain", { name: "order", input: { sum: 5 } }],
   ["a chain whose first step has run", { name: "label_and_order", input: { sum: 5 } }],
-])("I11 a repetition of %s runs what a full store kept from starting, unless a part of it has run", async (kind, call) => {
+])("I11 a repetition of %s runs calls that a full store kept from starting, unless a part of it has run", async (kind, call) => {
   for (const failures of [1, 2, 9]) {
     const store = new FailingStore();
     let labels = 0;
@@ -261,36 +261,33 @@ test.each([
   }
 });
 
-test.each(["a chain", "call_tool"])(
-  "I11 a handler that acts, and then calls the handler of %s, is not run again for its sake",
-  async (part) => {
-    const store = new FailingStore();
-    let acted = 0;
-    let isFull = false;
-    const chain = createChain([{ tool: "pay" }]).toTool({ name: "order", description: "Orders." });
-    const [, callTool = expect.fail()] = (findToolsToolset({ callTool: true }) as { readonly tools: readonly Tool[] }).tools;
-    const acts: Tool = {
-      ...chain,
-      name: "acts",
-      execute: async (input: never, context) => {
-        acted++;
-        isFull = true;
-        const found: unknown = { name: "pay", input };
-        return part === "a chain" ? chain.execute?.(input, context) : callTool.execute?.(found as never, context);
-      },
-    };
-    const { runtime } = shop({ store, tools: [acts] });
-    const session = runtime.session();
-    await session.addMessage({ role: "user", content: "buy" });
-    store.passHold = async () => void (store.durableError = isFull ? FULL : undefined);
-    await session.execute({ name: "acts", input: { sum: 5 } }, KEY).catch(() => {});
-    isFull = false;
-    const again = await session.execute({ name: "acts", input: { sum: 5 } }, KEY);
-    expect([acted, again.status, again.attempts]).toEqual([1, "error", 1]);
-  },
-);
+test.each(["a chain", "call_tool"])("I11 a handler that had an effect and then calls the handler of %s is not run again", async (part) => {
+  const store = new FailingStore();
+  let acted = 0;
+  let isFull = false;
+  const chain = createChain([{ tool: "pay" }]).toTool({ name: "order", description: "Orders." });
+  const [, callTool = expect.fail()] = (findToolsToolset({ callTool: true }) as { readonly tools: readonly Tool[] }).tools;
+  const acts: Tool = {
+    ...chain,
+    name: "acts",
+    execute: async (input: never, context) => {
+      acted++;
+      isFull = true;
+      const found: unknown = { name: "pay", input };
+      return part === "a chain" ? chain.execute?.(input, context) : callTool.execute?.(found as never, context);
+    },
+  };
+  const { runtime } = shop({ store, tools: [acts] });
+  const session = runtime.session();
+  await session.addMessage({ role: "user", content: "buy" });
+  store.passHold = async () => void (store.durableError = isFull ? FULL : undefined);
+  await session.execute({ name: "acts", input: { sum: 5 } }, KEY).catch(() => {});
+  isFull = false;
+  const again = await session.execute({ name: "acts", input: { sum: 5 } }, KEY);
+  expect([acted, again.status, again.attempts]).toEqual([1, "error", 1]);
+});
 
-test("I11 a batch that was interrupted is answered, after a restart, with what became of its calls", async () => {
+test("I11 an interrupted batch is answered, after a restart, with what is known of each of its calls", async () => {
   const store = new FailingStore();
   const calls = [{ name: "fast" }, { name: "pay" }, { name: "read" }];
   const never = (): Promise<never> => new Promise(() => {});
@@ -317,7 +314,7 @@ test("I11 a batch that was interrupted is answered, after a restart, with what b
   expect(resumed.history.length).toBe(3);
 });
 
-test("I11 a batch is recorded whole or not at all: a crash before that leaves nothing, and the key is free", async () => {
+test("I11 a batch is recorded as a whole or not at all: a crash before that leaves nothing, and the key is free", async () => {
   const store = new FailingStore();
   const { runtime, paid, pay } = shop({ store });
   const session = runtime.session("s");
@@ -350,7 +347,7 @@ test("I11 a batch that was rolled back may be submitted again, before and after 
   expect(await resumed.execute(calls, options)).toEqual(answer);
 });
 
-test("I11 keys belong to their session: a fork's are its own, and a restored session keeps them under its own id only", async () => {
+test("I11 keys belong to their session: a fork has its own, and a restored session keeps its keys under its own id only", async () => {
   const store = new FailingStore();
   const { runtime, paid, pay } = shop({ store });
   const session = runtime.session("s");
@@ -369,7 +366,7 @@ test("I11 keys belong to their session: a fork's are its own, and a restored ses
   expect([await same.execute(PAY, KEY), (await different.execute(PAY, KEY))[0]?.output]).toEqual([first, { sum: 5, paid: 7 }]);
 });
 
-test("I11 a recording that ends anywhere inside a batch answers its key with what is known, and runs none of its calls again", async () => {
+test("I11 a recording cut off anywhere in a batch answers its key with what is known, and runs none of its calls again", async () => {
   const { runtime, paid, pay } = shop({ store: new FailingStore() });
   const session = runtime.session("s");
   await session.execute(PAY, KEY);
@@ -392,7 +389,7 @@ test("I11 a recording that ends anywhere inside a batch answers its key with wha
   expect(paid()).toBe(2);
 });
 
-test("I11 where the results of a key cannot be read, its caller is not told that its calls did not begin", async () => {
+test("I11 where the results of a key cannot be read, the error does not claim that its calls did not start", async () => {
   const { runtime, paid } = shop({ store: new FailingStore(), keepEvents: 4 });
   const session = runtime.session("s");
   const first = await session.execute(PAY, KEY);
@@ -418,7 +415,7 @@ test("I11 the results of a key are found however much was recorded since", async
   expect([await session.execute(PAY, KEY), paid()]).toEqual([first, 2]);
 });
 
-test("I10 a batch under a key that waits for its turn is that batch, whatever becomes of the array meanwhile", async () => {
+test("I10 a batch that waits for its turn is not affected by changes to the caller's array", async () => {
   const going = gate();
   const { runtime } = shop({ tools: [tool("wait", () => going.promise)] });
   const session = runtime.session();

@@ -14,7 +14,7 @@ test.each(["not_found", "invalid_input", "permission_denied", "execution_failed"
   },
 );
 
-test("F4 a name and an input that are refused beforehand stay results", async () => {
+test("F4 an unknown name and an invalid input stay results, and do not fail the batch", async () => {
   const strict = tool("strict", () => "paid", { inputSchema: { type: "object", required: ["to"] } });
   const { runtime } = testRuntime({ tools: [pay, strict] });
   const results = await runtime.session().execute([{ name: "none" }, { name: "strict" }], { onError: "throw" });

@@ -15,7 +15,7 @@ async function refusal(work: () => unknown): Promise<readonly unknown[]> {
   }
 }
 
-describe("an option that does not exist is refused by its name, and nothing is run", () => {
+describe("an unknown option is rejected by name before anything runs", () => {
   let runs = 0;
   const { runtime } = testRuntime({ tools: [tool("t", () => ++runs)] });
   const parts = { model: scriptedModel([{ text: "Hello." }]), session: runtime.session() };
@@ -43,7 +43,7 @@ describe("an option that does not exist is refused by its name, and nothing is r
     expect(runs).toBe(0);
   });
 
-  test("a limit of a loop is shown its place", async () => {
+  test("an option that is a limit of a loop gets a hint with its right place", async () => {
     expect(await refusal(() => createLoop({ ...parts, ...options("budget") }))).toEqual([
       "invalid_argument",
       'createLoop() has no option "budget".',
@@ -51,7 +51,7 @@ describe("an option that does not exist is refused by its name, and nothing is r
     ]);
   });
 
-  test("what an object inherits is not an option of it", async () => {
+  test("inherited properties of an object are not options", async () => {
     const inherited = Object.create({ trace: true }) as object;
     expect(await runtime.execute(CALL, inherited)).toMatchObject({ status: "ok" });
   });

@@ -18,7 +18,7 @@ function world(more: Partial<Tool> = {}): TestRuntime & { readonly ran: string[]
 
 const HIDDEN_HINT = "Use one of the tools that are offered, or say that this one would be needed.";
 
-describe("a tool that is hidden", () => {
+describe("a hidden tool", () => {
   const cases: readonly (readonly [name: string, allow: VisibilityRules])[] = [
     ["files::write", { allow: ["journal::*"] }],
     ["files::write", { deny: ["files::*"] }],
@@ -26,7 +26,7 @@ describe("a tool that is hidden", () => {
     ["read", { allow: ["journal::add"] }],
     ["files::write", [{ allow: ["journal::*"] }, { allow: ["*"] }]],
   ];
-  test.each(cases)("F3.37 %s is refused under %j, and its tool is not run", async (name, allow) => {
+  test.each(cases)("F3.37 %s is denied under %j, and its tool does not run", async (name, allow) => {
     const { runtime, ran } = world();
     await runtime.open();
     const result = await runtime.execute({ name, input: {} }, { allow });
@@ -44,7 +44,7 @@ describe("a tool that is hidden", () => {
     ]);
   });
 
-  test("F3.37 is named by no error about another name", async () => {
+  test("F3.37 is not mentioned in an error about another name", async () => {
     const { runtime } = world();
     await runtime.open();
     const allow = { allow: ["journal::*"] };
@@ -73,7 +73,7 @@ describe("a tool that is hidden", () => {
     expect([unclear.error?.code, unclear.error?.details]).toEqual(["ambiguous", ["files::read", "journal::read"]]);
   });
 
-  test("F3.37 is hidden for the calls of one execute, in a session as well", async () => {
+  test("F3.37 is hidden from the calls of one execute, also in a session", async () => {
     const { runtime } = world();
     await runtime.open();
     const session = runtime.session();
@@ -90,7 +90,7 @@ test("F3.37 a tool is hidden from a simulation too", async () => {
   expect(results.map(({ error }) => error?.code)).toEqual(["permission_denied"]);
 });
 
-test("F3.37 a visible tool whose toolset did not open says so, as it would without rules", async () => {
+test("F3.37 a visible tool whose toolset did not open reports that, as it would without rules", async () => {
   const open = (): Promise<never> => Promise.reject(new Error("no server"));
   const { runtime } = testRuntime({ toolsets: [{ name: "remote", engine: { kind: "test", call: () => 1, open } }] });
   await runtime.open();
@@ -103,7 +103,7 @@ test("F3.37 a visible tool whose toolset did not open says so, as it would witho
   expect([seen?.error, hidden?.error?.code]).toEqual([plain.error, "not_found"]);
 });
 
-test("F3.37 wrong rules reject before anything runs", async () => {
+test("F3.37 invalid rules reject before anything runs", async () => {
   const { runtime, ran } = world();
   await runtime.open();
   const allow = { allowed: ["*"] } as VisibilityRules;
@@ -113,7 +113,7 @@ test("F3.37 wrong rules reject before anything runs", async () => {
   expect(ran).toEqual([]);
 });
 
-test("F3.37 what the runtime does not permit, a call cannot allow", async () => {
+test("F3.37 a call cannot allow a tool that the runtime does not permit", async () => {
   const { runtime } = testRuntime({ tools: [tool("send", () => "sent")], permission: { deny: ["*::send"] } });
   const { error } = await runtime.execute({ name: "send", input: {} }, { allow: { allow: ["*"] } });
   expect([error?.code, error?.message, error?.operatorHint]).toEqual([
@@ -123,7 +123,7 @@ test("F3.37 what the runtime does not permit, a call cannot allow", async () => 
   ]);
 });
 
-describe("a tool whose documentation must be read", () => {
+describe("a tool with requiresReading", () => {
   const edit = tool("edit", () => "edited", { requiresReading: true, documentation: "Edit with care." });
   const call = { name: "edit", input: {} };
   const info = { name: "info", input: { name: "edit" } };
@@ -134,7 +134,7 @@ describe("a tool whose documentation must be read", () => {
     return made;
   }
 
-  test("F1.7 is unavailable where nothing reads it out", async () => {
+  test("F1.7 is unavailable where no tool can return its documentation", async () => {
     const { runtime } = testRuntime({ tools: [edit] });
     const { error } = await runtime.execute(call);
     expect([error?.code, error?.message]).toEqual([
@@ -143,7 +143,7 @@ describe("a tool whose documentation must be read", () => {
     ]);
   });
 
-  test("F1.7 refuses the first call by naming info, runs after info, and refuses in another session still", async () => {
+  test("F1.7 refuses the first call by naming info, runs after info, and still refuses in another session", async () => {
     const { runtime } = gated();
     const session = runtime.session();
     const [first] = await session.execute([call]);
@@ -163,7 +163,7 @@ describe("a tool whose documentation must be read", () => {
     expect(elsewhere?.error?.code).toBe("permission_denied");
   });
 
-  test("F1.7 is not unlocked by reading about something else, or in vain", async () => {
+  test("F1.7 is not unlocked by reading about another tool, or by a failed reading", async () => {
     const { runtime } = gated();
     const session = runtime.session();
     await session.execute([
@@ -174,7 +174,7 @@ describe("a tool whose documentation must be read", () => {
     expect(result?.error?.code).toBe("permission_denied");
   });
 
-  test("F1.7 stays unlocked in branches and snapshots; what a branch reads stays there", async () => {
+  test("F1.7 stays unlocked in branches and snapshots; a reading in a branch stays there", async () => {
     const { runtime } = gated();
     const session = runtime.session();
     const branch = session.fork();
@@ -185,7 +185,7 @@ describe("a tool whose documentation must be read", () => {
     expect(results.map(([result]) => result?.status)).toEqual(["error", "ok", "ok", "ok"]);
   });
 
-  test("F1.7 a batch that is rolled back has read nothing", async () => {
+  test("F1.7 is locked again after the batch of the reading was rolled back", async () => {
     const { runtime } = gated();
     runtime.registry.register(
       tool("fail", () => {
@@ -198,7 +198,7 @@ describe("a tool whose documentation must be read", () => {
     expect(result?.error?.code).toBe("permission_denied");
   });
 
-  test("F1.7 a call of the same message as the reading is too early, however late it comes in it", async () => {
+  test("F1.7 refuses a call in the same message as the reading, however late it comes", async () => {
     const { runtime } = gated();
     const session = runtime.session();
     const results = await session.turn(async (turn) => {
@@ -218,7 +218,7 @@ describe("a tool whose documentation must be read", () => {
     expect(together.map(({ status }) => status)).toEqual(["ok", "error"]);
   });
 
-  test("F1.7 stays unlocked in a session that is taken up from its store", async () => {
+  test("F1.7 stays unlocked in a resumed session", async () => {
     const store = memoryStore();
     const begun = gated({ store });
     await begun.runtime.open();

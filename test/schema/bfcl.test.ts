@@ -98,13 +98,13 @@ describe.skipIf(!present)("BFCL", () => {
     expect(differing.map(({ id }) => id)).toEqual([]);
   });
 
-  test("A23 defaults that break their schema are found", () => {
+  test("A23 defaults that do not fit their schema are found", () => {
     const warnings = [...tools.values()].flatMap((tool) => defaultWarnings(tool.open));
     console.log(`BFCL: ${warnings.length} defaults of optional properties break their own schema`);
     expect(warnings.length).toBeGreaterThan(500);
   });
 
-  test("published calls arrive as they were made, but for reported defaults; those that break their schema are refused, but for the case of one word", () => {
+  test("valid published calls are unchanged except for reported defaults; invalid ones are rejected, unless only letter case is wrong", () => {
     const cases = rows("cases.jsonl") as readonly { readonly expectedCalls?: readonly ExpectedCall[] }[];
     const calls = cases.flatMap((row) => row.expectedCalls ?? []);
     const repairs: Record<string, number> = {};
@@ -133,7 +133,7 @@ describe.skipIf(!present)("BFCL", () => {
     expect(accepted.filter((note) => !isCaseOnly(note))).toEqual([]);
   });
 
-  test("A07 A18 mutated calls get the oracle's verdict, open and closed; with repairs they differ in four ways on purpose", () => {
+  test("A07 A18 mutated calls get the oracle's verdict, with open and closed schemas; repairs differ in four intended ways", () => {
     const negatives = rows("negatives.jsonl") as readonly NegativeRow[];
     const wrong = { open: 0, closed: 0 };
     const differing: Record<string, number> = {};

@@ -22,8 +22,8 @@ function refusal(schema: unknown): { readonly code: string; readonly message: st
   throw new Error(`accepted ${JSON.stringify(schema)}`);
 }
 
-describe("what a value is told about itself", () => {
-  test("F2.3 five faults come as five lines, in the stated order", () => {
+describe("problem messages", () => {
+  test("F2.3 five problems give five lines, in the documented order", () => {
     const schema = {
       type: "object",
       required: ["a", "b"],
@@ -44,19 +44,19 @@ describe("what a value is told about itself", () => {
     ]);
   });
 
-  test("F2.3 the seed's two lines come out word for word", () => {
+  test("F2.3 the two lines of the reference example are reproduced verbatim", () => {
     const schema = { required: ["a"], properties: { c: { items: { type: "integer" } } } };
     expect(lines(schema, { c: [1, "x"] })).toEqual(["$.a: required field missing", "$.c[1]: expected type integer, got string"]);
   });
 
-  test("F2.3 a problem names its place as path and as pointer, and its keyword", () => {
+  test("F2.3 a problem has its path, its JSON pointer and its keyword", () => {
     const schema = { properties: { "a/b": { items: { required: ["c~"] } } } };
     expect(compileSchema(schema).problems({ "a/b": [{}] })).toEqual([
       { path: '$["a/b"][0]["c~"]', pointer: "/a~1b/0/c~0", keyword: "required", message: "required field missing" },
     ]);
   });
 
-  test("F2.3 a wrong type ends the description of that value", () => {
+  test("F2.3 after a wrong type, no further problems of that value are reported", () => {
     expect(lines({ type: "string", minLength: 5, enum: ["x"] }, 5)).toEqual(["$: expected type string, got integer"]);
   });
 
@@ -88,11 +88,11 @@ describe("what a value is told about itself", () => {
       "fits none of 2 alternatives (1: expected type string, got integer; 2: expected type null, got integer)",
     ],
     [false, 1, "nothing is allowed here"],
-  ])("F2.3 %j tells %j: %s", (schema, value, message) => {
+  ])("F2.3 %j reports for %j: %s", (schema, value, message) => {
     expect(lines(schema, value)).toEqual([`$: ${message}`]);
   });
 
-  test("the alternative that was meant is described by its own problems", () => {
+  test("a problem in the alternative that was evidently meant is reported as that alternative's own", () => {
     const schema = { properties: { to: { anyOf: [{ type: "object", required: ["id"] }, { type: "null" }] } } };
     expect(lines(schema, { to: {} })).toEqual(["$.to.id: required field missing"]);
     const kinds = ["cat", "dog"].map((kind) => ({
@@ -102,7 +102,7 @@ describe("what a value is told about itself", () => {
     expect(lines({ oneOf: kinds }, { kind: "dog", age: "3" })).toEqual(["$.age: expected type integer, got string"]);
   });
 
-  test("where no alternative was meant, the reasons name the fields, first those that tell the alternatives apart", () => {
+  test("if no alternative was evidently meant, the reasons name the fields, discriminators first", () => {
     const alternative = (k: string, field: string): object => ({ properties: { k: { const: k } }, required: ["k", field] });
     const union = { oneOf: [alternative("a", "x"), alternative("b", "y")] };
     const reasons = (one: string, two: string): string => `fits none of 2 alternatives (1: ${one}; 2: ${two})`;
@@ -122,7 +122,7 @@ describe("what a value is told about itself", () => {
   });
 });
 
-describe("what fits and what does not", () => {
+describe("accepted and rejected values", () => {
   test.each([
     [{ type: "string" }, "x", 1],
     [{ required: ["a"] }, { a: 1 }, {}],
@@ -150,7 +150,7 @@ describe("what fits and what does not", () => {
     expect([null, "x", 1].map((value) => validator.check(value))).toEqual([true, true, false]);
   });
 
-  test("F2.5 true is not an integer, 1.0 is one, and 1 is not true", () => {
+  test("F2.5 true is not an integer, 1.0 is an integer, and 1 does not equal true", () => {
     const integer = compileSchema({ type: "integer" });
     expect([integer.check(true), integer.check(JSON.parse("1.0")), compileSchema({ enum: [1] }).check(true)]).toEqual([false, true, false]);
   });
@@ -174,18 +174,18 @@ describe("what fits and what does not", () => {
     ]);
   });
 
-  test("format is an annotation", () => {
+  test("format is not enforced by default", () => {
     expect(compileSchema({ format: "email" }).check("nobody")).toBe(true);
   });
 
-  test("draft-07: a list under items, additionalItems, dependencies, and $ref hides its siblings", () => {
+  test("draft-07: items as an array, additionalItems and dependencies work, and $ref hides its siblings", () => {
     const $schema = "http://json-schema.org/draft-07/schema#";
     const tuple = compileSchema({ $schema, items: [{ type: "string" }], additionalItems: false, dependencies: { a: ["b"] } });
     expect([tuple.check(["x"]), tuple.check(["x", 1]), tuple.check([1]), tuple.check({ a: 1 })]).toEqual([true, false, false, false]);
     expect(compileSchema({ $schema, definitions: { any: true }, $ref: "#/definitions/any", type: "string" }).check(1)).toBe(true);
   });
 
-  test("decimals are divided as they were written", () => {
+  test("multipleOf is exact for decimal fractions", () => {
     const validator = compileSchema({ multipleOf: 0.01 });
     expect([0.07, 19.99, 1e300, 0.075].map((value) => validator.check(value))).toEqual([true, true, true, false]);
   });
@@ -207,14 +207,14 @@ describe("values that are not JSON", () => {
     throw new Error("hostile");
   }
 
-  test("F2.2 are refused by a type and never make check or problems throw", () => {
+  test("F2.2 fail a type check, and never make check or problems throw", () => {
     const validator = compileSchema({ type: ["string", "array"], uniqueItems: true });
     for (const value of strange) expect([validator.check(value), validator.problems(value).length]).toEqual([false, 1]);
     const open = compileSchema({ properties: { a: {} }, required: ["a"], additionalProperties: { enum: [{ b: 1 }] }, uniqueItems: true });
     for (const value of strange) expect(() => [open.check([value, value]), open.problems({ a: value, b: value })]).not.toThrow();
   });
 
-  test("a getter that throws ends as a problem", () => {
+  test("a getter that throws is reported as a problem", () => {
     const value = {
       get a(): never {
         return throwIt();
@@ -227,14 +227,14 @@ describe("values that are not JSON", () => {
     ]);
   });
 
-  test("a field that holds undefined is absent", () => {
+  test("a field with the value undefined counts as absent", () => {
     expect(
       lines({ required: ["a"], properties: { b: { type: "string" } }, additionalProperties: false }, { a: undefined, b: undefined }),
     ).toEqual(["$.a: required field missing"]);
   });
 });
 
-describe("schemas that are refused", () => {
+describe("rejected schemas", () => {
   test.each([
     [
       { $schema: "http://json-schema.org/draft-04/schema#" },
@@ -260,7 +260,7 @@ describe("schemas that are refused", () => {
   });
 });
 
-test("check() and problems() agree, and problems() keeps to its maximum, for generated schemas and values", () => {
+test("check() and problems() agree, and problems() respects its maximum, for generated schemas and values", () => {
   const key = fc.constantFrom("a", "b", "c", "__proto__", "toString");
   const value = fc.letrec<{ any: unknown }>((tie) => ({
     any: fc.oneof(
@@ -310,7 +310,7 @@ test("check() and problems() agree, and problems() keeps to its maximum, for gen
   );
 });
 
-test("uniqueItems, enum and const compare as canonical JSON does", () => {
+test("uniqueItems, enum and const compare values as canonical JSON", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 3 }), fc.jsonValue({ maxDepth: 3 }), (left, right) => {
       const isEqual = canonicalJson(left as JsonValue) === canonicalJson(right as JsonValue); // fast-check's type for JSON is unknown

@@ -14,7 +14,7 @@ function object(properties: JsonObject, required: readonly string[] = [], more: 
 }
 
 describe("defaults", () => {
-  test("F4.14 a missing optional property arrives with its default, nested ones too, and each is listed", () => {
+  test("F4.14 a missing optional property gets its default, nested ones too, and each is listed", () => {
     const schema = object(
       {
         unit: { type: "string", default: "cm" },
@@ -36,7 +36,7 @@ describe("defaults", () => {
     });
   });
 
-  test("F4.14 defaults come with repairs, and after them", () => {
+  test("F4.14 defaults are applied together with repairs, and after them", () => {
     expect(fit(object({ n: { type: "integer" }, unit: { default: "cm" } }), { n: "1" })).toEqual({
       ok: true,
       value: { n: 1, unit: "cm" },
@@ -47,7 +47,7 @@ describe("defaults", () => {
     });
   });
 
-  test("F4.14 null is not missing, and a required property gets no default", () => {
+  test("F4.14 null does not count as missing, and a required property gets no default", () => {
     expect(fit(object({ a: { type: ["null", "integer"], default: 1 } }), { a: null })).toEqual({
       ok: true,
       value: { a: null },
@@ -56,7 +56,7 @@ describe("defaults", () => {
     expect(fit(object({ a: { type: "integer", default: 1 } }, ["a"]), {}).ok).toBe(false);
   });
 
-  test("A23 a default that breaks its own schema is never applied, and is warned about", () => {
+  test("A23 a default that does not fit its own schema is never applied, and is reported as a warning", () => {
     const validator = compileSchema(
       object({ a: { type: "integer", default: "5" }, b: { type: "integer", default: 6 }, o: object({ "c d": { enum: [1], default: 2 } }) }),
     );
@@ -71,7 +71,7 @@ describe("defaults", () => {
     ]);
   });
 
-  test("A23 an object default is frozen, so that calls cannot share changes", () => {
+  test("A23 an object default is frozen, so that calls cannot modify each other's", () => {
     const standard = { list: [1] };
     const outcome = fit(object({ o: { type: "object", default: standard } }), {});
     standard.list.push(2);
@@ -81,7 +81,7 @@ describe("defaults", () => {
     ).toBe(true);
   });
 
-  test("F4.14 a default gets the defaults of its own parts, and is then complete", () => {
+  test("F4.14 a default is completed with the defaults of its own properties", () => {
     const limits = object({ limit: { type: "integer", default: 10 }, pages: object({ size: { default: 5 } }) }, [], { default: {} });
     const schema = object({ o: limits, p: { $ref: "#/$defs/p" } }, [], {
       $defs: { p: object({ q: object({ r: { default: 1 } }, [], { default: {} }) }, [], { default: {} }) },
@@ -98,7 +98,7 @@ describe("defaults", () => {
     expect(first.ok && fit(schema, first.value)).toEqual({ ok: true, value: first.ok && first.value, repairs: [] });
   });
 
-  test("defaults that lead back to themselves, or multiply, end", () => {
+  test("circular and exponentially growing defaults terminate", () => {
     const circle = object({ v: { default: 0 }, kid: { $ref: "#" } }, [], { default: {} });
     expect(fit(circle, {})).toMatchObject({ ok: true, value: { v: 0, kid: { v: 0 } } });
     const $defs = Object.fromEntries(
@@ -111,12 +111,12 @@ describe("defaults", () => {
     expect(outcome.ok).toBe(true);
   });
 
-  test("defaults that would make a valid input invalid are left out", () => {
+  test("defaults that would make a valid input invalid are not applied", () => {
     const schema = object({ a: { type: "integer" }, b: { default: 1 } }, [], { maxProperties: 1 });
     expect(fit(schema, { a: 1 })).toEqual({ ok: true, value: { a: 1 }, repairs: [] });
   });
 
-  test("a recursive schema with defaults ends where the value ends", () => {
+  test("a recursive schema applies defaults only as deep as the value goes", () => {
     const schema = object({ v: { type: "integer", default: 0 }, kids: { type: "array", items: { $ref: "#" } } });
     expect(fit(schema, { kids: [{ kids: [{}] }] })).toMatchObject({ ok: true, value: { v: 0, kids: [{ v: 0, kids: [{ v: 0 }] }] } });
   });

@@ -34,11 +34,11 @@ function without(field: keyof Tool): Tool {
   return Object.fromEntries(Object.entries(TOOL).filter(([name]) => name !== field)) as unknown as Tool;
 }
 
-test.each(Object.keys(CHANGES))("D02 the fingerprint is another one for another %s", (what) => {
+test.each(Object.keys(CHANGES))("D02 the fingerprint changes with: %s", (what) => {
   expect(definitionFingerprint(CHANGES[what] ?? TOOL)).not.toBe(definitionFingerprint(TOOL));
 });
 
-test("D02 the fingerprint is the same whatever the order of keys, the version of the server and empty annotations", () => {
+test("D02 the fingerprint does not depend on key order, the server's version or empty annotations", () => {
   const fingerprint = definitionFingerprint(TOOL);
   const reversed = Object.fromEntries(Object.entries(TOOL).reverse()) as unknown as Tool;
   const newer = { ...TOOL, metadata: { ...TOOL.metadata, server: { name: "fs", version: "2.0.0" } } };
@@ -50,13 +50,13 @@ test("D02 the fingerprint is the same whatever the order of keys, the version of
   }).toEqual({ reversed: true, newer: true, empty: true });
 });
 
-test("D02 the fingerprint can be made again of the hashes of the parts", () => {
+test("D02 the fingerprint can be recomputed from the hashes of its fields", () => {
   const { name, fields } = readDefinition(TOOL);
   const hashes = new Map([...fields].map(([field, value]) => [field, fieldHash(value)]));
   expect(fingerprintOf(name, hashes)).toBe(definitionFingerprint(TOOL));
 });
 
-test("D02 a definition that is not plain JSON has a fingerprint, and says that it cannot be compared", () => {
+test("D02 a definition that is not plain JSON has a fingerprint, and its faults are reported", () => {
   const cyclic: Record<string, unknown> = {};
   cyclic["self"] = cyclic;
   const throwing = Object.defineProperty({ name: "x", description: "" }, "inputSchema", {

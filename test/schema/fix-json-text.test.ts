@@ -3,21 +3,21 @@ import { fixJsonText, readJsonText } from "../../src/schema/repair/fix-json-text
 import { MAX_DAMAGED_CHARS } from "../../src/schema/json-text/damaged-text.ts";
 import { inProcessorTime } from "../processor-time.ts";
 
-describe("strict text", () => {
+describe("readJsonText", () => {
   test.each(["", "5", '"a"', "null", "true", "[1", "{'a':1}", "[1}", '{"a":1,"a":2}', "[1915883588174806058]"])(
-    "%j is read as nothing",
+    "returns undefined for %j",
     (text) => {
       expect(readJsonText(text)).toBeUndefined();
     },
   );
 
-  test("objects and arrays are read, white space around them aside, and frozen", () => {
+  test("parses objects and arrays, with white space around them, and freezes them", () => {
     expect(readJsonText(' {"a":[1]}\n')).toEqual({ a: [1] });
     expect(Object.isFrozen(readJsonText("[]"))).toBe(true);
   });
 });
 
-describe("broken text", () => {
+describe("fixJsonText", () => {
   test.each<[string, string]>([
     ["", "the text ends too early"],
     ["hello", "expected a value"],
@@ -31,12 +31,12 @@ describe("broken text", () => {
     ["[1915883588174806058,]", "would lose digits"],
     ["[1e999,]", "is too large"],
     ["{'a': 1}\n{'b': 2}", "expected a key"],
-  ])("%j is not mended, and the reason is given", (text, reason) => {
+  ])("does not repair %j, and gives the reason", (text, reason) => {
     const read = fixJsonText(text);
     expect("value" in read ? read : read.message).toContain(reason);
   });
 
-  test.each(["{", '{"a": [1]', '{"a": {"b": 1}', "[1}"])("%j lacks its own end: a guess", (text) => {
+  test.each(["{", '{"a": [1]', '{"a": {"b": 1}', "[1}"])("repairs %j, which lacks its own end, as a guess", (text) => {
     const read = fixJsonText(text);
     expect("value" in read && read.ambiguity !== undefined).toBe(true);
   });
@@ -54,7 +54,7 @@ describe("broken text", () => {
     ["a number that touches an array", "[1[2]]"],
     ["a word that is null in Python alone", "{'display': none}"],
     ["the same in capitals", '{"mode": NONE, "x": 1}'],
-  ])("%s: a guess, so that no tool that writes runs", (_, text) => {
+  ])("%s: repaired as a guess, so that no tool that writes runs", (_, text) => {
     const read = fixJsonText(text);
     expect("value" in read ? (read.ambiguity === undefined ? read : "a guess") : "refused").toBe("a guess");
   });
@@ -63,7 +63,7 @@ describe("broken text", () => {
     ["two fences", '```json\n{"a": 1}\n```\n```json\n{"a": 2}\n```'],
     ["a fence, and another value behind it", '```json\n{"a": 1}\n```\nor {"a": 2}'],
     ["another value, and a fence behind it", 'Not {"a": 2} but\n```json\n{"a": 1}\n```'],
-  ])("%s: none of them runs", (_, text) => {
+  ])("%s: not repaired, so that none of the values is used", (_, text) => {
     expect("value" in fixJsonText(text)).toBe(false);
   });
 
@@ -75,11 +75,11 @@ describe("broken text", () => {
     ['{"a": 1 "b": "x" "c": [true false]}', { a: 1, b: "x", c: [true, false] }],
     ["{“a”: “x, y”, ‘b’: ‘it's’}", { a: "x, y", b: "it's" }],
     ['Here it is:\n```json\n{"a": 1}\n```\nThat is all.', { a: 1 }],
-  ])("%j is mended", (text, value) => {
+  ])("repairs %j", (text, value) => {
     expect(fixJsonText(text)).toMatchObject({ value, unsure: undefined });
   });
 
-  test("A01 a __proto__ key is left out of mended text", () => {
+  test("A01 drops a __proto__ key from the repaired value", () => {
     expect(fixJsonText("{'a': 1, '__proto__': {'admin': true}}")).toMatchObject({
       value: { a: 1 },
       note: 'other quotes read as double quotes (3 times), key "__proto__" left out',
@@ -88,7 +88,7 @@ describe("broken text", () => {
   });
 
   test.each(["[", "{'a':", '["a', "['a',b'", '["a" b ', "[/*", "[http://", '["a" + "b', "[```", "None ", "True ", "a b ", '{"a": None '])(
-    "A06 %j over and over ends in time, whatever comes of it",
+    "A06 terminates within its time limit for many repetitions of %j",
     (part) => {
       const times = Math.floor((MAX_DAMAGED_CHARS - 2) / part.length);
       inProcessorTime(6_000, () => {

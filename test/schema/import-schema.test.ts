@@ -7,13 +7,13 @@ describe("importSchema", () => {
     ["{}", 'not "{}"'],
     [5, "not 5"],
     [[], "not []"],
-  ])("%j is not a schema", (raw, words) => {
+  ])("throws for %j, which is not a schema", (raw, words) => {
     expect(() => importSchema(raw)).toThrowError(
       expect.objectContaining({ code: "invalid_schema", message: expect.stringContaining(words) }),
     );
   });
 
-  test("what is not JSON is refused, and so is nesting past any schema", () => {
+  test("throws for values that are not JSON, and for too deep nesting", () => {
     expect(() => importSchema({ default: 1n })).toThrowError(ToolError);
     let deep: unknown = {};
     for (let level = 0; level < 10_000; level++) deep = { items: deep };
@@ -44,18 +44,18 @@ describe("importSchema", () => {
     ["str", "string"],
     ["Boolean", "boolean"],
     ["bool", "boolean"],
-  ])("the type %s is %s", (word, type) => {
+  ])("maps the type %s to %s", (word, type) => {
     expect(importSchema({ type: word })).toEqual({ schema: { type }, notes: [`$.type: "${word}" → "${type}"`] });
   });
 
-  test.each(["any", "Any", ""])("the type %j is no restriction", (word) => {
+  test.each(["any", "Any", ""])("removes the type %j, which allows any value", (word) => {
     expect(importSchema({ type: word, description: "x" })).toEqual({
       schema: { description: "x" },
       notes: [`$.type: "${word}" → any type`],
     });
   });
 
-  test("types are mapped wherever a schema stands, each with its path", () => {
+  test("maps types at every place of a schema, each with its path", () => {
     const raw = {
       type: "dict",
       properties: { a: { type: "list", items: { type: "float" } }, b: { anyOf: [{ type: "str" }, { type: ["bool", "None"] }] } },
@@ -84,12 +84,12 @@ describe("importSchema", () => {
     expect(raw).toEqual(before);
   });
 
-  test("a union of types keeps each once, and with any it is no restriction", () => {
+  test("removes duplicates from a union of types, and removes a union with any", () => {
     expect(importSchema({ type: ["int", "long", "null"] }).schema).toEqual({ type: ["integer", "null"] });
     expect(importSchema({ type: ["int", "any"] }).schema).toEqual({});
   });
 
-  test("what only looks like a type is left alone", () => {
+  test("leaves values alone that only look like types", () => {
     const schema = {
       properties: { type: { enum: ["dict"], default: "float", const: { type: "dict" } }, dict: { description: "float" } },
       required: ["type"],
@@ -98,13 +98,13 @@ describe("importSchema", () => {
     expect(importSchema(schema)).toEqual({ schema, notes: [] });
   });
 
-  test("an unknown word stays for the compiler to refuse; a plain schema comes back frozen and equal", () => {
+  test("keeps an unknown type for the compiler to reject, and returns a plain schema frozen and equal", () => {
     expect(importSchema({ type: "strnig" })).toEqual({ schema: { type: "strnig" }, notes: [] });
     const { schema } = importSchema({ type: "object", properties: { a: {} } });
     expect(Object.isFrozen(schema) && typeof schema === "object" && Object.isFrozen(schema["properties"])).toBe(true);
   });
 
-  test("a tool without parameters takes an object; true and false are schemas", () => {
+  test("gives a tool without parameters an object schema, and accepts true and false", () => {
     expect(importSchema(undefined)).toEqual({ schema: { type: "object" }, notes: [] });
     expect(importSchema(null).schema).toEqual({ type: "object" });
     expect([importSchema(true).schema, importSchema(false).schema]).toEqual([true, false]);

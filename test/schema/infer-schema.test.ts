@@ -8,7 +8,7 @@ import type { JsonSchema } from "../../src/core/tool.ts";
 import type { SchemaSource } from "../../src/registry/define-tool.ts";
 import type { InferInput, InferJson, InferReturn, InferSent } from "../../src/schema/infer-schema.ts";
 
-test("a literal gives required, optional and defaulted properties", () => {
+test("a literal schema infers required, optional and defaulted properties", () => {
   const schema = {
     type: "object",
     properties: {
@@ -29,7 +29,7 @@ test("a literal gives required, optional and defaulted properties", () => {
   }>();
 });
 
-test("basic types, unions of types, const, maps, and unknown for the rest", () => {
+test("types, unions of types, const and maps are inferred, and anything else is unknown", () => {
   expectTypeOf<InferJson<{ type: "null" }>>().toEqualTypeOf<null>();
   expectTypeOf<InferJson<{ type: readonly ["number", "null"] }>>().toEqualTypeOf<number | null>();
   expectTypeOf<InferJson<{ const: 5 }>>().toEqualTypeOf<5>();
@@ -44,7 +44,7 @@ test("basic types, unions of types, const, maps, and unknown for the rest", () =
   expectTypeOf<InferJson<true>>().toBeUnknown();
 });
 
-test("a schema that is no literal, or says nothing, gives an object of JSON", () => {
+test("a schema that is not a literal, or has no properties, infers a JSON object", () => {
   expectTypeOf<InferInput<JsonSchema>>().toEqualTypeOf<JsonObject>();
   expectTypeOf<InferInput<{ type: "object" }>>().toEqualTypeOf<JsonObject>();
   expectTypeOf<InferInput<true>>().toEqualTypeOf<JsonObject>();
@@ -71,7 +71,7 @@ interface TypeBoxObject {
   required: ["city"];
 }
 
-test("a schema of TypeBox gives its type: version 1 by its structure, those before by their static type", () => {
+test("a TypeBox schema infers its type: version 1 by its structure, older versions by their static type", () => {
   type Weather = { readonly city: string; readonly unit?: "c" | "f" };
   expectTypeOf<InferInput<TypeBoxObject>>().toEqualTypeOf<Weather>();
   expectTypeOf<InferReturn<TypeBoxObject>>().toEqualTypeOf<Weather>();
@@ -79,7 +79,7 @@ test("a schema of TypeBox gives its type: version 1 by its structure, those befo
   expectTypeOf<TypeBoxObject>().toExtend<SchemaSource>();
 });
 
-test("a Standard Schema gives its output to the handler, and its input to whoever sends or returns", () => {
+test("a Standard Schema infers its output for the handler, and its input for callers and return values", () => {
   const zod = z.object({ n: z.string().transform(Number), o: z.string().optional() });
   expectTypeOf<InferInput<typeof zod>>().toEqualTypeOf<{ n: number; o?: string | undefined }>();
   expectTypeOf<InferSent<typeof zod>>().toEqualTypeOf<{ n: string; o?: string | undefined }>();

@@ -73,11 +73,11 @@ test("F1.9 no damage makes a tool that writes run with another value than was me
   expect(judged.wrong).toEqual([]);
 });
 
-test("F1.9 where a call runs, mendJsonText shows the value that it runs with", () => {
+test("F1.9 if a call runs, mendJsonText returns the value that it runs with", () => {
   expect(judged.unlike).toEqual([]);
 });
 
-test("F1.9 at least 90 % of the damage that leaves the value recognisable is mended to exactly that value, and half of each kind", () => {
+test("F1.9 at least 90 % of recognisable damage is repaired to exactly the original value, and half of each kind", () => {
   const counts = DAMAGES.map(({ kind, recoverable }) => ({
     kind,
     recoverable,
@@ -97,6 +97,6 @@ test.each([
   ["value a lone sign"],
   ["bracket missing inside"],
   ["comma doubled in an array"],
-])("F1.9 %s: information may be lost, so that no tool that writes runs", (kind) => {
+])("F1.9 %s: information may be lost, so no tool that writes runs", (kind) => {
   expect(judged.tallies.get(kind)?.runs).toBe(0);
 });

@@ -91,17 +91,20 @@ const DRAFTS = [
 ];
 
 describe.skipIf(!existsSync(SUITE))(`F2.5 the official test suite (skipped when ${SUITE} is absent)`, () => {
-  test.each(DRAFTS)("$directory: local tests pass, and check() agrees with problems()", ({ directory, dialect, least }) => {
-    const all = runDraft(directory, dialect, false);
-    const local = runDraft(directory, dialect, true);
-    console.log(`${directory}: required ${all.passed}/${all.total}, local only ${local.passed}/${local.total}`);
-    for (const failure of local.failures) console.log(`  fails: ${failure}`);
-    expect(all.disagreements).toEqual([]);
-    expect(local.total).toBeGreaterThan(0.85 * all.total);
-    expect(local.passed / local.total, local.failures.join("\n")).toBeGreaterThanOrEqual(least);
-  });
+  test.each(DRAFTS)(
+    "$directory: at least 99 % of the tests without remote references pass, and check() agrees with problems()",
+    ({ directory, dialect, least }) => {
+      const all = runDraft(directory, dialect, false);
+      const local = runDraft(directory, dialect, true);
+      console.log(`${directory}: required ${all.passed}/${all.total}, local only ${local.passed}/${local.total}`);
+      for (const failure of local.failures) console.log(`  fails: ${failure}`);
+      expect(all.disagreements).toEqual([]);
+      expect(local.total).toBeGreaterThan(0.85 * all.total);
+      expect(local.passed / local.total, local.failures.join("\n")).toBeGreaterThanOrEqual(least);
+    },
+  );
 
-  test("every failing test is one that refers to a document elsewhere", () => {
+  test("every failing test refers to a remote document or another dialect", () => {
     const failures = DRAFTS.flatMap(({ directory, dialect }) => runDraft(directory, dialect, false).failures);
     const unexplained = failures.filter((failure) => !failure.includes("schemas are never fetched") && !failure.includes("the dialect"));
     expect(unexplained).toEqual([]);

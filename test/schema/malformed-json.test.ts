@@ -8,7 +8,7 @@ import { fixJsonText, readJsonText } from "../../src/schema/repair/fix-json-text
 import { MAX_DAMAGED_CHARS } from "../../src/schema/json-text/damaged-text.ts";
 import { mendJsonText } from "../../src/schema/json-text/mend-json-text.ts";
 
-describe("what is refused", () => {
+describe("text that is not repaired", () => {
   test.each([
     "",
     "See {this and that.",
@@ -22,25 +22,25 @@ describe("what is refused", () => {
     "[1e999,]",
     `${"[".repeat(70)}1`,
     `{"a": '${"x".repeat(MAX_DAMAGED_CHARS)}'}`,
-  ])("%j means nothing", (text) => {
+  ])("%j has no JSON value", (text) => {
     expect(mendJsonText(text)).toBeUndefined();
   });
 
   test.each(['{"a": {"constructor": {"prototype": {"admin": true}}}}', "{'constructor': {'prototype': 1}}"])(
-    "A01 %j is refused, mended or not",
+    "A01 %j is rejected, with and without repair",
     (text) => {
       expect([mendJsonText(text), readJsonText(text), "value" in fixJsonText(text)]).toEqual([undefined, undefined, false]);
     },
   );
 
-  test("A01 a key __proto__ is left out, however it is spelled", () => {
+  test("A01 a __proto__ key is dropped, however it is spelled", () => {
     for (const text of ['{"__proto__": {"x": 1}, "a": 1}', '{"\\u005f_proto__": 1, "a": 1}', "{'__proto__': 1, 'a': \"b \"c\" d\"}"])
       expect(Object.keys(mendJsonText(text) as object)).toEqual(["a"]);
     expect(({} as { x?: unknown }).x).toBeUndefined();
   });
 });
 
-describe("what is meant", () => {
+describe("text that is repaired", () => {
   test.each<[string, unknown]>([
     ["The result:\n```json\n{'a': True}\n```\nThat is all.", { a: true }],
     ['Use {name} for this: {"a": [1, 2]} and go.', { a: [1, 2] }],
@@ -74,11 +74,11 @@ describe("what is meant", () => {
     ['{"a": [1]], "b": 2}', { a: [1], b: 2 }],
     ['["a", oops "b", "c"]', ["a", "b", "c"]],
     [String.raw`{"pattern": "^\d+\s*$", "path": "C:\Users\new"}`, { pattern: String.raw`^\d+\s*$`, path: String.raw`C:\Users\new` }],
-  ])("%j is %j", (text, value) => {
+  ])("%j is read as %j", (text, value) => {
     expect(mendJsonText(text)).toEqual(value);
   });
 
-  test("what JSON says is read as it is, and frozen", () => {
+  test("valid JSON is parsed exactly, and the value is frozen", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
         const text = JSON.stringify(value).replaceAll("__proto__", "proto");
@@ -88,7 +88,7 @@ describe("what is meant", () => {
     expect(Object.isFrozen(mendJsonText('{\'a\': "b "c" d"}'))).toBe(true);
   });
 
-  test("A19 no text does worse than to mean nothing", () => {
+  test("A19 any text gives a value or undefined, and nothing is thrown", () => {
     const piece = fc.constantFrom(
       "{",
       "}",
@@ -120,16 +120,16 @@ describe("what is meant", () => {
   });
 });
 
-describe("calls", () => {
+describe("the input of a call", () => {
   test.each<[string, unknown]>([
     ['{"text": "she said "no" and left"}', { text: 'she said "no" and left' }],
     ['{"at": (1, 2)}', { at: [1, 2] }],
-  ])("%j is mended for a call", (text, value) => {
+  ])("%j is repaired", (text, value) => {
     expect(fixJsonText(text)).toMatchObject({ value });
   });
 
   test.each(['{"a": "she said "no', '{"at": (1, 2), "b": "c', '{"a": 1}, {"b": 2}x}', 'So {"a": "she said "no" and left"}'])(
-    "%j is not: something of it is missing, or does not belong to it",
+    "%j is not repaired, because something is missing or does not belong to it",
     (text) => {
       expect("value" in fixJsonText(text)).toBe(false);
     },
@@ -173,15 +173,15 @@ function isEqual(value: JsonValue | undefined, expected: JsonValue | undefined):
   }
 }
 
-describe.skipIf(!present)("the suites of other libraries", () => {
+describe.skipIf(!present)("test suites of other libraries", () => {
   test.each([
     ["jsonrepair", 0.98],
     ["json_repair", 0.7],
-  ])("F1.9 %s: at least %d of it is recovered", (name, share) => {
+  ])("F1.9 %s: at least a share of %d is recovered", (name, share) => {
     expect(recovered(rowsOf(name))).toBeGreaterThanOrEqual(share);
   });
 
-  test.each(["jsonrepair", "json_repair"])("%s: what is valid is read exactly, what must be refused is", (name) => {
+  test.each(["jsonrepair", "json_repair"])("%s: valid rows are parsed exactly, and rows that must be rejected are rejected", (name) => {
     const rows = rowsOf(name);
     const valid = rows.filter(({ alreadyValid, expected }) => alreadyValid === true && expected !== undefined);
     expect(valid.map((row) => [row.id, readRow(row)])).toEqual(valid.map(({ id, expected }) => [id, expected]));
@@ -189,7 +189,7 @@ describe.skipIf(!present)("the suites of other libraries", () => {
     expect(refused.map((row) => [row.id, readRow(row)])).toEqual(refused.map(({ id }) => [id, undefined]));
   });
 
-  test("A01 hostile rows are refused or made harmless", () => {
+  test("A01 prototype pollution rows are rejected or made harmless", () => {
     for (const row of rowsOf("proto_pollution_json")) {
       const value = mendJsonText(row.input);
       if (row.expected !== undefined) expect(value).toEqual(row.expected);

@@ -12,7 +12,7 @@ function read(...pieces: readonly string[]): PartialJson {
   return reader;
 }
 
-describe("what is shown", () => {
+describe("the partial value", () => {
   test.each<[string, unknown]>([
     ["", undefined],
     ['{"a', {}],
@@ -37,7 +37,7 @@ describe("what is shown", () => {
   });
 
   test.each(["no idea", '{"a": 1} x', "[1}", '{"a": 1, "a": 2}', '{"a" 1}', "[01]", '["\\x"]', '["\\u00zz"]', `${"[".repeat(65)}1`, "]"])(
-    "%j is never complete and no value in the end",
+    "%j never completes, and has no final value",
     (text) => {
       const reader = read(text);
       expect(reader.complete).toBe(false);
@@ -45,14 +45,14 @@ describe("what is shown", () => {
     },
   );
 
-  test("A01 a key __proto__ is left out and reaches no prototype", () => {
+  test("A01 a __proto__ key is dropped and does not reach a prototype", () => {
     const { value, complete } = read('{"__proto__": {"admin": true}, "constructor": {"prototype": 1}}');
     expect(Object.keys(value as object)).toEqual(["constructor"]);
     expect(Object.getPrototypeOf(value)).toBe(Object.prototype);
     expect(complete).toBe(true);
   });
 
-  test("H07 in any pieces, nothing shown is taken back, and the end is what JSON.parse reads", () => {
+  test("H07 in any split, no shown value is withdrawn, and the final value equals JSON.parse", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5, stringUnit: "binary" }), fc.array(fc.nat(60)), fc.boolean(), (raw, cuts, spaced) => {
         const whole = JSON.parse(JSON.stringify({ value: raw }), (key, item: unknown) =>
@@ -72,7 +72,7 @@ describe("what is shown", () => {
     );
   });
 
-  test("A06 200,000 characters in pieces of twelve are read at once each", () => {
+  test("A06 a text of 200,000 characters has a partial value after every chunk of twelve", () => {
     const text = JSON.stringify({ text: 'a "b" \\ '.repeat(20_000), list: Array.from({ length: 5_000 }, (_, index) => index) });
     const reader = new PartialJson();
     for (let at = 0; at < text.length; at += 12) {
@@ -83,7 +83,7 @@ describe("what is shown", () => {
   });
 });
 
-describe("what a text that ends early spells", () => {
+describe("readPartialJson", () => {
   test.each<[string, unknown]>([
     ["nul", null],
     ["-", undefined],
@@ -92,14 +92,14 @@ describe("what a text that ends early spells", () => {
     ["1.2.3", undefined],
     ['{"a": 1, "b', { a: 1 }],
     ['{"a": {"b": -2', { a: { b: -2 } }],
-  ])("%j is %j", (text, value) => {
+  ])("reads %j as %j", (text, value) => {
     expect(readPartialJson(text)).toEqual(value);
   });
 });
 
 const file = join(process.env["HAFT_CASES"] ?? join(import.meta.dirname, "../../../shared/cases"), "malformed/partial_json.json");
 
-test.skipIf(!existsSync(file))("H07 every row of the partial JSON suite is read as it says", () => {
+test.skipIf(!existsSync(file))("H07 every row of the partial JSON suite gives its expected value", () => {
   const rows = JSON.parse(readFileSync(file, "utf8")) as readonly {
     readonly id: string;
     readonly input: string;

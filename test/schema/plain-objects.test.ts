@@ -52,8 +52,8 @@ function objectOf(value: fc.Arbitrary<unknown>): fc.Arbitrary<object> {
 }
 const object = objectOf(fc.oneof(fc.constantFrom<unknown[]>(...VALUES), objectOf(fc.constantFrom<unknown[]>(...VALUES))));
 
-describe("the verdict on an object", () => {
-  test("is the one that is explained, in any order of its keys", () => {
+describe("checking a plain object", () => {
+  test("agrees with problems() for any order of its keys", () => {
     fc.assert(
       fc.property(schema, object, (raw, value) => {
         const validator = compileSchema(raw);
@@ -63,7 +63,7 @@ describe("the verdict on an object", () => {
     );
   });
 
-  test("does not see fields that all objects were given", () => {
+  test("ignores fields inherited from a polluted prototype", () => {
     const validator = compileSchema({ type: "object", properties: { polluted: { type: "string" } }, required: ["polluted"] });
     const verdicts = { of: [] as readonly boolean[] };
     Object.defineProperty(EVERY_OBJECT, "polluted", { value: "x", enumerable: true, writable: true, configurable: true });
@@ -75,13 +75,13 @@ describe("the verdict on an object", () => {
     expect(verdicts.of).toEqual([false, true]);
   });
 
-  test("costs nothing for the fields that a schema neither declares nor forbids", () => {
+  test("costs no steps for fields that the schema neither declares nor forbids", () => {
     const fields = Object.fromEntries(Array.from({ length: 50_000 }, (_, index) => [`key${index}`, index]));
     const open = compileSchema({ type: "object", properties: { id: { type: "string" } } }, { maxSteps: 100 });
     expect([open.check({ id: "a", ...fields }), open.check({ id: 1, ...fields })]).toEqual([true, false]);
   });
 
-  test("is charged for each key that is listed, also where many subschemas look at a wide object", () => {
+  test("is charged for each key that is listed, also if many subschemas look at a wide object", () => {
     const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`key${index}`, index]));
     let listed = 0;
     const watched = new Proxy(wide, { ownKeys: (target) => (listed++, Reflect.ownKeys(target)) });

@@ -46,7 +46,7 @@ function fitValue(schema: JsonValue, value: unknown): unknown {
   return outcome.ok ? outcome.value["v"] : undefined;
 }
 
-describe("null for a key that may be left out", () => {
+describe("null for an optional key", () => {
   const schema = object(
     {
       city: { type: "string" },
@@ -59,7 +59,7 @@ describe("null for a key that may be left out", () => {
     ["city"],
   );
 
-  test("is how a model in a strict mode leaves it out: it is dropped, and its default stands", () => {
+  test("is dropped, as strict mode makes models send it, and the default applies", () => {
     const outcome = fit(schema, { city: "Oslo", days: null, unit: null, note: null, any: null, deep: { at: null } });
     expect(outcome).toMatchObject({ ok: true, value: { city: "Oslo", unit: "C", note: null, any: null, deep: {} } });
     expect(outcome.ok ? outcome.repairs.filter(({ kind }) => kind === "dropped") : []).toEqual([
@@ -69,12 +69,12 @@ describe("null for a key that may be left out", () => {
     ]);
   });
 
-  test("is refused for a key that is required", () => {
+  test("is rejected for a required key", () => {
     expect(fit(schema, { city: null }).ok).toBe(false);
   });
 });
 
-describe("what could change the meaning is refused", () => {
+describe("values whose repair could change their meaning are rejected", () => {
   test.each<[JsonValue, unknown]>([
     [{ type: "number" }, null],
     [{ type: "integer" }, null],
@@ -120,7 +120,7 @@ describe("what could change the meaning is refused", () => {
     expect(fitValue(schema, value)).toBeUndefined();
   });
 
-  test("A18 the problems are those that the repairs would leave, and nothing is repaired", () => {
+  test("A18 a failed repair reports the problems that would remain after the repairs, and repairs nothing", () => {
     expect(
       fit(object({ a: { type: "integer" }, b: { type: "integer" }, c: { maximum: 3, type: "integer" } }), { a: "5", b: "x", c: "7" }),
     ).toEqual({
@@ -132,14 +132,14 @@ describe("what could change the meaning is refused", () => {
     });
   });
 
-  test("A18 nothing is coerced when the options say so", () => {
+  test("A18 nothing is coerced when coerce is false", () => {
     const schema = object({ a: { type: "integer" } });
     expect(fit(schema, { a: "5" }, { dropUnknownKeys: false, coerce: false }).ok).toBe(false);
     expect(fit(schema, '{"a":5}', { dropUnknownKeys: false, coerce: false }).ok).toBe(false);
   });
 
   test.each(["process.exit(1)", '__import__("os").system("id")', "${7*7}", "{{constructor}}"])(
-    "A20 code in a value stays text: %s",
+    "A20 code in a string value stays text: %s",
     (text) => {
       expect(fitValue({ type: "string" }, text)).toBe(text);
       expect(fitValue({ type: "object" }, text)).toBeUndefined();
@@ -148,7 +148,7 @@ describe("what could change the meaning is refused", () => {
   );
 });
 
-describe("an input is an object", () => {
+describe("the input must be an object", () => {
   test.each([
     [null, "null"],
     [5, "integer"],
@@ -157,18 +157,18 @@ describe("an input is an object", () => {
     ["", "string"],
     ["text", "string"],
     ["null", "string"],
-  ])("A07 %j is refused whatever the schema allows", (input, type) => {
+  ])("A07 %j is rejected, whatever the schema allows", (input, type) => {
     const problems = [{ path: "$", pointer: "", keyword: "type", message: `expected type object, got ${type}` }];
     expect(fit({}, input)).toEqual({ ok: false, problems });
     expect(fit(object({ a: { type: "integer" } }), input)).toEqual({ ok: false, problems });
   });
 
-  test("A07 JSON text of an array is refused as one", () => {
+  test("A07 JSON text of an array is rejected as an array", () => {
     const message = "expected type object, got JSON text of type array";
     expect(fit({}, "[1]")).toEqual({ ok: false, problems: [{ path: "$", pointer: "", keyword: "type", message }] });
   });
 
-  test("A07 an input encoded once or twice is decoded, and listed; one encoded three times is not", () => {
+  test("A07 an input encoded once or twice is decoded and the repair listed; one encoded three times is rejected", () => {
     expect(fit(object({ a: { type: "integer" } }), '{"a":1}')).toEqual({
       ok: true,
       value: { a: 1 },
@@ -182,14 +182,14 @@ describe("an input is an object", () => {
     expect(fit(object({ a: { type: "integer" } }), JSON.stringify(JSON.stringify('{"a":1}'))).ok).toBe(false);
   });
 
-  test("A07 problems of an input that came as text are those of the object in it", () => {
+  test("A07 problems of an input given as JSON text refer to the object in the text", () => {
     expect(fit(object({ a: { type: "integer" } }), '{"a":"x"}')).toEqual({
       ok: false,
       problems: [{ path: "$.a", pointer: "/a", keyword: "type", message: "expected type integer, got string" }],
     });
   });
 
-  test("broken JSON text is mended when it is closed, and listed as mended", () => {
+  test("broken JSON text whose brackets are closed is repaired, and the repair is listed", () => {
     expect(fit(object({ a: { type: "integer" }, b: {} }), "{'a': 1, b: None, // note\n}")).toEqual({
       ok: true,
       value: { a: 1, b: null },
@@ -219,12 +219,12 @@ describe("damaged JSON text", () => {
     [`${'{"a":'.repeat(70)}1${"}".repeat(70)}`, "nests deeper than 64 levels"],
     ['{"what": "a', "a string is not closed"],
     ['{"constructor": {"prototype": {"x": 1}}}', '"prototype" below "constructor"'],
-  ])("%j is refused, and the problem says why", (text, reason) => {
+  ])("%j is rejected, and the problem gives the reason", (text, reason) => {
     const outcome = fit(any, text);
     expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([expect.stringContaining(reason)]);
   });
 
-  test("a text inside the input that cannot be read as the object it should be says why, too", () => {
+  test("a JSON text inside the input that cannot be parsed as the required object gives the reason too", () => {
     const outcome = fit(object({ a: { type: "object" } }), { a: '{"id": 1234567890123456789}' });
     expect(outcome.ok ? "" : outcome.problems[0]?.message).toContain("would lose digits");
   });
@@ -239,7 +239,7 @@ describe("damaged JSON text", () => {
     '{"a":"x,"b":"y"}',
     '{"say": "she said "no" and left"}',
     String.raw`{"path": "C:\Users\new"}`,
-  ])("%j is a guess: refused for a tool that writes, taken and listed for one that reads", (text) => {
+  ])("%j needs a guess: it is rejected for a tool that writes, and repaired and listed for a tool that reads", (text) => {
     const refused = repairInput(text, compileSchema(any), { dropUnknownKeys: false });
     expect(refused.ok ? "ran" : refused.problems[0]?.message).toContain("Not valid JSON");
     const taken = repairInput(text, compileSchema(any), { dropUnknownKeys: true, allowGuesses: true });
@@ -253,12 +253,12 @@ describe("damaged JSON text", () => {
     [String.raw`{"path": "C:\Users\ada"}`, { path: String.raw`C:\Users\ada` }],
     ['{"to":"bob@x.com",,"cc":"eve@x.com"}', { to: "bob@x.com", cc: "eve@x.com" }],
     ["{'a': TRUE, 'b': Null, 'c': (2), 'd': ()}", { a: true, b: null, c: 2, d: [] }],
-  ])("%s is read without changing a character of its strings, for every tool", (text, value) => {
+  ])("%s is repaired for every tool without changing a character of its strings", (text, value) => {
     const outcome = repairInput(text, compileSchema(any), { dropUnknownKeys: false });
     expect(outcome.ok ? outcome.value : outcome.problems).toEqual(value);
   });
 
-  test("a key __proto__ in JSON text is left out, and listed", () => {
+  test("a __proto__ key in JSON text is dropped, and the repair is listed", () => {
     expect(fit(any, '{"a": {"__proto__": {"x": 1}}}')).toEqual({
       ok: true,
       value: { a: {} },
@@ -272,7 +272,7 @@ describe("damaged JSON text", () => {
   });
 });
 
-test("values below patternProperties are repaired by the schema of the pattern that their key matches", () => {
+test("values matched by patternProperties are repaired by the schema of the matching pattern", () => {
   const schema = {
     type: "object",
     patternProperties: { "^n_": { type: "integer" }, "^b_": { type: "boolean" } },
@@ -281,7 +281,7 @@ test("values below patternProperties are repaired by the schema of the pattern t
   expect(fit(schema, { n_a: "5", b_a: "true", other: "0.5" })).toMatchObject({ ok: true, value: { n_a: 5, b_a: true, other: 0.5 } });
 });
 
-test.each([READ, WRITE])("A10 long keys for a costly pattern are not tried for longer than one validation would take: %j", (options) => {
+test.each([READ, WRITE])("A10 matching long keys against a costly pattern takes no longer than one validation would: %j", (options) => {
   const schema = {
     type: "object",
     properties: { a: { type: "integer" } },
@@ -292,7 +292,7 @@ test.each([READ, WRITE])("A10 long keys for a costly pattern are not tried for l
   expect(inProcessorTime(2_000, () => fit(schema, { ...Object.fromEntries(keys.map((key) => [key, 1])), a: "1" }, options).ok)).toBe(false);
 });
 
-describe("what loses nothing is repaired", () => {
+describe("lossless repairs are applied", () => {
   test.each<[JsonValue, unknown, unknown]>([
     [{ type: "integer" }, "5", 5],
     [{ type: "integer" }, " 5.0 ", 5],
@@ -320,12 +320,12 @@ describe("what loses nothing is repaired", () => {
     expect(fitValue(schema, value)).toEqual(repaired);
   });
 
-  test.each(["4503599627370497.3", "9007199254740990.5", "1e-400"])("text %j stays text: as a number it would be another", (text) => {
+  test.each(["4503599627370497.3", "9007199254740990.5", "1e-400"])("text %j stays text, because the number would differ", (text) => {
     expect(fitValue({ type: "number" }, text)).toBeUndefined();
     expect(fitValue({ type: ["number", "string"] }, text)).toBe(text);
   });
 
-  test("F1.39 text for an integer parameter arrives as a number, and the repair says so", () => {
+  test("F1.39 text for an integer parameter is coerced to a number, and the repair is listed", () => {
     expect(fit(object({ n: { type: "integer" }, s: { type: "string" } }), { n: "5", s: "6" })).toEqual({
       ok: true,
       value: { n: 5, s: "6" },
@@ -333,7 +333,7 @@ describe("what loses nothing is repaired", () => {
     });
   });
 
-  test("text that a union allows stays text; where it does not fit, members that are no text are tried first", () => {
+  test("text that a union allows stays text; where it does not fit, the non-string members are tried first", () => {
     const union = (text: JsonObject): JsonObject => ({
       anyOf: [text, { type: "object", properties: { n: { type: "integer" } }, required: ["n"] }],
     });
@@ -343,7 +343,7 @@ describe("what loses nothing is repaired", () => {
     expect(fitValue(union({ enum: ["None"] }), "none")).toBe("None");
   });
 
-  test("repairs of a union member that was tried in vain are not listed", () => {
+  test("repairs of a union member that was tried and failed are not listed", () => {
     const schema = object({ v: { anyOf: [object({ n: { type: "integer" } }, ["n", "m"]), object({ n: { type: "number" } }, ["n"])] } });
     expect(fit(schema, { v: { n: "1" } })).toEqual({
       ok: true,
@@ -352,7 +352,7 @@ describe("what loses nothing is repaired", () => {
     });
   });
 
-  test("the search for a better member leaves the rest of a long input its repairs", () => {
+  test("searching for a better union member leaves enough budget to repair the rest of a long input", () => {
     const member = (kind: string): JsonObject =>
       object({ kind: { const: kind }, n: { type: "number" } }, ["kind", "n"], { additionalProperties: false });
     const schema = object({ list: { type: "array", items: { oneOf: Array.from({ length: 12 }, (_, at) => member(`k${at}`)) } } });
@@ -360,7 +360,7 @@ describe("what loses nothing is repaired", () => {
     expect(fit(schema, { list }, READ)).toMatchObject({ ok: true, value: { list: list.map(() => ({ kind: "k0", n: 1 })) } });
   });
 
-  test("a key that another member of a union takes is not dropped for the sake of the first", () => {
+  test("a key that only a later member of a union declares is not dropped to fit the first member", () => {
     const closed = (properties: JsonObject, required: readonly string[] = []): JsonObject =>
       object(properties, required, { additionalProperties: false });
     const byName = closed({ name: { type: "string" } });
@@ -384,7 +384,7 @@ describe("what loses nothing is repaired", () => {
     ["order.json", "order.json"],
     ["urn:a:order", "urn:a:order"],
     ["T0", "#node"],
-  ])("in a schema %j the reference %j is followed", ($id, $ref) => {
+  ])("for the schema %j the reference %j is resolved", ($id, $ref) => {
     const node = object({ n: { type: "integer" }, flag: { default: true, type: "boolean" }, kid: { anyOf: [{ $ref }, { type: "null" }] } });
     const whole = { $id, $anchor: "node", ...node };
     for (const [schema, wrap] of [
@@ -396,12 +396,12 @@ describe("what loses nothing is repaired", () => {
     }
   });
 
-  test("a reference is read from the address of the document", () => {
+  test("a relative reference is resolved against the base URI of the document", () => {
     const schema = { $id: "https://a.example/v", ...object({ n: { $ref: "n" } }), $defs: { n: { $id: "/n", type: "integer" } } };
     expect(fit(schema, { n: "5" })).toMatchObject({ ok: true, value: { n: 5 } });
   });
 
-  test("references are followed, recursive ones too", () => {
+  test("references are resolved, recursive ones too", () => {
     const schema = {
       $ref: "#/$defs/node",
       $defs: { node: object({ v: { type: "integer" }, next: { anyOf: [{ $ref: "#/$defs/node" }, { type: "null" }] } }) },
@@ -433,7 +433,7 @@ describe("what loses nothing is repaired", () => {
 describe("keys", () => {
   const closed = object({ file_path: { type: "string" }, limit: { type: "integer" } }, ["file_path"], { additionalProperties: false });
 
-  test("F3.10 a forbidden key is dropped for a read, with a report, and refused for a write", () => {
+  test("F3.10 an unknown key is dropped and reported for a tool that reads, and rejected for a tool that writes", () => {
     expect(fit(closed, { file_path: "a", extra: 1 }, READ)).toEqual({
       ok: true,
       value: { file_path: "a" },
@@ -445,14 +445,14 @@ describe("keys", () => {
     });
   });
 
-  test("unknown keys stay where the schema allows them", () => {
+  test("unknown keys are kept where the schema allows them", () => {
     const input = copyJson({ a: 1, extra: { b: 2 } }).value;
     const outcome = repairInput(input, compileSchema(object({ a: { type: "integer" } })), READ);
     expect(outcome).toEqual({ ok: true, value: input, repairs: [] });
     expect(fit(object({ a: { type: "integer" } }), { a: "1", extra: "2" }, READ)).toMatchObject({ value: { a: 1, extra: "2" } });
   });
 
-  test("keys that match a pattern, or that a branch declares for unevaluatedProperties, are not forbidden", () => {
+  test("keys that match a pattern, or that a branch declares for unevaluatedProperties, do not count as unknown", () => {
     const pattern = object({ a: { type: "integer" } }, [], { patternProperties: { "^x-": {} }, additionalProperties: false });
     expect(fit(pattern, { a: "1", "x-b": 2, y: 3 }, READ)).toMatchObject({ ok: true, value: { a: 1, "x-b": 2 } });
     const branch = { type: "object", anyOf: [object({ a: { type: "integer" } }, ["a"])], unevaluatedProperties: false };
@@ -461,7 +461,7 @@ describe("keys", () => {
   });
 
   test.each(["filePath", "FilePath", "file-path", "FILE_PATH", "file path"])(
-    "a missing property is found under its other spelling: %s",
+    "a missing property is found under another spelling: %s",
     (key) => {
       expect(fit(closed, { [key]: "a" })).toEqual({
         ok: true,
@@ -471,7 +471,7 @@ describe("keys", () => {
     },
   );
 
-  test("a key is not renamed when the property is there, when two keys want it, when two properties fit, or when nothing asks for it", () => {
+  test("a key is not renamed if the property is present, if two keys or two properties match, or if it is not required", () => {
     expect(fit(closed, { file_path: "a", filePath: "b" }).ok).toBe(false);
     expect(fit(closed, { filePath: "a", "file-path": "b" }).ok).toBe(false);
     expect(fit(object({ ab: {}, a_b: {} }, ["ab"]), { A_B: 1 }).ok).toBe(false);
@@ -480,15 +480,15 @@ describe("keys", () => {
     });
   });
 
-  test("a renamed key keeps its place, and its value is repaired under the new name", () => {
+  test("a renamed key keeps its position, and its value is repaired by the schema of the new name", () => {
     const outcome = fit(object({ maxItems: { type: "integer" }, z: {} }, ["maxItems"]), { a: 0, max_items: "3", z: 1 });
     expect(outcome).toMatchObject({ ok: true, value: { a: 0, maxItems: 3, z: 1 } });
     expect(outcome.ok && Object.keys(outcome.value)).toEqual(["a", "maxItems", "z"]);
   });
 });
 
-describe("nothing is done that is not needed", () => {
-  test("an input that fits is the very same object, with one shared empty list of repairs", () => {
+describe("an input that needs no repair is not copied", () => {
+  test("a valid input is returned as the same object, with one shared empty list of repairs", () => {
     const validator = compileSchema(object({ a: { type: "integer" }, d: { default: 1 } }));
     const inputs: JsonObject[] = [{ a: 1, d: 2 }, { d: null }];
     const outcomes = inputs.map((input) => repairInput(input, validator, WRITE));
@@ -498,7 +498,7 @@ describe("nothing is done that is not needed", () => {
     );
   });
 
-  test("the input is never changed, and a repaired one is frozen and shares what it did not touch", () => {
+  test("the input is never mutated; a repaired one is frozen and shares its unchanged parts", () => {
     const input = copyJson({ n: "1", keep: { deep: [1] } }).value as JsonObject;
     const outcome = repairInput(input, compileSchema(object({ n: { type: "integer" } })), WRITE);
     expect(input).toEqual({ n: "1", keep: { deep: [1] } });
@@ -507,7 +507,7 @@ describe("nothing is done that is not needed", () => {
 });
 
 describe("hostile input", () => {
-  test("A01 a __proto__ key stays an own key through repair and defaults, and pollutes nothing", () => {
+  test("A01 a __proto__ key stays an own key through repair and defaults, and does not pollute a prototype", () => {
     const input = parseJson(
       '{"n":"1","__proto__":{"admin":true},"o":{"__proto__":{"admin":true},"constructor":{"prototype":{"admin":true}}}}',
     );
@@ -521,13 +521,13 @@ describe("hostile input", () => {
     expect(({} as { admin?: unknown }).admin).toBeUndefined();
   });
 
-  test("A01 names of Object.prototype are keys like others", () => {
+  test("A01 names of Object.prototype are treated as ordinary keys", () => {
     const schema = object({ toString: { type: "integer" }, constructor: { default: 1 } }, ["toString"]);
     expect(fit(schema, {}).ok).toBe(false);
     expect(fit(schema, { toString: "5" })).toMatchObject({ ok: true, value: { toString: 5, constructor: 1 } });
   });
 
-  test("A05 text inside a deep value may not make it deeper than 64 levels", () => {
+  test("A05 JSON text decoded inside a deep value must not make it deeper than 64 levels", () => {
     let schema: JsonObject = { type: "array" };
     let value: JsonValue = "[".repeat(20) + "]".repeat(20);
     for (let level = 0; level < 44; level++) [schema, value] = [object({ a: schema }), { a: value }];
@@ -535,12 +535,12 @@ describe("hostile input", () => {
     expect(fit(object({ a: schema }), { a: value }).ok).toBe(false);
   });
 
-  test("A05 text with a million brackets is refused before it is read", () => {
+  test("A05 text with a million brackets is rejected before it is parsed", () => {
     expect(fitValue({ type: "array" }, "[".repeat(1_000_000) + "]".repeat(1_000_000))).toBeUndefined();
     expect(fit({}, `{${'{"a":'.repeat(200_000)}}`).ok).toBe(false);
   });
 
-  test("A06 repairs end with their budget: huge, wide and deeply branching inputs are refused after few looks at them", () => {
+  test("A06 repairs have a budget: huge, wide and deeply branching inputs are rejected after a bounded number of checks", () => {
     const numbers = Array.from({ length: 30_000 }, () => "1");
     expect(looksAt(object({ v: { type: "array", items: { type: "integer" } } }, ["v"]), { v: numbers })).toBeLessThan(MAX_LOOKS);
     const words = Array.from({ length: 5_000 }, (_, index) => `word ${index}`);
@@ -564,7 +564,7 @@ describe("hostile input", () => {
     expect(looksAt(wide, { v: { x: "1" } })).toBeLessThan(MAX_LOOKS);
   });
 
-  test("A06 a schema whose references run in circles or lead nowhere is no trap for repairs", () => {
+  test("A06 a schema with circular references neither loops nor fails in repairs", () => {
     const circle = {
       ...object({ a: { $ref: "#/$defs/a" } }),
       $defs: { a: { allOf: [{ $ref: "#/$defs/b" }] }, b: { anyOf: [{ type: "integer" }, object({ a: { $ref: "#/$defs/a" } })] } },
@@ -572,7 +572,7 @@ describe("hostile input", () => {
     expect(fit(circle, { a: { a: "5" } })).toMatchObject({ ok: true, value: { a: { a: 5 } } });
   });
 
-  test("whatever is sent, an outcome is valid input or a list of problems, and nothing is thrown", () => {
+  test("any input gives either a valid input or a list of problems, and nothing is thrown", () => {
     const schema = object(
       { a: { type: "integer" }, b: { type: "array", items: { enum: ["x", 1] } }, c: object({ d: { type: "boolean", default: true } }) },
       ["a"],

@@ -11,8 +11,8 @@ import { isStandardSchema } from "../../src/schema/library-schema.ts";
 
 const valibotSchema = v.object({ n: v.pipe(v.string(), v.transform(Number)), o: v.optional(v.string(), "x") });
 
-describe("a library's schema comes in", () => {
-  test("without JSON Schema it is refused, with what to do", () => {
+describe("importing a library's schema", () => {
+  test("without JSON Schema support it is rejected, with a hint", () => {
     expect(() => fromStandardSchema(valibotSchema)).toThrowError(
       expect.objectContaining({
         code: "invalid_schema",
@@ -26,14 +26,14 @@ describe("a library's schema comes in", () => {
     );
   });
 
-  test("a type that JSON lacks is refused, with the library's reason", () => {
+  test("a type that JSON lacks is rejected, with the library's reason", () => {
     expect(() => fromStandardSchema(z.object({ when: z.date() }))).toThrowError(
       expect.objectContaining({ code: "invalid_schema", message: expect.stringMatching(/zod.*input.*Date/u) }),
     );
     expect(() => fromStandardSchema(z.object({ n: z.string().transform(Number) }), "output")).toThrowError(ToolError);
   });
 
-  test("zod: JSON Schema of the input side, and values after the transform", () => {
+  test("zod gives the JSON Schema of its input, and parse gives the transformed values", () => {
     const { jsonSchema, parse } = fromStandardSchema(z.object({ n: z.string().transform(Number), d: z.number().default(1) }));
     expect(jsonSchema).toMatchObject({
       type: "object",
@@ -43,7 +43,7 @@ describe("a library's schema comes in", () => {
     expect(parse({ n: "5" })).toEqual({ value: { n: 5, d: 1 } });
   });
 
-  test("arktype, whose schemas are functions", () => {
+  test("arktype is supported, whose schemas are functions", () => {
     const { jsonSchema, parse } = fromStandardSchema(type({ name: "string", "age?": "number" }));
     expect(jsonSchema).toMatchObject({
       type: "object",
@@ -54,7 +54,7 @@ describe("a library's schema comes in", () => {
     expect(parse({ name: 1 })).toEqual({ issues: [expect.stringMatching(/^\$\.name: .*string/u)] });
   });
 
-  test("valibot through its JSON Schema package", () => {
+  test("valibot is supported through its JSON Schema package", () => {
     const { jsonSchema, parse } = fromStandardSchema(toStandardJsonSchema(v.object({ n: v.number(), o: v.optional(v.string(), "x") })));
     expect(jsonSchema).toMatchObject({
       type: "object",
@@ -70,7 +70,7 @@ describe("a library's schema comes in", () => {
     expect(parse(null)).toEqual({ issues: [expect.stringMatching(/^\$: ./u)] });
   });
 
-  test("asynchronous validation is awaited, and a throw or rejection is an issue", async () => {
+  test("asynchronous validation is awaited, and a throw or rejection becomes an issue", async () => {
     const later = fromStandardSchema(z.object({ n: z.number().refine(async (n) => n > 1, "too small") }));
     await expect(later.parse({ n: 2 })).resolves.toEqual({ value: { n: 2 } });
     await expect(later.parse({ n: 0 })).resolves.toEqual({ issues: ["$.n: too small"] });
@@ -89,7 +89,7 @@ describe("a library's schema comes in", () => {
     });
   });
 
-  test("a thenable that is no promise is awaited too, and an answer that is none is an issue", async () => {
+  test("a thenable that is not a Promise is awaited, and an invalid validation result becomes an issue", async () => {
     const answering = (answer: unknown): StandardSchemaV1 => {
       const standard = { version: 1, vendor: "x", validate: () => answer, jsonSchema: { input: () => ({}), output: () => ({}) } };
       return { "~standard": standard } as StandardSchemaV1;
@@ -102,7 +102,7 @@ describe("a library's schema comes in", () => {
     });
   });
 
-  test("what is no Standard Schema is told apart", () => {
+  test("isStandardSchema is false for values that are not a Standard Schema", () => {
     const strangers = [undefined, null, 5, "x", {}, { type: "object" }, { "~standard": 1 }, { "~standard": { version: 1 } }];
     expect(strangers.map(isStandardSchema)).toEqual(strangers.map(() => false));
     expect([z.string(), type("string"), v.string()].map(isStandardSchema)).toEqual([true, true, true]);
@@ -118,7 +118,7 @@ function asFramework(schema: unknown): { readonly jsonSchema: Record<string, unk
   return { jsonSchema: { type: "object", ...converter.input({ target: "draft-2020-12" }) }, validate: (value) => standard.validate(value) };
 }
 
-describe("our schemas go out", () => {
+describe("exporting our schemas", () => {
   const schema = {
     type: "object",
     properties: { n: { type: "integer" }, unit: { type: "string", default: "cm" } },
@@ -127,7 +127,7 @@ describe("our schemas go out", () => {
   };
   const facade = withStandardSchema(compileSchema(schema), { repair: { dropUnknownKeys: true } });
 
-  test("they print, spread and clone as plain JSON Schema, and are frozen", () => {
+  test("they serialize, spread and clone as plain JSON Schema, and are frozen", () => {
     expect(JSON.stringify(facade)).toBe(JSON.stringify(schema));
     expect({ ...facade }).toEqual(schema);
     expect(structuredClone(facade)).toEqual(schema);
@@ -135,7 +135,7 @@ describe("our schemas go out", () => {
     expect({ version: facade["~standard"].version, vendor: facade["~standard"].vendor }).toEqual({ version: 1, vendor: "haft" });
   });
 
-  test("a framework gets the JSON Schema and validates with our repairs", () => {
+  test("a framework gets the JSON Schema, and validates with our repairs", () => {
     const framework = asFramework(facade);
     expect(framework.jsonSchema).toEqual(schema);
     expect(framework.validate({ n: "5", extra: 1 })).toEqual({ value: { n: 5, unit: "cm" } });
@@ -144,7 +144,7 @@ describe("our schemas go out", () => {
     expect(framework.validate({ n: 1n })).toEqual({ issues: [{ message: expect.stringContaining("bigint") }] });
   });
 
-  test("each answer is the caller's own to change; a target we cannot write is refused", () => {
+  test("each returned JSON Schema is a fresh copy, and an unsupported target throws", () => {
     const { jsonSchema } = facade["~standard"];
     const first = jsonSchema.input({ target: "draft-07" });
     first["type"] = "changed";
@@ -152,7 +152,7 @@ describe("our schemas go out", () => {
     expect(() => jsonSchema.input({ target: "openapi-3.0" })).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test("without repairs a value of any kind is checked strictly", () => {
+  test("without repairs, a value of any type is checked strictly", () => {
     const list = withStandardSchema(compileSchema({ type: "array", items: { properties: { "a/b~c": { type: "integer" } } } }));
     expect(list["~standard"].validate([{ "a/b~c": 1 }])).toEqual({ value: [{ "a/b~c": 1 }] });
     expect(list["~standard"].validate([{ "a/b~c": "1" }])).toEqual({
@@ -160,11 +160,11 @@ describe("our schemas go out", () => {
     });
   });
 
-  test("true and false are written as objects", () => {
+  test("true and false are exported as objects", () => {
     expect([withStandardSchema(compileSchema(true)), withStandardSchema(compileSchema(false))]).toEqual([{}, { not: {} }]);
   });
 
-  test("a schema that went out comes back in", () => {
+  test("an exported schema can be imported again", () => {
     const { jsonSchema, parse } = fromStandardSchema(facade);
     expect(jsonSchema).toEqual(schema);
     expect(parse({ n: "5" })).toEqual({ value: { n: 5, unit: "cm" } });

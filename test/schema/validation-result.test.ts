@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { validateInput, validateOutput, ValidationResult } from "../../src/schema/validation-result.ts";
 
 describe("ValidationResult", () => {
-  test("F2.1 merging gives a new result with the errors of both, in order, and changes neither", () => {
+  test("F2.1 merge returns a new result with the errors of both, in order, and mutates neither", () => {
     const good = new ValidationResult();
     const bad = new ValidationResult(["$.a: one"]);
     const worse = new ValidationResult(["$.b: two", "$.c: three"], "output");
@@ -15,7 +15,7 @@ describe("ValidationResult", () => {
     ]);
   });
 
-  test("F2.1 it is written as JSON with valid and errors alone, and its errors cannot be changed from outside", () => {
+  test("F2.1 it serializes to valid and errors only, and its errors are immutable", () => {
     const errors = ["$.a: one"];
     const result = new ValidationResult(errors);
     errors.push("two");
@@ -43,7 +43,7 @@ describe("validateInput", () => {
     ["oneOf", { oneOf: [{ type: "integer" }, { type: "string" }] }, 1, null],
     ["$ref", { $ref: "#/$defs/a", $defs: { a: { type: "integer" } } }, 1.0, 1.5],
     ["a union of types", { type: ["string", "null"] }, null, 1],
-  ])("F2.2 F2.4 F2.5 %s accepts and rejects", (_keyword, schema, good, bad) => {
+  ])("F2.2 F2.4 F2.5 %s accepts valid and rejects invalid data", (_keyword, schema, good, bad) => {
     expect(validateInput(good, schema).toJSON()).toEqual({ valid: true, errors: [] });
     expect(validateInput(bad, schema)).toMatchObject({ valid: false, errors: [expect.stringMatching(/^\$.*: ./u)] });
   });
@@ -52,14 +52,14 @@ describe("validateInput", () => {
     for (const data of [undefined, null, 1, "a", [], {}]) expect(validateInput(data, {}).valid).toBe(true);
   });
 
-  test("F2.2 nothing is coerced and no default filled in", () => {
+  test("F2.2 nothing is coerced, and no default is applied", () => {
     expect(validateInput({ a: "5" }, { properties: { a: { type: "integer" } } }).errors).toEqual([
       "$.a: expected type integer, got string",
     ]);
     expect(validateInput({}, { properties: { a: { default: 1 } }, required: ["a"] }).errors).toEqual(["$.a: required field missing"]);
   });
 
-  test("F2.3 all faults are listed, with paths from $, in the stated order", () => {
+  test("F2.3 all problems are listed, with paths from $, in the documented order", () => {
     const schema = {
       type: "object",
       required: ["a"],
@@ -76,7 +76,7 @@ describe("validateInput", () => {
     ]);
   });
 
-  test("F2.3 many faults are all listed", () => {
+  test("F2.3 500 problems are all listed", () => {
     expect(
       validateInput(
         Array.from({ length: 500 }, () => "x"),
@@ -92,12 +92,12 @@ describe("validateInput", () => {
     ["an unknown type", { type: "strnig" }],
     ["a reference to nowhere", { $ref: "#/nowhere" }],
     ["a broken pattern", { pattern: "(" }],
-  ])("F2.2 a schema that cannot be used is an error, not an exception: %s", (_what, schema) => {
+  ])("F2.2 an unusable schema is reported as an error and does not throw: %s", (_what, schema) => {
     expect(validateInput({}, schema)).toMatchObject({ valid: false, errors: [expect.stringMatching(/^input schema: ./u)] });
     expect(validateOutput({}, schema)).toMatchObject({ valid: false, errors: [expect.stringMatching(/^output schema: ./u)] });
   });
 
-  test("F2.2 hostile data is an error, not an exception", () => {
+  test("F2.2 data that throws when read is reported as an error and does not throw", () => {
     const trap = new Proxy(
       {},
       {
@@ -119,7 +119,7 @@ describe("validateInput", () => {
   });
 });
 
-test("F2.6 validateOutput checks the same and reports about the output", () => {
+test("F2.6 validateOutput makes the same checks, and its messages name the output", () => {
   const schema = { type: "object", required: ["a"] };
   const output = validateOutput({}, schema);
   expect(output.toJSON()).toEqual(validateInput({}, schema).toJSON());

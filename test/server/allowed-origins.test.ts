@@ -15,7 +15,7 @@ test.each([
   "https://*.example",
   "null",
   "",
-])("the allowed origin %j is refused", async (origin) => {
+])("the allowed origin %j is rejected", async (origin) => {
   const runtime = createRuntime();
   onTestFinished(async () => void (await runtime.close()));
   const allowedOrigins = [...ALLOWED, origin];
@@ -34,7 +34,7 @@ test.each([
   ["https://app.example.evil", 403],
   ["app://notes", 403],
   ["null", 403],
-])("a page of %s is answered with %i", async (origin, status) => {
+])("a request from a page of %s gets %i", async (origin, status) => {
   const runtime = createRuntime();
   const server = createServer(runtime, { auth: staticToken({ token: "a-token-for-the-tests" }), allowedOrigins: ALLOWED });
   onTestFinished(async () => {

@@ -15,7 +15,7 @@ import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { findBasePathProblem } from "../../src/core/base/base-path.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
-import { MCP_PATH } from "../../src/server/mcp/mcp-path.ts";
+import { MCP_PATH } from "../../src/server/base-path.ts";
 import { API } from "../../src/server/api.ts";
 import { SCREENS } from "../../src/server/dashboard/dashboard-files.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
@@ -82,7 +82,7 @@ const WAYS: Readonly<Record<string, (server: ReturnType<typeof createServer>) =>
   },
 };
 
-test.each(Object.entries(WAYS))("addresses in answers have the path: %s", async (_way, reach) => {
+test.each(Object.entries(WAYS))("addresses in responses include the base path: %s", async (_way, reach) => {
   const request = await reach(served());
   const accepted = await request("/haft/v1/execute", {
     method: "POST",
@@ -97,7 +97,7 @@ test.each(Object.entries(WAYS))("addresses in answers have the path: %s", async 
   expect(await (await request("/haft/openapi.json")).json()).toMatchObject({ servers: [{ url: "/haft" }] });
 });
 
-test("the address of a listener has the path, and clients work with it", async () => {
+test("the URL of a listener includes the base path, and clients work with it", async () => {
   const { url, port } = await served().listen({ port: 0 });
   expect(url).toBe(`http://127.0.0.1:${port}/haft`);
   const client = createClient({ url, token: TOKEN });
@@ -108,7 +108,7 @@ test("the address of a listener has the path, and clients work with it", async (
 });
 
 test.each(["a proxy that passes the path on", "a framework that passes the path on"])(
-  "a path that only looks like that of the server is answered as any other: %s",
+  "a path that only resembles the base path returns 404: %s",
   async (way) => {
     const request = await (WAYS[way] ?? expect.fail())(served({ dashboard: true }));
     for (const path of ["/haftx/v1/info", "/haft/haft/v1/info", "/haft%2Fv1/info", "/HAFT/v1/info", "/other/haft/v1/info"])
@@ -118,7 +118,7 @@ test.each(["a proxy that passes the path on", "a framework that passes the path 
   },
 );
 
-test("the path is removed once, so that one more gets past a proxy that removes it as well, as the guide says", async () => {
+test("the base path is removed once, so a doubled path passes a proxy that removes it too, as the guide says", async () => {
   const statusBy = async (way: string): Promise<number> => {
     const request = await (WAYS[way] ?? expect.fail())(served());
     return (await request("/haft/haft/metrics", { headers: AUTHORIZATION })).status;
@@ -127,7 +127,7 @@ test("the path is removed once, so that one more gets past a proxy that removes 
   expect(await statusBy("a proxy that removes the path")).toBe(200);
 });
 
-test("an OAuth client of MCP finds the metadata at the root of the host, by the challenge and by the address of the server", async () => {
+test("an MCP client finds the OAuth metadata at the root of the host, through the challenge and through the server's URL", async () => {
   const issuer = await LoopbackIssuer.start(() => systemPorts.clock.wallTime() / 1_000);
   const port = await freePort();
   const resource = `http://127.0.0.1:${port}/haft/mcp`;
@@ -145,7 +145,7 @@ test("an OAuth client of MCP finds the metadata at the root of the host, by the 
   expect((await client.listTools()).tools[0]?.name).toBe("late");
 });
 
-test("a user logs in on the pages below the path, and the cookie of the login is sent to them alone", async () => {
+test("a user logs in on pages below the base path, and the login cookie is limited to them", async () => {
   const log = new MemoryLog();
   const authority = await authorizationServer();
   const tickets = await ticketServer(authority);
@@ -179,7 +179,7 @@ test.each([
   ["/haft", "/other", 'below "/haft"', 'below "/other"'],
   ["/haft", undefined, 'below "/haft"', "at the root of their host"],
   [undefined, "/haft", "at the root of their host", 'below "/haft"'],
-])("the pages of logins stay below %j: a server below %j cannot move them", async (first, second, place, other) => {
+])("login pages stay below %j: a server below %j cannot move them", async (first, second, place, other) => {
   const logins = new UserLogins({ origin: "https://tools.example" });
   const runtime = createRuntime();
   const below = (basePath: string | undefined): unknown =>
@@ -215,7 +215,7 @@ test.each([
   ["/haft", ""],
   ["/of-the-owner/v1/submissions/x", "/haft"],
   ["/haft", "/of-the-asked/v1"],
-])("a server below %j has a session, and one below %j answers with addresses of its own", async (owner, asked) => {
+])("for a session of a server below %j, a server below %j answers with addresses of its own", async (owner, asked) => {
   const [one, two] = await twoServers([owner, asked]);
   await createClient({ url: one, token: TOKEN }).call("createSession", { body: { id: "shop" } });
   const headers = { ...AUTHORIZATION, "content-type": "application/json" };
@@ -251,12 +251,12 @@ test.each([
   ["/assets", "must not begin like a path of the server"],
   ["/upstreams/x", "must not begin like a path of the server"],
   ["/metrics", "must not begin like a path of the server"],
-])("the basePath %j is refused", (basePath, reason) => {
+])("the basePath %j is rejected", (basePath, reason) => {
   const runtime = createRuntime();
   expect(() => createServer(runtime, { auth: staticToken({ token: TOKEN }), basePath })).toThrow(reason);
 });
 
-test("no path of the server begins as a base path may", () => {
+test("no path of the server has a first segment that is a valid base path", () => {
   const paths = [MCP_PATH, "/assets/", "/upstreams/", ...Object.values(API).map(({ path }) => path)];
   const firstParts = new Set([...paths.map((path) => path.split("/")[1] ?? ""), ...SCREENS]);
   for (const part of firstParts) expect([part, findBasePathProblem(`/${part}`)]).toEqual([part, expect.any(String)]);
@@ -267,7 +267,7 @@ test.each<RequestInit>([
   { mode: "same-origin", cache: "only-if-cached" },
   { redirect: "error", credentials: "omit", integrity: "sha256-x" },
   { referrer: "", referrerPolicy: "no-referrer" },
-])("a request is answered below the path whatever it says about how it is sent: %j", async (init) => {
+])("a request is answered below the base path whatever its fetch options: %j", async (init) => {
   const body = JSON.stringify({ calls: [{ name: "late", input: {} }] });
   const headers = { ...AUTHORIZATION, "content-type": "application/json" };
   const server = served();
@@ -277,7 +277,7 @@ test.each<RequestInit>([
   }
 });
 
-test.each(["/haft", "/tools.v2/haft_1", "/~ada/-x"])("the basePath %s is taken", async (basePath) => {
+test.each(["/haft", "/tools.v2/haft_1", "/~ada/-x"])("the basePath %s is accepted", async (basePath) => {
   const { url } = await served({ basePath }).listen({ port: 0 });
   expect((await fetch(`${url}/healthz`)).status).toBe(200);
 });

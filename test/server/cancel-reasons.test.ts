@@ -28,8 +28,8 @@ async function waiting(mode: "background" | "default" = "default") {
 
 const CALL = { name: "wait", arguments: {} };
 
-describe.each(ERAS)("a client of MCP (%s)", (era) => {
-  test.each(["stdio", "http"])("that cancels its request over %s", async (way) => {
+describe.each(ERAS)("the cancel reason of a call by an MCP client (%s)", (era) => {
+  test.each(["stdio", "http"])("that cancels its request over %s names the client and its reason", async (way) => {
     const { runtime, begun, why } = await waiting();
     const client = way === "stdio" ? (await overStdio(runtime, { era })).client : await overHttp((await listening(runtime)).url, { era });
     const stop = new AbortController();
@@ -42,7 +42,7 @@ describe.each(ERAS)("a client of MCP (%s)", (era) => {
     await call;
   });
 
-  test.each(["stdio", "http"])("whose server stops over %s", async (way) => {
+  test.each(["stdio", "http"])("whose server stops over %s names the server", async (way) => {
     const { runtime, begun, why } = await waiting();
     const pair = way === "stdio" ? await overStdio(runtime, { era }) : undefined;
     const listener = pair === undefined ? await listening(runtime) : undefined;
@@ -54,7 +54,7 @@ describe.each(ERAS)("a client of MCP (%s)", (era) => {
     await call;
   });
 
-  test("that is gone", async () => {
+  test("that has closed its input names the client", async () => {
     const { runtime, begun, why } = await waiting();
     const clock = new FakeClock();
     const pair = await overStdio(runtime, { era, ports: { clock, log: new MemoryLog() } });
@@ -67,7 +67,7 @@ describe.each(ERAS)("a client of MCP (%s)", (era) => {
   });
 });
 
-test("a task that its client cancels", async () => {
+test("the cancel reason of a task that its client cancels names the client", async () => {
   const { runtime, begun, why } = await waiting("background");
   const { url } = await listening(runtime, { tasks: {} });
   const { result } = await raw(url, "tools/call", CALL, { capabilities: TASKS });
@@ -87,7 +87,7 @@ const API_ENDS: readonly (readonly [string, string, (api: ApiServer) => unknown]
   ["whose runtime is closed", "the runtime was closed", ({ runtime }) => runtime.close()],
 ];
 
-test.each(API_ENDS)("a call over HTTP %s", async (_, reason, end) => {
+test.each(API_ENDS)("the cancel reason of a call over HTTP %s names the cause", async (_, reason, end) => {
   const api = await startApi();
   await api.ask("POST", "/v1/sessions", { body: { id: "s" } });
   const answer = api.ask("POST", "/v1/sessions/s/execute", { body: { calls: [{ name: "wait", input: {} }] } });

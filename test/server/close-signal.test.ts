@@ -35,7 +35,7 @@ function hanging(name: string, begun: () => void, mode?: "background") {
   });
 }
 
-test("a server that is to stop at once cancels calls that came over MCP as well", async () => {
+test("a server that is told to stop at once cancels calls made over MCP too", async () => {
   const begun = Promise.withResolvers<void>();
   const runtime = createRuntime({ tools: [hanging("wait", begun.resolve)] });
   onTestFinished(async () => void (await runtime.close()));
@@ -58,7 +58,7 @@ test("a server that is to stop at once cancels calls that came over MCP as well"
 describe.each([
   ["its time is up", 20],
   ["it is to stop at once", GRACE_MS],
-])("a server whose sessions are being resumed, when %s", (_when, graceMs) => {
+])("a server that is resuming sessions, when %s", (_when, graceMs) => {
   test.each([
     ["a request", "read"],
     ["a request", "remove"],
@@ -121,7 +121,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`issue 21.3 over one Po
     return runtime;
   }
 
-  test.each([false, true])("a server that is to stop at once hands its jobs over (a call is under way: %j)", async (calls) => {
+  test.each([false, true])("a server that is told to stop at once hands its jobs over (a call is running: %j)", async (calls) => {
     const schema = `close_${calls}`;
     const [job, call] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const tools = [hanging("work", job.resolve, "background"), hanging("wait", call.resolve)];
@@ -142,7 +142,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`issue 21.3 over one Po
     expect(await runtime.store?.jobs.unattended()).toEqual(["s"]);
   });
 
-  test("a server that leaves all jobs to others answers for a session whose job waits for a place", async () => {
+  test("a server that runs no jobs still answers for a session whose job waits for a place", async () => {
     const scan = defineTool({ name: "scan", description: "Scans.", effects: { writes: [] }, mode: "background", execute: () => "scanned" });
     const note = defineTool({ name: "note", description: "Notes.", effects: { writes: [] }, execute: () => "noted" });
     const toolsets = [{ name: "desk", place: "desk", tools: [scan] }];

@@ -52,14 +52,14 @@ interface Shape {
   readonly promised: boolean;
 }
 
-describe("an answer over MCP", () => {
+describe("a tool result over MCP", () => {
   const shapes: fc.Arbitrary<Shape> = fc.record({
     output: fc.option(OUTPUT, { nil: undefined }),
     content: fc.option(CONTENT, { nil: undefined }),
     promised: fc.boolean(),
   });
 
-  test("is whole for a client that shows a model only content and for one that shows it only structuredContent", async () => {
+  test("is complete both for a client that shows only content and for one that shows only structuredContent", async () => {
     const answerOf = async ({ output, content, promised }: Shape) => {
       const tool = defineTool({
         name: "answers",
@@ -94,7 +94,7 @@ describe("an answer over MCP", () => {
     );
   });
 
-  test.each(ERAS)("holds the promised JSON once, also where the tool wrote it into its text (%s)", async (era) => {
+  test.each(ERAS)("has the promised JSON once, even if the tool also wrote it as text (%s)", async (era) => {
     const tool = defineTool({
       name: "weather",
       description: "",
@@ -142,7 +142,7 @@ describe("an answer over MCP", () => {
     ["an empty array", [], [], ['{"result":[]}']],
     ["another text", "Sow the beans.", ["Sowed."], ['{"result":"Sow the beans."}']],
     ["fewer items", ["one", "two"], ["one"], ['{"result":["one","two"]}']],
-  ])("does not repeat what is wrapped as a result where its text says it: %s", async (_, wrapped, texts, added) => {
+  ])("does not repeat a value wrapped as result if its text already has it: %s", async (_, wrapped, texts, added) => {
     const content = texts.map((text) => ({ type: "text", text }) as const);
     const tool = defineTool({
       name: "read",
@@ -159,19 +159,22 @@ describe("an answer over MCP", () => {
     });
   });
 
-  test.each(ERAS)("keeps the output of a tool that shows something else for the program that runs it (%s)", async (era) => {
-    const tool = defineTool({
-      name: "read",
-      description: "",
-      effects: pure,
-      execute: () => new ToolOutput({ output: { path: "plan.md", lines: 1 }, content: [{ type: "text", text: "Sow the beans." }] }),
-    });
-    const { runtime } = await openRuntime({ tools: [tool] });
-    const { client } = await overStdio(runtime, { era });
-    const answer = await client.callTool({ name: "read" });
-    expect(answer.content).toEqual([{ type: "text", text: "Sow the beans." }]);
-    expect(answer).not.toHaveProperty("structuredContent");
-  });
+  test.each(ERAS)(
+    "keeps the output of a tool with content of its own out of the answer, for the program that runs the tool (%s)",
+    async (era) => {
+      const tool = defineTool({
+        name: "read",
+        description: "",
+        effects: pure,
+        execute: () => new ToolOutput({ output: { path: "plan.md", lines: 1 }, content: [{ type: "text", text: "Sow the beans." }] }),
+      });
+      const { runtime } = await openRuntime({ tools: [tool] });
+      const { client } = await overStdio(runtime, { era });
+      const answer = await client.callTool({ name: "read" });
+      expect(answer.content).toEqual([{ type: "text", text: "Sow the beans." }]);
+      expect(answer).not.toHaveProperty("structuredContent");
+    },
+  );
 });
 
 test.each([
@@ -180,7 +183,7 @@ test.each([
   ["2025-06-18", "text,audio,resource_link"],
   ["2025-11-25", "text,audio,resource_link"],
 ])(
-  "has only kinds of content that the client's revision has: of any other it would refuse the whole answer (%s)",
+  "sends only content types that the client's revision has, since others would make it reject the whole result (%s)",
   async (version, types) => {
     const content: readonly ContentPart[] = [
       { type: "text", text: "both" },
@@ -199,7 +202,7 @@ test.each([
 );
 
 // The type of URIs of the Python library 1.x, on which many clients are, reads a URL as the WHATWG does.
-test.each(ERAS)("gives each file a URI, whatever its name is, and a client of Haft the name (%s)", async (era) => {
+test.each(ERAS)("gives each file a valid URI, whatever its name is, and a Haft client the name (%s)", async (era) => {
   const names = ["report.pdf", "plans/2026 draft.pdf", "/tmp/a.pdf", "50%.pdf", "\ud800.pdf", "", "file:///a.pdf", undefined];
   const files = names.map((name) => ({
     type: "file" as const,
@@ -231,7 +234,7 @@ test.each(ERAS)("gives each file a URI, whatever its name is, and a client of Ha
 });
 
 test.each(["legacy", "auto"] as const)(
-  "I09 a call of which nobody knows whether it took effect is unknown to a client of Haft as well, through a second server (%s)",
+  "I09 the outcome unknown reaches a Haft client, even through a second server (%s)",
   async (protocol) => {
     const post = defineTool({
       name: "post",
@@ -258,7 +261,7 @@ test.each(["legacy", "auto"] as const)(
   },
 );
 
-test.each(ERAS)("no answer in the %s era has half a surrogate pair, which clients in Python cannot read", async (era) => {
+test.each(ERAS)("no result in the %s era has a lone surrogate, which Python clients cannot read", async (era) => {
   const half = "a\ud800";
   const content = [
     { type: "text", text: half },

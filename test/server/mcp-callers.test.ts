@@ -38,7 +38,7 @@ async function serving() {
   return { url, gate };
 }
 
-test("issue 19.7 a request without credentials is 401, one whose caller may not call 403, and neither says more", async () => {
+test("issue 19.7 a request without valid credentials gets 401, and a caller without the scope execute gets 403", async () => {
   const { url } = await serving();
   const ask = async (headers: Readonly<Record<string, string>>): Promise<readonly [number, string | null]> => {
     const response = await fetch(url, { method: "POST", headers: { "content-type": "application/json", ...headers }, body: "{}" });
@@ -49,7 +49,7 @@ test("issue 19.7 a request without credentials is 401, one whose caller may not 
   expect(await ask(as("eve"))).toEqual([403, 'Bearer error="insufficient_scope", scope="execute"']);
 });
 
-test("issue 19.7 rules look at the credentials of each request of a session (2025-11-25), not at those that began it", async () => {
+test("issue 19.7 rules apply to the credentials of each request of a session (2025-11-25), not to those at its start", async () => {
   const { runtime } = await openRuntime({ tools: [tool("look", () => "seen"), tool("wipe", () => "wiped")] });
   let groups: readonly string[] = ["ops"];
   const { url } = await listening(runtime, {
@@ -65,7 +65,7 @@ test("issue 19.7 rules look at the credentials of each request of a session (202
 });
 
 test.each(ERAS)(
-  "issue 19.7 each caller sees and calls its own tools, also through handlers, and handlers know the caller (%s)",
+  "issue 19.7 each caller sees and calls only its own tools, even through handlers, which know the caller (%s)",
   async (era) => {
     const { url } = await serving();
     const names = async (name: string): Promise<readonly string[]> => {
@@ -84,7 +84,7 @@ test.each(ERAS)(
   },
 );
 
-test.each(ERAS)("issue 19.7 a caller is told of changes of the tools and the servers that it sees, and of no others (%s)", async (era) => {
+test.each(ERAS)("issue 19.7 a caller is notified only of changes to the tools and servers that it sees (%s)", async (era) => {
   const peers = { shown: new FakePeer("shown", []), hidden: new FakePeer("hidden", []) };
   const { runtime } = await openRuntime({ toolsets: [peers.shown.toolset(["look"]), peers.hidden.toolset(["look"])] });
   const { url } = await listening(runtime, {
@@ -111,7 +111,7 @@ test.each(ERAS)("issue 19.7 a caller is told of changes of the tools and the ser
   expect(told).toEqual({ ann: ["tools", "prompts"], bob: ["tools", "prompts", "tools", "prompts"] });
 });
 
-test("issue 19.7 a task is its caller's alone: for another the id is as good as a guess", async () => {
+test("issue 19.7 a task belongs to its caller: for others its id is unknown", async () => {
   const { url, gate } = await serving();
   const { result } = await raw(url, "tools/call", { name: "slow", arguments: {} }, { ...ABLE, headers: as("ann") });
   const taskId = String(result["taskId"]);
@@ -123,7 +123,7 @@ test("issue 19.7 a task is its caller's alone: for another the id is as good as 
   gate.resolve("done");
 });
 
-test("issue 19.7 a session of the older revision is its caller's alone", async () => {
+test("issue 19.7 a session of the older revision belongs to its caller", async () => {
   const { url } = await serving();
   const client = await overHttp(url, { era: "legacy", headers: as("ann") });
   const session = client.transport?.sessionId ?? "";
@@ -135,7 +135,7 @@ test("issue 19.7 a session of the older revision is its caller's alone", async (
   expect(response.status).toBe(404);
 });
 
-test("issue 19.7 /health is answered to everyone, and says no more than that the server runs", async () => {
+test("issue 19.7 /health answers everyone, and reveals only that the server runs", async () => {
   const { url } = await serving();
   const response = await fetch(new URL("/health", url));
   expect([response.status, await response.json()]).toEqual([200, { status: "ok" }]);

@@ -37,7 +37,7 @@ async function serving(version: string) {
 }
 
 test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])(
-  "a call that its client cancels over HTTP has its stream ended without an answer, and its id is free again (%s)",
+  "cancelling a call over HTTP ends its stream without a response, and frees its request id (%s)",
   async (version) => {
     const { post, messages, call, cancel, until, open } = await serving(version);
     for (const round of [1, 2, 3]) {
@@ -53,7 +53,7 @@ test.each(["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"])(
   },
 );
 
-test("of a batch of which calls are cancelled the others are answered, and then its stream ends (2025-03-26)", async () => {
+test("a batch with cancelled calls answers the others, and then ends its stream (2025-03-26)", async () => {
   const { post, messages, call, cancel, until, open } = await serving("2025-03-26");
   const batch = messages(post([call(1), { jsonrpc: "2.0", id: 2, method: "ping" }, call(3), call(4)]));
   await until(3);

@@ -173,13 +173,17 @@ async function bothWays(options: McpHttpOptions = {}) {
   return { port, bySdk, direct: (sent: Sent) => overPort(port, sent) };
 }
 
-test("issue 19.7 a call over a port is answered as the SDK's server answers it, whatever the request", { timeout: 120_000 }, async () => {
-  const { bySdk, direct } = await bothWays();
-  const property = fc.asyncProperty(requests, async (sent) => {
-    expect(await direct(sent)).toEqual(await bySdk(sent));
-  });
-  await fc.assert(property, { numRuns: inCI ? 600 : 60 });
-});
+test(
+  "issue 19.7 a call over a port gets the same response as from the SDK's server, whatever the request",
+  { timeout: 120_000 },
+  async () => {
+    const { bySdk, direct } = await bothWays();
+    const property = fc.asyncProperty(requests, async (sent) => {
+      expect(await direct(sent)).toEqual(await bySdk(sent));
+    });
+    await fc.assert(property, { numRuns: inCI ? 600 : 60 });
+  },
+);
 
 const META = {
   [`${PREFIX}protocolVersion`]: "2026-07-28",
@@ -200,7 +204,7 @@ function plain(name: string, more: { readonly headers?: Readonly<Record<string, 
   return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }) };
 }
 
-test("issue 19.7 a call without its token is refused before its body is read, and with it is answered", async () => {
+test("issue 19.7 a call without its token gets 401, and with it a result", async () => {
   const { direct } = await bothWays({ token: "correct-horse-battery" });
   expect((await direct(plain("say"))).status).toBe(401);
   const headers = { authorization: "Bearer correct-horse-battery" };
@@ -208,12 +212,12 @@ test("issue 19.7 a call without its token is refused before its body is read, an
   expect((await direct(plain("say", { headers: { ...headers, origin: "http://evil.example" } }))).status).toBe(403);
 });
 
-test("issue 19.7 a call that is too large is refused", async () => {
+test("issue 19.7 a call that is too large gets 413", async () => {
   const { direct } = await bothWays({ maxBodyBytes: 100 });
   expect((await direct(plain("say"))).status).toBe(413);
 });
 
-test("issue 19.7 a client that leaves cancels its call, and a server that stops cancels what runs and answers it", async () => {
+test("issue 19.7 a client that disconnects cancels its call, and a stopping server cancels and answers running calls", async () => {
   const cancelled = vi.fn();
   const waits = tool("waits", (_input, { signal }) => {
     const { promise, reject } = Promise.withResolvers<string>();
@@ -237,7 +241,7 @@ test("issue 19.7 a client that leaves cancels its call, and a server that stops 
   expect(await left).toMatchObject({ status: 200, messages: [{ result: { isError: true } }] });
 });
 
-test("issue 19.7 E06 a caller who is not let in is answered before the body of the call has come", async () => {
+test("issue 19.7 E06 an unauthenticated caller gets 401 before the body of the call has arrived", async () => {
   const { runtime } = await openRuntime({ tools: TOOLS });
   const listener = await listening(runtime, { authenticator: staticToken({ token: "0123456789abcdef" }) });
   const headers = { ...plain("say").headers, authorization: "Bearer somebody-elses", "content-length": 1_000_000 };

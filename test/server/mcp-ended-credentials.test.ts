@@ -57,7 +57,7 @@ const CALL = { name: "slow", arguments: {} };
 
 const CASES = Object.keys(STREAMS).flatMap((stream) => (["expire", "are revoked"] as const).map((how) => [stream, how] as const));
 
-test.each(CASES)("%s begins at once, and ends when its caller's credentials %s", async (stream, how) => {
+test.each(CASES)("%s starts at once, and ends when its caller's credentials %s", async (stream, how) => {
   const clock = new FakeClock();
   const { runtime, end } = await withTool();
   const { url } = await listening(runtime, { authenticator: letIn(how, clock), ports: { clock } });
@@ -72,7 +72,7 @@ test.each(CASES)("%s begins at once, and ends when its caller's credentials %s",
   await text;
 });
 
-test("the streams of mcpHandler end with the credentials as well", async () => {
+test("the streams of mcpHandler end with the caller's credentials too", async () => {
   const clock = new FakeClock();
   const { runtime } = await withTool();
   const options: McpHttpOptions = { authenticator: letIn("expire", clock), ports: { clock }, graceMs: 0 };

@@ -30,7 +30,7 @@ async function echoed(era: (typeof ERAS)[number], scopes: readonly Scope[], prom
 }
 
 test.each(ERAS.flatMap((era) => [true, false].map((promises) => ({ era, promises }))))(
-  "a client that may not read the files of the server gets none by its address ($era, $promises)",
+  "a client without the scope read cannot get a stored file by its address ($era, $promises)",
   async ({ era, promises }) => {
     expect(await echoed(era, ["execute"], promises)).not.toContain(SECRET.data);
     expect(await echoed(era, ["execute", "read"], promises)).toContain(SECRET.data);
@@ -44,7 +44,7 @@ const IMAGE = artifactOf(
 const PDF = artifactOf("application/pdf", Buffer.from("%PDF-1.4\nof another principal\n%%EOF\n"));
 
 test.each(ERAS.flatMap((era) => [IMAGE, PDF].map((file) => ({ era, file }))))(
-  "a client that may not read files is shown an image or a PDF that the tool made, and none by its address ($era, $file.mediaType)",
+  "a client without the scope read sees an image or PDF that the tool made, but none by its address ($era, $file.mediaType)",
   async ({ era, file }) => {
     const { artifacts } = memoryStore();
     await artifacts.put({ artifact: file, at: 0 });

@@ -33,7 +33,7 @@ async function serving(options: Partial<McpListenOptions>) {
   return { session, runtime, ended, asked, leave, until };
 }
 
-test("a call whose client goes away while it is asked ends in the time of suspendedTtlMs, and its session is idle then (2025-11-25)", async () => {
+test("a call whose client disconnects during a question ends after suspendedTtlMs, and its session becomes idle (2025-11-25)", async () => {
   const clock = new FakeClock();
   const times = { suspendedTtlMs: 60_000, sessionIdleMs: 1_000_000 };
   const { session, runtime, ended, asked, leave, until } = await serving({ ports: { clock }, ...times });
@@ -49,7 +49,7 @@ test("a call whose client goes away while it is asked ends in the time of suspen
   expect(await status()).toBe(404);
 });
 
-test("an answer in time counts, and frees its place among maxSuspended; one question more is not put to the client (2025-11-25)", async () => {
+test("a timely answer frees its place among maxSuspended; a question beyond that limit is not sent to the client (2025-11-25)", async () => {
   const { session, asked, ended, until } = await serving({ maxSuspended: 1 });
   const [first, question] = await asked(1);
   const refused = session.messages(session.post({ jsonrpc: "2.0", id: 2, method: "tools/call", params: { name: "burn", arguments: {} } }));
@@ -62,7 +62,7 @@ test("an answer in time counts, and frees its place among maxSuspended; one ques
   expect(ended).toEqual(["approval_required", undefined]);
 });
 
-test("a task keeps the question that its client did not answer in time, and puts it again with the next wait for its result", async () => {
+test("a task keeps a question that its client did not answer in time, and asks it again at the next wait for its result", async () => {
   const clock = new FakeClock();
   const { runtime } = await openRuntime({ tools: [talk] });
   const { url } = await listening(runtime, { ports: { clock }, suspendedTtlMs: 60_000 });

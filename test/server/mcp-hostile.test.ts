@@ -40,7 +40,7 @@ function waiting(): { readonly tool: Tool; readonly end: (text: string) => void 
   return { tool: defineTool({ name: "wait", description: "", effects: pure, timeoutMs: 0, execute: () => promise }), end: resolve };
 }
 
-test("C07 the id of a session says nothing of another's, nor does what else is told", async () => {
+test("C07 a session id reveals nothing about other session ids, and neither do error ids", async () => {
   const { runtime } = await openRuntime({});
   const handle = mcpHandler(runtime, {
     providers: [{ listPrompts: async () => ({ prompts: [{ name: "bad" }] }), getPrompt: () => Promise.reject(new Error("no")) }],
@@ -58,7 +58,7 @@ test("C07 the id of a session says nothing of another's, nor does what else is t
   await handle.close();
 });
 
-test("C07 who knows every id of a server can still not make a requestState for it", async () => {
+test("C07 an attacker who knows every id of a server still cannot forge a requestState", async () => {
   const ask = defineTool({
     name: "ask",
     description: "",
@@ -87,7 +87,7 @@ test("C07 who knows every id of a server can still not make a requestState for i
   await Promise.all([one.close(), other.close()]);
 });
 
-test("L20 the id of a request that is being answered cannot be used again: neither answer is lost", async () => {
+test("L20 the id of a request in progress cannot be reused, and no answer is lost", async () => {
   const { tool, end } = waiting();
   const { runtime } = await openRuntime({ tools: [tool] });
   const handle = mcpHandler(runtime);
@@ -105,7 +105,7 @@ test("L20 the id of a request that is being answered cannot be used again: neith
   await handle.close();
 });
 
-test("E15 a session whose call runs is neither idle nor pushed out by others", async () => {
+test("E15 a session with a running call is neither idle nor evicted by other sessions", async () => {
   const { tool, end } = waiting();
   const { runtime } = await openRuntime({ tools: [tool] });
   const clock = new FakeClock();
@@ -122,7 +122,7 @@ test("E15 a session whose call runs is neither idle nor pushed out by others", a
   await handle.close();
 });
 
-test("E15 a session whose client only listens is neither idle nor pushed out by others, until its stream ends", async () => {
+test("E15 a session with an open stream is neither idle nor evicted by other sessions, until the stream ends", async () => {
   const { runtime } = await openRuntime({ tools: [] });
   const clock = new FakeClock();
   const handle = mcpHandler(runtime, { maxSessions: 2, sessionIdleMs: 1_000, ports: { clock } });
@@ -144,7 +144,7 @@ test("E15 a session whose client only listens is neither idle nor pushed out by 
   await handle.close();
 });
 
-test("E15 over a port, a session whose client only listens stays, and one whose client has gone does not", async () => {
+test("E15 over a port, a session with an open stream stays, and one whose client has disconnected expires", async () => {
   const { runtime } = await openRuntime({ tools: [] });
   const clock = new FakeClock();
   const { url } = await listening(runtime, { sessionIdleMs: 1_000, ports: { clock } });
@@ -171,7 +171,7 @@ function listing(): {
   return { lists, provider: { listResources, readResource: async () => ({ contents: [] }) } };
 }
 
-test("D13 E08 a thousand requests for what nobody lists have the servers list once, not a thousand times", async () => {
+test("D13 E08 a thousand reads of unlisted resources list each server once, not a thousand times", async () => {
   const { provider, lists } = listing();
   const { runtime } = await openRuntime({});
   const { client } = await overStdio(runtime, { era: "legacy", providers: [provider] });
@@ -183,7 +183,7 @@ test("D13 E08 a thousand requests for what nobody lists have the servers list on
   expect(await Promise.all(reads)).toHaveLength(1_000);
 });
 
-test("D13 one who gives up waiting for a list does not take it from the others, and who says nothing is left out", async () => {
+test("D13 a request that stops waiting for a list does not affect the others, and a server that does not answer is left out", async () => {
   const { provider, lists } = listing();
   const clock = new FakeClock();
   const log = new MemoryLog();
@@ -205,7 +205,7 @@ test("D13 one who gives up waiting for a list does not take it from the others, 
   expect(log.lines.map(({ message }) => message)).toContain("The resources of the program could not be listed: no answer within 10 s");
 });
 
-test("D13 what changes while it is being listed is listed anew", async () => {
+test("D13 a list that changes while it is being fetched is fetched again", async () => {
   const { provider, lists } = listing();
   const { runtime } = await openRuntime({});
   const { client } = await overStdio(runtime, { era: "legacy", providers: [provider] });
@@ -223,7 +223,7 @@ test("D13 what changes while it is being listed is listed anew", async () => {
   expect(lists).toHaveLength(2);
 });
 
-test("E09 a tool that reports without end has a hundred reports passed on, then one every 100 ms", async () => {
+test("E09 progress of a tool is forwarded for a hundred reports, then once every 100 ms", async () => {
   const clock = new FakeClock();
   const pass = defineTool({
     name: "pass",
@@ -244,7 +244,7 @@ test("E09 a tool that reports without end has a hundred reports passed on, then 
   expect(heard).toEqual([...Array.from({ length: 100 }, (_, done) => done), 2_001, 4_001, 6_001, 8_001]);
 });
 
-test("E09 news that a client over stdio does not take are dropped beyond a hundred messages; answers are not", async () => {
+test("E09 notifications that a stdio client does not read are dropped beyond a hundred; responses are not", async () => {
   const inner: Transport = { start: async () => {}, close: async () => {}, send: async () => {} };
   const output = new PassThrough({ highWaterMark: 1 });
   const transport = new ObservedTransport(inner, output, {
@@ -269,7 +269,7 @@ test("E09 news that a client over stdio does not take are dropped beyond a hundr
   expect(output.getMaxListeners()).toBeGreaterThan(0);
 });
 
-test("E08 ten thousand requests to listen follow a thousand resources at most, and those that were ended make room", async () => {
+test("E08 listen requests follow at most a thousand resources, and cancelled ones make room", async () => {
   const watched = new Map<string, number>();
   const listened = new ListenRequests((uri) => {
     watched.set(uri, (watched.get(uri) ?? 0) + 1);
@@ -297,7 +297,7 @@ test("E08 ten thousand requests to listen follow a thousand resources at most, a
   expect(watched.size).toBe(0);
 });
 
-test("F2.29 names that collide are listed once each: a tool called as ours gives way, and two of one name are told apart", async () => {
+test("F2.29 colliding names are listed once: a tool with a reserved name gives way, and two tools of one name are distinguished", async () => {
   const named = (name: string): Tool => defineTool({ name, description: "", effects: pure, execute: () => name });
   const { runtime } = await openRuntime({
     tools: [named("haft_validate_input")],

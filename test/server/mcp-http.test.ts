@@ -54,8 +54,8 @@ function send(port: number, { method = "POST", path = "/mcp", headers = {}, body
   });
 }
 
-describe("the door", () => {
-  test("E01 only names of this machine and pages of the server's own origin are served, on every path and method", async () => {
+describe("access checks", () => {
+  test("E01 only loopback hosts and pages of the server's own origin are served, on every path and method", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     const strangers = [
@@ -86,7 +86,7 @@ describe("the door", () => {
       expect([headers, (await send(port, { headers })).status]).toEqual([headers, 200]);
   });
 
-  test("E01 an empty list lets nothing in, and a list of one's own lets in what it names, and pages of the server", async () => {
+  test("E01 an empty allowedHosts rejects every host, and custom lists allow what they name, and the server's own pages", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const closed = await listening(runtime, { allowedHosts: [] });
     expect((await send(closed.port)).status).toBe(403);
@@ -107,13 +107,13 @@ describe("the door", () => {
     "application/jsonx",
     "",
     "multipart/form-data",
-  ])("E02 E07 a body of the type %j is refused with 415", async (type) => {
+  ])("E02 E07 a body of the type %j is rejected with 415", async (type) => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     expect((await send(port, { headers: { "content-type": type } })).status).toBe(415);
   });
 
-  test("E07 E06 JSON in any case and in UTF-8 is taken; compressed bodies are not", async () => {
+  test("E07 E06 JSON types in any case and in UTF-8 are accepted; compressed bodies are rejected", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     for (const type of ["APPLICATION/JSON ", 'application/json; charset="UTF-8"', "application/json;charset=utf8"])
@@ -122,7 +122,7 @@ describe("the door", () => {
       expect((await send(port, { headers: { "content-encoding": encoding } })).status).toBe(415);
   });
 
-  test("E03 an address that others reach needs a token and the names it is reached by", async () => {
+  test("E03 a non-loopback address needs a token and allowedHosts", async () => {
     const runtime = createRuntime();
     for (const host of ["0.0.0.0", "::", "192.168.0.1", "example.org"]) {
       for (const options of [{}, { token: TOKEN }, { allowedHosts: ["example.org"] }])
@@ -133,7 +133,7 @@ describe("the door", () => {
     expect((await send(open.port, { headers: { host: "localhost", authorization: `Bearer ${TOKEN}` } })).status).toBe(200);
   });
 
-  test("E04 without the right token nothing is listed, whatever else is right", async () => {
+  test("E04 without the right token every request gets 401 and lists nothing", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port, url } = await listening(runtime, { token: TOKEN });
     const wrong = [
@@ -158,7 +158,7 @@ describe("the door", () => {
     }
   });
 
-  test("E18 no answer lets pages of other origins read it", async () => {
+  test("E18 no response has CORS headers for pages of other origins", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     for (const method of ["POST", "OPTIONS"]) {
@@ -168,8 +168,8 @@ describe("the door", () => {
   });
 });
 
-describe("what comes in", () => {
-  testInCI("E06 a body is read up to its limit: declared or not, the answer is 413 and others go on", async () => {
+describe("incoming requests", () => {
+  testInCI("E06 a body is read up to its limit: declared or not, the answer is 413 and other requests are served", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port, url } = await listening(runtime, { maxBodyBytes: 10_000 });
     expect((await send(port, { body: `"${"x".repeat(10_000)}"` })).status).toBe(413);
@@ -189,7 +189,7 @@ describe("what comes in", () => {
     expect(await client.callTool({ name: "echo", arguments: { text: "still here" } })).toMatchObject({ content: [{ text: "still here" }] });
   });
 
-  test("E01 E06 E16 what is no HTTP, too much of it, or sent to nobody is refused, by Node's own strict reader where it can", async () => {
+  test("E01 E06 E16 malformed or oversized HTTP and requests without a valid host are rejected", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     const raw = (text: string): Promise<string> =>
@@ -211,7 +211,7 @@ describe("what comes in", () => {
     expect(await raw("\u0016\u0003\u0001")).toBe("HTTP/1.1 501");
   });
 
-  test("E08 a request holds few messages, and JSON is not built deeper than it may be", async () => {
+  test("E08 the messages of a request and the depth of its JSON are limited", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime, { maxBatch: 3 });
     const ping = '{"jsonrpc":"2.0","id":1,"method":"ping"}';
@@ -225,7 +225,7 @@ describe("what comes in", () => {
       expect((await send(port, { body })).status).toBe(400);
   });
 
-  test("only the path that was given is served, and only the protocol's methods", async () => {
+  test("only the configured path and the protocol's methods are served", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port, url } = await listening(runtime, { path: "/tools" });
     expect(url).toBe(`http://127.0.0.1:${port}/tools`);
@@ -235,7 +235,7 @@ describe("what comes in", () => {
     expect((await send(port, { path: "/tools", method: "TRACE" })).status).toBe(501);
   });
 
-  test("C07 a session id that was not given leads nowhere, and one that was ended no further", async () => {
+  test("C07 an unknown session id is rejected, and an ended one returns 404", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime);
     const { headers } = await send(port);
@@ -248,7 +248,7 @@ describe("what comes in", () => {
     expect((await list(id)).status).toBe(404);
   });
 
-  test("one session more than there may be ends the one that has been idle longest", async () => {
+  test("a session beyond maxSessions ends the one that has been idle longest", async () => {
     const { runtime } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime, { maxSessions: 2 });
     const ids: string[] = [];
@@ -258,8 +258,8 @@ describe("what comes in", () => {
   });
 });
 
-describe("what goes out", () => {
-  test("E12 E14 a fault of our own is told with an id only; the log has the rest on one line", async () => {
+describe("responses and the log", () => {
+  test("E12 E14 an internal error is reported with an id only; the log has the details on one line", async () => {
     const { runtime, log } = await openRuntime({ tools: [echo] });
     const provider = {
       listPrompts: () => Promise.resolve({ prompts: [{ name: "bad" }] }),
@@ -276,7 +276,7 @@ describe("what goes out", () => {
     expect(log.lines.filter(({ message }) => /^prompts\/get failed \(error_[\w-]+\): ENOENT/u.test(message))).toHaveLength(2);
   });
 
-  test("E13 one failure is one line of the log, whatever its text holds", async () => {
+  test("E13 a failure is one line of the log, whatever characters its text has", async () => {
     const { runtime, log } = await openRuntime({});
     const forged = 'x\n{"level":"info"}\r\u001b[31m\u2028\u0085';
     const provider = { listPrompts: () => Promise.reject(new Error(forged)) };
@@ -287,14 +287,14 @@ describe("what goes out", () => {
     );
   });
 
-  test("E12 the token is in no answer and no line of the log", async () => {
+  test("E12 the token is in no response and no line of the log", async () => {
     const { runtime, log } = await openRuntime({ tools: [echo] });
     const { port } = await listening(runtime, { token: TOKEN, ports: { log } });
     const said = [await send(port), await send(port, { headers: { authorization: `Bearer ${TOKEN}` }, body: "{" }), log.lines];
     expect(JSON.stringify(said)).not.toContain(TOKEN);
   });
 
-  test("E15 a server that stops lets calls end, takes no more, and cancels what does not end in time", async () => {
+  test("E15 a stopping server lets calls end, accepts no new ones, and cancels what does not end in time", async () => {
     const release = Promise.withResolvers<string>();
     const started = Promise.withResolvers<void>();
     const tools = [
@@ -321,7 +321,7 @@ describe("what goes out", () => {
     for (const answer of late) expect(await answer).toMatchObject({ isError: true, content: [{ text }] });
   });
 
-  test("E09 a client that goes away cancels its call", async () => {
+  test("E09 a client that disconnects cancels its call", async () => {
     const { runtime } = await openRuntime({
       tools: [defineTool({ name: "deaf", description: "", effects: pure, execute: () => new Promise(() => {}) })],
     });
@@ -339,7 +339,7 @@ describe("what goes out", () => {
 const CLIENTS = inCI ? 500 : 50;
 
 test(
-  `C08 L20 ${CLIENTS} clients with equal request ids and 20 calls each get their own answers, also while some go away`,
+  `C08 L20 ${CLIENTS} clients with equal request ids and 20 calls each get their own answers, even if some disconnect`,
   { timeout: 240_000 },
   async () => {
     const { runtime } = await openRuntime({ tools: [echo] });

@@ -96,7 +96,7 @@ describe("a schema with references", () => {
     expect(inlineReferences(schema)).toEqual(expected);
   });
 
-  test("is left as it is where a name has a meaning that depends on its place, or where it would become too large", () => {
+  test("is unchanged where names depend on their place, or where it would become too large", () => {
     const scoped = inputOf({ coat: { $ref: "#/$defs/colour" } }, { $defs: { colour: { ...colour, $id: "https://example.org/colour" } } });
     const definitions = Object.fromEntries(
       Array.from({ length: 30 }, (_, at) => [`d${at}`, inputOf({ a: { $ref: `#/$defs/d${at + 1}` }, b: { $ref: `#/$defs/d${at + 1}` } })]),
@@ -119,7 +119,7 @@ describe("a schema with references", () => {
     for (const schema of [scoped, forked, nested, long, swollen, wide, circle]) expect(inlineReferences(schema)).toBe(schema);
   });
 
-  test("allows the same values as before", () => {
+  test("accepts the same values as before", () => {
     const values = fc.jsonValue({ maxDepth: 3 }).map((value) => value as JsonValue); // fast-check names the same type in its own words
     const input = fc.dictionary(fc.constantFrom("x", "y", "z"), values, { maxKeys: 3 });
     fc.assert(
@@ -140,8 +140,8 @@ describe("a schema with references", () => {
   });
 });
 
-describe.each(ERAS)("a client of the %s era that passes schemas on without their definitions", (era) => {
-  test("is given inputs with properties and without references", async () => {
+describe.each(ERAS)("a client of the %s era that drops definitions from schemas", (era) => {
+  test("gets inputs with properties and without references", async () => {
     const paint = defineTool({
       name: "paint",
       description: "Paints.",

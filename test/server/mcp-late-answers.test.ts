@@ -77,7 +77,7 @@ test.each(
     { way, call: "a plain call", meta: {} },
     { way, call: "a call that asks for log messages", meta: { [`${PREFIX}logLevel`]: "debug" } },
   ]),
-)("$call over $way that says nothing is answered with a stream, which is kept alive until its result", async ({ way, meta }) => {
+)("$call over $way without progress is answered with a stream that is kept alive until its result", async ({ way, meta }) => {
   const { clock, gate, answer } = await callThatWaits(way, BOTH, meta);
   await clock.advance(15_000);
   const response = await answer;
@@ -93,24 +93,27 @@ test.each(
   expect(eventsOf(text)).toMatchObject([RESULT]);
 });
 
-test.each(Object.keys(WAYS))("a call over %s is answered with JSON before that, and to a client that reads no streams", async (way) => {
-  for (const [accept, ms] of [
-    [BOTH.accept, 14_000],
-    ["application/json", 60_000],
-  ] as const) {
-    const { clock, gate, answer } = await callThatWaits(way, { accept });
-    await clock.advance(ms);
-    gate.resolve("done");
-    const response = await answer;
-    expect(response?.headers.get("content-type")).toBe("application/json");
-    expect(await response?.json()).toMatchObject(RESULT);
-  }
-});
+test.each(Object.keys(WAYS))(
+  "a call over %s is answered with JSON if it ends early, or if the client does not accept streams",
+  async (way) => {
+    for (const [accept, ms] of [
+      [BOTH.accept, 14_000],
+      ["application/json", 60_000],
+    ] as const) {
+      const { clock, gate, answer } = await callThatWaits(way, { accept });
+      await clock.advance(ms);
+      gate.resolve("done");
+      const response = await answer;
+      expect(response?.headers.get("content-type")).toBe("application/json");
+      expect(await response?.json()).toMatchObject(RESULT);
+    }
+  },
+);
 
 test.each([
   ["a plain call", {}],
   ["a call that asks for log messages", { [`${PREFIX}logLevel`]: "debug" }],
-])("%s over the handler of another server is cancelled when its client closes the stream of its late answer", async (_call, meta) => {
+])("%s over the handler of another server is cancelled when its client closes the stream of its late result", async (_call, meta) => {
   for (const keptAliveMs of [0, 45_000]) {
     const { runtime, clock, gate, answer } = await callThatWaits("the handler of another server", BOTH, meta);
     onTestFinished(() => gate.resolve("left")); // before the handler is closed

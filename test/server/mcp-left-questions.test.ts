@@ -14,7 +14,7 @@ const WAIT = { timeout: 30_000, interval: 20 };
 
 const NOT_STARTED = { "haft/call": { outcome: "not_started", retryable: true } };
 
-test("a call that waits for a lock when the grace is over is told as not started, and one that ran as cancelled", async () => {
+test("a call that waits for a lock after the grace period is reported as not started, and one that ran with the outcome unknown", async () => {
   const begun = Promise.withResolvers<void>();
   const hold = defineTool({
     name: "hold",
@@ -101,7 +101,7 @@ test.each([
   expect(await payAt(server)).toEqual(end);
 });
 
-test("a task that waits for approval when its server stops waits in the next one, and is done once", async () => {
+test("a task that waits for approval when its server stops keeps waiting in the next server, and runs once", async () => {
   const path = temporaryFile();
   let removed = 0;
   const serve = async () => {
@@ -143,7 +143,7 @@ test("a task that waits for approval when its server stops waits in the next one
   expect(removed).toBe(1);
 });
 
-test("a task that runs when its server stops has the grace to end, and is continued by the next one where others continue jobs", async () => {
+test("a task that runs when its server stops may end within the grace period, or is continued by the next server", async () => {
   const path = temporaryFile();
   const begun: string[] = [];
   const done = Promise.withResolvers<void>();

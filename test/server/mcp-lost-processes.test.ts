@@ -60,7 +60,7 @@ function movingClock(speed: number): FakeClock {
 /** The output of a process may be seen to end before the process does. */
 const warnings = (log: MemoryLog): readonly string[] => log.lines.filter(({ level }) => level === "warn").map(({ message }) => message);
 
-test("a process that ended is started again without a call, and has the subscriptions of the clients again", async () => {
+test("a process that exited is restarted without a call, and its subscriptions are restored", async () => {
   const { options, file } = server();
   const clock = movingClock(2);
   const { runtime, log } = await openRuntime({ toolsets: [mcpToolset("notes", { ...options, openTimeoutMs: 0 })], ports: { clock } });
@@ -81,7 +81,7 @@ test("a process that ended is started again without a call, and has the subscrip
   ]);
 });
 
-testInCI("a process that ends each time is started again eight times, and then with the next call", async () => {
+testInCI("a process that exits each time is restarted eight times, and then with the next call", async () => {
   const { options, file } = server();
   const clock = movingClock(100);
   const { runtime, log } = await openRuntime({ toolsets: [mcpToolset("notes", { ...options, openTimeoutMs: 0 })], ports: { clock } });
@@ -99,7 +99,7 @@ testInCI("a process that ends each time is started again eight times, and then w
   await vi.waitFor(() => expect(linesOf(file).length).toBeGreaterThan(9), PATIENT); // the time of the call may be over before
 });
 
-test("a process without listeners is started again with the next call alone", async () => {
+test("a process without listeners is restarted only by the next call", async () => {
   const { options, file } = server();
   const clock = movingClock(2);
   const engine = mcpEngine(options);
@@ -113,7 +113,7 @@ test("a process without listeners is started again with the next call alone", as
   await engine.close?.();
 });
 
-testInCI("calls that come too often do not keep a process that is listened to from being started again", async () => {
+testInCI("calls in quick succession do not prevent the restart of a process with notification listeners", async () => {
   const { options, file } = server();
   const clock = movingClock(2);
   const engine = mcpEngine(options);

@@ -36,7 +36,7 @@ const HANGING: Answers = {
   "logging/setLevel": hangs,
 };
 
-test("a server that hangs keeps no read, subscription or log level of another from a client for longer than it may take to list", async () => {
+test("a server that hangs delays reads, subscriptions and log levels of other servers only for the listing timeout", async () => {
   const hung = await resourceServer("hung", HANGING);
   const well = await resourceServer("well");
   const { runtime } = await openRuntime({ toolsets: [hung.toolset, well.toolset] });
@@ -59,7 +59,7 @@ test("a server that hangs keeps no read, subscription or log level of another fr
   expect(well.asks("logging/setLevel")).toEqual(["info"]);
 });
 
-test("a server whose lists failed is asked for them again, and is the owner of its resources once it gives them", async () => {
+test("a server whose listing failed is asked again, and owns its resources once it lists them", async () => {
   let isWell = false;
   const owner = await resourceServer("owner", {
     "resources/list": ({ id, response }) => {
@@ -79,7 +79,7 @@ test("a server whose lists failed is asked for them again, and is the owner of i
 const LISTED = { resources: [{ uri: "owner:a", name: "a" }] };
 const BROKEN = { code: -32_603, message: "the disk is full" };
 
-test("once a server is known to hang, reads of others do not wait for it at all", async () => {
+test("once a server is known to hang, reads from other servers do not wait for it", async () => {
   const hung = await resourceServer("hung", HANGING);
   const well = await resourceServer("well");
   const { runtime } = await openRuntime({ toolsets: [hung.toolset, well.toolset] });
@@ -94,7 +94,7 @@ test("once a server is known to hang, reads of others do not wait for it at all"
   expect((await client.readResource({ uri: "well:///7" }, soon)).contents).toMatchObject([{ text: "from well" }]);
 });
 
-test("a subscription to what no server lists yet is taken to the server that lists it later", async () => {
+test("a subscription to an unlisted resource is sent to the server that lists it later", async () => {
   let has = false;
   let stream: ((method: string) => void) | undefined;
   const late = await resourceServer("late", {
@@ -115,7 +115,7 @@ test("a subscription to what no server lists yet is taken to the server that lis
   await vi.waitFor(() => expect(late.asks("resources/subscribe")).toEqual(["new:b"]));
 });
 
-test("closing and opening a toolset keeps what clients have subscribed to, and tells them that its resources come and go", async () => {
+test("closing and reopening a toolset keeps subscriptions, and notifies clients that its resources have changed", async () => {
   const well = await resourceServer("well");
   const { runtime } = await openRuntime({ toolsets: [well.toolset] });
   const { client } = await overStdio(runtime, { era: "legacy" });
@@ -135,7 +135,7 @@ test("closing and opening a toolset keeps what clients have subscribed to, and t
   });
 });
 
-test("a server of the official SDK that is started again is connected to again without a call, and its changes reach the clients", async () => {
+test("a restarted server of the official SDK is reconnected without a call, and its changes reach the clients", async () => {
   const upstream = (prompt: string) => ({
     providers: [{ listPrompts: async () => ({ prompts: [{ name: prompt }] }), getPrompt: async () => ({ messages: [] }) }],
     graceMs: 0,
@@ -161,7 +161,7 @@ test("a server of the official SDK that is started again is connected to again w
   expect((await client.listPrompts()).prompts).toMatchObject([{ name: "far__new" }]);
 });
 
-test("a gateway that is closed ends the subscriptions of its clients at the servers of a runtime that stays open", async () => {
+test("closing a gateway ends its clients' subscriptions at the servers of a runtime that stays open", async () => {
   const well = await resourceServer("well", { "resources/unsubscribe": () => ({}) });
   const { runtime } = await openRuntime({ toolsets: [well.toolset] });
   const gateway = await listenMcp(runtime, { port: 0, graceMs: 0, ports: { log: new MemoryLog() } });

@@ -78,7 +78,7 @@ test.each([
   ["a result as well", { ...list, result: {} }, 7],
   ["no members", {}, null],
   ["an empty batch", [], null],
-])("a request with %s is refused with its id, where it has one", async (_, message, id) => {
+])("a request with %s is rejected with its id, if it has one", async (_, message, id) => {
   const { until } = await wired();
   expect(await until(message)).toEqual(refused(id));
 });
@@ -94,12 +94,12 @@ test.each([
   ["that nests too deep", `{"jsonrpc":"2.0","id":"x","method":"ping","params":{"a":${"[".repeat(99)}${"]".repeat(99)}}}`, -32_600, "x"],
   ["that is JSON and no message", '{"level":"info","at":1}', -32_600, null],
   ["that is a string", '"hello"', -32_600, null],
-])("a line %s is refused, and the connection goes on", async (_, line, code, id) => {
+])("a line %s is rejected, and the connection stays open", async (_, line, code, id) => {
   const { until } = await wired();
   expect(await until(line)).toEqual([{ jsonrpc: "2.0", id, error: { code, message: expect.stringContaining("malformed") } }]);
 });
 
-test("each request of a batch that holds what cannot be read is refused", async () => {
+test("each request of a batch that contains unreadable JSON is rejected", async () => {
   const { until } = await wired();
   const answers = await until(`[{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":2,"method":"ping","params":{"n":${LONG}}}]`);
   expect(answers.map(({ id, error }) => [id, error?.code])).toEqual([
@@ -112,7 +112,7 @@ test.each([
   ["an answer", `{"jsonrpc":"2.0","id":99,"result":{"n":${LONG}}}`],
   ["a notification", `{"jsonrpc":"2.0","method":"notifications/x","params":{"n":${LONG}}}`],
   ["a blank line", "  "],
-])("%s that cannot be read exactly is not answered", async (_, line) => {
+])("%s that cannot be read exactly gets no response", async (_, line) => {
   const { until } = await wired();
   expect(await until(line)).toEqual([]);
 });
@@ -128,7 +128,7 @@ test.each([
   ["resources/read", { uri: 5 }],
   ["resources/subscribe", {}],
   ["completion/complete", { ref: { type: "ref/other" } }],
-] as const)("%s with the params %j is refused as a request with invalid params", async (method, params) => {
+] as const)("%s with the params %j is rejected as invalid params", async (method, params) => {
   const { until } = await wired();
   const answers = await until({ jsonrpc: "2.0", id: 7, method, params });
   expect(answers).toEqual([{ jsonrpc: "2.0", id: 7, error: { code: -32_602, message: expect.any(String) } }]);
@@ -139,7 +139,7 @@ test.each([
   ["a notification with params: []", { jsonrpc: "2.0", method: "notifications/cancelled", params: [] }],
   ["an answer to nothing", { jsonrpc: "2.0", id: 99, result: {} }],
   ["an answer with id: null", { jsonrpc: "2.0", id: null, error: { code: -32_700, message: "Parse error" } }],
-])("%s is not answered", async (_, message) => {
+])("%s gets no response", async (_, message) => {
   const { until } = await wired();
   expect(await until(message)).toEqual([]);
 });
@@ -165,7 +165,7 @@ test.each(["2025-03-26", "2025-11-25"])("the messages of a batch are read one by
   expect(answers.length).toBe(4);
 });
 
-test("a second request with the id of one that is being answered is refused, and the first gets its answer", async () => {
+test("a second request with the id of a running one is rejected, and the first gets its response", async () => {
   const { until, send, answers, started, open } = await wired();
   const call = (n: number): object => ({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "wait", arguments: { n } } });
   send(call(1));

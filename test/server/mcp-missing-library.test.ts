@@ -2,7 +2,7 @@ import { expect, test, vi } from "vitest";
 import { listenMcp } from "../../src/server/mcp.ts";
 import { openRuntime } from "./mcp-clients.ts";
 
-test("where the official library cannot be loaded no port is opened, and it is named", async () => {
+test("without the official library no port is opened, and the error names the library", async () => {
   vi.doMock("@modelcontextprotocol/server", () => {
     throw new Error("Cannot find package");
   });

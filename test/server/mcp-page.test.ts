@@ -17,7 +17,7 @@ test("pages hold every entry once, and the last has no cursor", () => {
   expect(pageOf([], { cursor: undefined, size: 2, key })).toEqual({ items: [] });
 });
 
-test("a cursor keeps its place when entries come and go before it, and is refused when its own is gone or it is forged", () => {
+test("a cursor keeps its place when entries before it change, and is rejected if its own entry is gone or it is forged", () => {
   const cursor = pageOf(["b", "c", "d"], { cursor: undefined, size: 2, key })?.nextCursor;
   expect(pageOf(["a", "c", "d"], { cursor, size: 2, key })).toEqual({ items: ["d"] });
   expect(pageOf(["b", "d"], { cursor, size: 2, key })).toBeUndefined();

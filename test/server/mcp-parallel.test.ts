@@ -16,7 +16,7 @@ const greet = defineTool({
 const quick = defineTool({ name: "quick", description: "", effects: pure, execute: () => "at once" });
 
 describe.each(ERAS)("a client of the %s era", (era) => {
-  test("F0.36 that makes four calls at once waits as long as for one, and each has its result in the one session", async () => {
+  test("F0.36 that makes four calls at once waits as long as for one, and gets each result in the one session", async () => {
     const clock = new FakeClock();
     const events: RuntimeEvent[] = [];
     const nap = defineTool({
@@ -41,7 +41,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect([ends.length, new Set(ends.map(({ sessionId }) => sessionId)).size]).toEqual([4, 1]);
   });
 
-  test("F0.36 has calls that write the same run one after the other, in the order it sent them", async () => {
+  test("F0.36 has calls with the same write key run one after another, in the order sent", async () => {
     const append = defineTool({
       name: "append",
       description: "",
@@ -60,7 +60,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(answers.map(({ content }) => Reflect.get(Object(content[0]), "text"))).toEqual(["a", "ab", "abc"]);
   });
 
-  test("F0.36 gets its other answers while one call waits for a person", async () => {
+  test("F0.36 gets its other results while one call waits for a person", async () => {
     const { runtime } = await openRuntime({ tools: [greet, quick] });
     const decided = Promise.withResolvers<void>();
     const { client } = await overStdio(runtime, { era });
@@ -75,7 +75,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 });
 
-test("F0.36 a session over HTTP (2025-11-25) runs its calls side by side as well", async () => {
+test("F0.36 a session over HTTP (2025-11-25) runs its calls in parallel too", async () => {
   const release = Promise.withResolvers<string>();
   const slow = defineTool({ name: "slow", description: "", effects: pure, execute: () => release.promise });
   const { runtime } = await openRuntime({ tools: [slow, quick] });

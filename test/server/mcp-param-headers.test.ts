@@ -16,7 +16,7 @@ function problem(args: unknown, headers: Readonly<Record<string, string>> = {}):
   return findHeaderMismatch(schema, args, new Headers(headers));
 }
 
-test("D19 arguments and their headers must say the same, plain or encoded", () => {
+test("D19 arguments and their headers must match, plain or encoded", () => {
   expect(problem({ region: "eu" }, { "mcp-param-region": "eu" })).toBeUndefined();
   expect(problem({ region: "größe" }, { "mcp-param-region": "=?base64?Z3LDtsOfZQ==?=" })).toBeUndefined();
   expect(problem({ count: 5, deep: { flag: true } }, { "mcp-param-count": "5", "mcp-param-flag": "true" })).toBeUndefined();
@@ -32,7 +32,7 @@ test("D19 arguments and their headers must say the same, plain or encoded", () =
     );
 });
 
-test("D19 nothing is asked of arguments that are absent, null, or annotated where they may not be", () => {
+test("D19 arguments that are absent, null or annotated in the wrong place need no header", () => {
   for (const args of [{}, { region: null }, { list: ["x"] }, { bad: "x" }, { deep: "x" }, undefined, null, 7])
     expect(problem(args)).toBeUndefined();
   expect(findHeaderMismatch(true, { region: "eu" }, new Headers())).toBeUndefined();

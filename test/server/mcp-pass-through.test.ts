@@ -11,8 +11,8 @@ function two(): { readonly one: FakePeer; readonly other: FakePeer; readonly too
   return { one, other, toolsets: [one.toolset(), other.toolset()] };
 }
 
-describe.each(ERAS)("what two connected servers offer, to a client of the %s era", (era) => {
-  test("their resources are one list: a URI that both have is the first one's, with a warning", async () => {
+describe.each(ERAS)("the offerings of two connected servers, to a client of the %s era", (era) => {
+  test("merge their resources into one list: a duplicate URI belongs to the first server, with a warning", async () => {
     const { toolsets } = two();
     const { runtime, log } = await openRuntime({ toolsets });
     const { client } = await overStdio(runtime, { era, pageSize: 2, ports: { log } });
@@ -30,7 +30,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     ]);
   });
 
-  test("a server whose tools are all denied offers no resources and prompts; one that has none, or others, does", async () => {
+  test("leave out resources and prompts of a server whose tools are all denied, but not of one with other or no tools", async () => {
     const [denied, partly, bare] = [
       new FakePeer("denied", ["denied:a"]),
       new FakePeer("partly", ["partly:a"]),
@@ -45,7 +45,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     await expect(client.getPrompt({ name: "denied__greet", arguments: { whom: "x" } })).rejects.toMatchObject({ code: -32_602 });
   });
 
-  test("their prompts and completions are kept apart by their toolset's name", async () => {
+  test("separate prompts and completions by the toolset's name", async () => {
     const { one, other, toolsets } = two();
     const { runtime } = await openRuntime({ toolsets });
     const { client } = await overStdio(runtime, { era });
@@ -74,7 +74,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     ]);
   });
 
-  test("D13 one that fails is left out with a warning, and the others are listed", async () => {
+  test("D13 leave out a server that fails, with a warning, and list the others", async () => {
     const { one, toolsets } = two();
     vi.spyOn(one, "listPrompts").mockRejectedValue(new ToolError("network_error", "it is gone"));
     const { runtime, log } = await openRuntime({ toolsets });
@@ -87,7 +87,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     });
   });
 
-  test("toolsets that are not served offer nothing", async () => {
+  test("leave out toolsets that are not served", async () => {
     const { toolsets } = two();
     const { runtime } = await openRuntime({ toolsets });
     const { client } = await overStdio(runtime, { era, toolsets: ["one"] });
@@ -95,7 +95,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
     await expect(client.readResource({ uri: "other:a" })).rejects.toMatchObject({ code: -32_602 });
   });
 
-  test("changes and updates reach those who want to know, and nobody listens when they have gone", async () => {
+  test("notify subscribed clients of changes and updates, and have no listeners left afterwards", async () => {
     const { one, toolsets } = two();
     const { runtime } = await openRuntime({ toolsets });
     const { client, server } = await overStdio(runtime, { era });
@@ -117,7 +117,7 @@ describe.each(ERAS)("what two connected servers offer, to a client of the %s era
   });
 });
 
-test("the log level is passed on, and the log of a server with it, as far as the client wants it (2025-11-25)", async () => {
+test("the log level is forwarded to the servers, and their log to the client at that level (2025-11-25)", async () => {
   const { one, other, toolsets } = two();
   const { runtime } = await openRuntime({ toolsets });
   const { client } = await overStdio(runtime, { era: "legacy" });
@@ -146,7 +146,7 @@ test("over HTTP, updates come on the stream that asked for them and end with it 
   await vi.waitFor(() => expect(one.asked).toEqual([{ subscribe: "one:a" }, { unsubscribe: "one:a" }]));
 });
 
-test("a program's own provider offers what it has methods for, without a prefix", async () => {
+test("a custom provider offers what it has methods for, without a prefix", async () => {
   const { runtime } = await openRuntime({});
   const provider = {
     listPrompts: async () => ({ prompts: [{ name: "hello" }] }),

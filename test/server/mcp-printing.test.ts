@@ -3,7 +3,7 @@ import { text } from "node:stream/consumers";
 import { expect, onTestFinished, test } from "vitest";
 import { bundledProgram } from "../bundled-program.ts";
 
-test("what a tool prints to standard output goes to standard error while a client is served, and no answer is lost", async () => {
+test("output that a tool prints to stdout goes to stderr while a client is served, and no response is lost", async () => {
   const child = spawn(process.execPath, [bundledProgram("server/mcp-printing-process")], { stdio: "pipe" });
   onTestFinished(() => void child.kill("SIGKILL"));
   const said = Promise.all([text(child.stdout), text(child.stderr)]);

@@ -38,7 +38,7 @@ function textOf(result: { readonly content: readonly unknown[] }): unknown {
 }
 
 describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
-  test("gets an answer to each of its questions, also where they have one key", async () => {
+  test("gets an answer to each of its questions, even if they share a key", async () => {
     const answers: unknown[] = [];
     const tool = using("confirm", async (client) => {
       for (const message of ["The first?", "The second?"]) answers.push((await client.elicit({ message }, { key: "confirm" })).action);
@@ -50,7 +50,7 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     expect(answers).toEqual(["accept", "decline"]);
   });
 
-  test("asks a person through the client, and again after an answer that does not fit", async () => {
+  test("asks a person through the client, and asks again after an answer that does not match the schema", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { client } = await overStdio(runtime, { era });
     const asked: unknown[] = [];
@@ -86,7 +86,7 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     await vi.waitFor(() => expect(seen).toEqual(new Set([1, 2, 3])));
   });
 
-  test("is told no, and that nobody decided", async () => {
+  test("receives decline and cancel as different answers", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { client } = await overStdio(runtime, { era });
     const answers = ["decline", "cancel"] as const;
@@ -96,13 +96,13 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     expect(textOf(await client.callTool({ name: "greet" }))).toBe('{"action":"cancel"}');
   });
 
-  test("gets cancel from a client that cannot ask anybody", async () => {
+  test("gets cancel from a client without elicitation", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { client } = await overStdio(runtime, { era, capabilities: {} });
     expect(textOf(await client.callTool({ name: "greet" }))).toBe('{"action":"cancel"}');
   });
 
-  test("D11 sends a person to a page only where the client can, and never to one that is not http", async () => {
+  test("D11 sends a person to a URL only if the client supports it, and never to one that is not http or https", async () => {
     const pay = using("pay", (client) => client.elicit({ message: "Pay here", url: "https://pay.example/1" }));
     const odd = defineTool({
       name: "odd",
@@ -124,7 +124,7 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     expect(asked).toEqual(["url"]);
   });
 
-  test("has the client's model write, and learns its folders", async () => {
+  test("can sample the client's model and list its roots", async () => {
     const both = using("both", async (client) => [
       await client.sample({ messages: [{ role: "user", content: { type: "text", text: "Hi" } }], maxTokens: 5 }),
       await client.listRoots(),
@@ -139,7 +139,7 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
     ]);
   });
 
-  test("cannot use what the client does not offer", async () => {
+  test("cannot use a capability that the client does not declare", async () => {
     const sample = using("sample", (client) => client.sample({ messages: [], maxTokens: 5 }));
     const { runtime } = await openRuntime({ tools: [sample] });
     const { client } = await overStdio(runtime, { era, capabilities: {} });
@@ -152,7 +152,7 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
       });
   });
 
-  test("is not reached by a client in a simulation, nor by one that is not there", async () => {
+  test("sees the era of its client, and has no client when the runtime is called directly", async () => {
     const peek = defineTool({
       name: "peek",
       description: "",
@@ -196,7 +196,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
 
   const answers = { question_1: { action: "accept", content: { name: "Ada" } } };
 
-  test("asks everything that is asked at the same time in one answer, and the rest in the next", async () => {
+  test("asks all concurrent questions in one response, and later ones in the next", async () => {
     const tool = using("all", async (client) => {
       const first = await Promise.all([
         client.elicit({ message: "A?", schema: NAME }, { key: "a" }),
@@ -228,7 +228,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
     expect(last.result).toMatchObject({ resultType: "complete", content: [{ type: "text", text: "4" }] });
   });
 
-  test("a state that was changed, is used again, or comes with another request leads nowhere", async () => {
+  test("a requestState that was changed, was already used, or comes with another request is rejected", async () => {
     const { runtime } = await openRuntime({ tools: [greet, { ...greet, name: "other" }] });
     const { url } = await listening(runtime);
     const first = await post(url, { name: "greet", arguments: {} });
@@ -244,7 +244,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
     expect(await post(url, { name: "greet", arguments: {}, requestState, inputResponses: answers })).toMatchObject(refused);
   });
 
-  test("a state of one server leads nowhere in another", async () => {
+  test("a requestState of one server is rejected by another", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const one = await listening(runtime);
     const other = await listening(runtime);
@@ -256,7 +256,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
     });
   });
 
-  test("is cancelled when the client does not come back, with its result recorded", async () => {
+  test("is cancelled when the client does not return in time, and its result is recorded", async () => {
     const events: RuntimeEvent[] = [];
     const { runtime } = await openRuntime({ tools: [greet], onEvent: (event) => void events.push(event) });
     const clock = new FakeClock();
@@ -273,7 +273,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
     });
   });
 
-  test("no more wait than may: the next gets cancel for an answer", async () => {
+  test("a question beyond maxSuspended gets cancel as its answer", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { url } = await listening(runtime, { maxSuspended: 1 });
     const first = await post(url, { name: "greet", arguments: {} });
@@ -284,7 +284,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
     ).toMatchObject({ result: { content: [{ text: expect.stringContaining("Ada") }] } });
   });
 
-  test("ends with its server", async () => {
+  test("is cancelled when its server closes", async () => {
     const events: RuntimeEvent[] = [];
     const { runtime } = await openRuntime({ tools: [greet], onEvent: (event) => void events.push(event) });
     const listener = await listening(runtime);
@@ -295,7 +295,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
     );
   });
 
-  test("a client over HTTP is asked as one over stdio is", async () => {
+  test("a client over HTTP is asked the same way as one over stdio", async () => {
     const { runtime } = await openRuntime({ tools: [greet] });
     const { url } = await listening(runtime);
     for (const era of ERAS) {
@@ -306,7 +306,7 @@ describe("a call that waits for its client between two requests (2026-07-28)", (
   });
 });
 
-describe.each(ERAS)("a question that nobody waits for any more (%s)", (era) => {
+describe.each(ERAS)("a question whose call has ended (%s)", (era) => {
   const patient = defineTool({
     name: "patient",
     description: "",
@@ -315,7 +315,7 @@ describe.each(ERAS)("a question that nobody waits for any more (%s)", (era) => {
     execute: async (_input, { ask }) => (await ask({ message: "Still there?" })).action,
   });
 
-  test("D13 is withdrawn when its call has ended: the person is not left with it", async () => {
+  test("D13 is withdrawn, so that the person no longer sees it", async () => {
     const clock = new FakeClock();
     const { runtime } = await openRuntime({ tools: [patient], ports: { clock } });
     const { client } = await overStdio(runtime, { era });
@@ -336,7 +336,7 @@ describe.each(ERAS)("a question that nobody waits for any more (%s)", (era) => {
   });
 });
 
-test("D11 what a person is to approve is shown as it is: what would hide or turn text round is written out", async () => {
+test("D11 an approval shows the input exactly: invisible and direction-changing characters are escaped", async () => {
   const burn = defineTool({
     name: "burn",
     description: "",
@@ -357,7 +357,7 @@ test("D11 what a person is to approve is shown as it is: what would hide or turn
   expect(JSON.parse(shown.slice(shown.indexOf("{")))).toEqual({ path });
 });
 
-test("D11 what a provider says about a call to be approved is shown so, too, and on a line of its own", async () => {
+test("D11 a provider's safety message in an approval is escaped too, and stays on one line", async () => {
   const given: unknown[] = [];
   const computer: Tool = {
     name: "computer",
@@ -381,7 +381,7 @@ test("D11 what a provider says about a call to be approved is shown so, too, and
   expect([JSON.parse(lines.join("\n")), given]).toEqual([input, []]);
 });
 
-describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => {
+describe.each(ERAS)("a user of the %s era who must approve a call", (era) => {
   const burn = defineTool({ name: "burn", description: "", effects: { destructive: true, writes: ["x"] }, execute: () => "burnt" });
   const approval = { approve: mcpApprover };
 
@@ -400,7 +400,7 @@ describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => 
     expect(textOf(await client.callTool({ name: "burn" }))).toContain(text);
   });
 
-  test("is asked about each call that a call makes: a yes to one is none to the next", async () => {
+  test("is asked about each nested call: approving one does not approve the next", async () => {
     const burnt: unknown[] = [];
     const burnOne: Tool = { ...burn, inputSchema: { type: "object" }, execute: (input) => void burnt.push(input) };
     const burnAll: Tool = {
@@ -420,7 +420,7 @@ describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => 
     expect([asked, burnt]).toEqual([3, [{ n: 1 }]]);
   });
 
-  test("is asked for a yes or no that nothing fills in: a form that is sent as it was shown is no answer", async () => {
+  test("is asked for a boolean without a default, so a form submitted unchanged is not an approval", async () => {
     const { runtime } = await openRuntime({ tools: [burn], approval });
     const { client } = await overStdio(runtime, { era });
     const shown: unknown[] = [];
@@ -432,14 +432,14 @@ describe.each(ERAS)("a person of the %s era who is to approve a call", (era) => 
     expect(shown).toEqual([{ type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] }]);
   });
 
-  test("is not there, since the client cannot ask: nobody said no", async () => {
+  test("cannot be asked by a client without elicitation: the result says that nobody decided", async () => {
     const { runtime } = await openRuntime({ tools: [burn], approval });
     const { client } = await overStdio(runtime, { era, capabilities: {} });
     const result = await client.callTool({ name: "burn" });
     expect(textOf(result)).toContain("Error (approval_required): burn needs approval, and the MCP client did not ask");
   });
 
-  test("is not asked about a call that did not come over MCP, or whose input cannot be shown", async () => {
+  test("is not asked about a call that did not come over MCP, or whose input is too long to show", async () => {
     const { runtime } = await openRuntime({ tools: [burn], approval });
     const { error } = await runtime.execute({ name: "burn" });
     expect(error).toMatchObject({ code: "approval_required", message: expect.stringContaining("the call did not come over MCP") });

@@ -39,7 +39,7 @@ async function gateway(toolsets: readonly ReturnType<typeof mcpToolset>[]) {
   return { client, clock };
 }
 
-test("a resource is read from the server that lists it first, also when that takes it longer than others", async () => {
+test("a resource is read from the first server that lists it, even if that one is slower than others", async () => {
   const owner = await reader("owner", {}, ["resources/list"]);
   const claims = await reader("claims");
   const { client, clock } = await gateway([owner.toolset, claims.toolset]);
@@ -52,7 +52,7 @@ test("a resource is read from the server that lists it first, also when that tak
   expect(claims.asks("resources/read")).toEqual([]);
 });
 
-test("a resource that a slow server lists is not read from one that only reads whatever it is asked for", async () => {
+test("a resource that a slow server lists is not read from a server that answers any URI", async () => {
   const claims = await reader("claims", { "resources/list": () => ({ resources: [] }) });
   const owner = await reader("owner", {}, ["resources/list"]);
   const { client, clock } = await gateway([claims.toolset, owner.toolset]);
@@ -65,7 +65,7 @@ test("a resource that a slow server lists is not read from one that only reads w
   expect(claims.asks("resources/read")).toEqual([]);
 });
 
-test("a subscription is taken to the server that lists the resource first, also when that takes it longer than others", async () => {
+test("a subscription goes to the first server that lists the resource, even if that one is slower than others", async () => {
   const owner = await reader("owner", {}, ["resources/list"]);
   const claims = await reader("claims");
   const { client, clock } = await gateway([owner.toolset, claims.toolset]);
@@ -78,7 +78,7 @@ test("a subscription is taken to the server that lists the resource first, also 
   expect(claims.asks("resources/subscribe")).toEqual([]);
 });
 
-test("reads of the servers that were not the first to answer are cancelled", async () => {
+test("reads at the servers that were not the first to answer are cancelled", async () => {
   const none = { "resources/list": () => ({ resources: [] }) };
   const slow = await reader("slow", none, ["resources/read"]);
   const well = await reader("well", none);
@@ -111,7 +111,7 @@ test("a change of the resources of one server does not have the others list thei
   expect([one, other].map(({ asks }) => asks("resources/list").length)).toEqual([2, 1]);
 });
 
-test("a subscription whose server is removed while others still list is taken to the server in its place", async () => {
+test("a subscription whose server is removed while others still list goes to the server that replaces it", async () => {
   const slow = await reader("slow", { "resources/list": () => ({ resources: [] }) }, ["resources/list"]);
   const gone = await reader("gone");
   const next = await reader("next");
@@ -129,7 +129,7 @@ test("a subscription whose server is removed while others still list is taken to
   });
 });
 
-test("a subscription is taken to the server that lists the resource by now, and ended at the one that it was at", async () => {
+test("a subscription moves to a server that lists the resource later, and ends at the previous one", async () => {
   let lists = false;
   let changed: (() => void) | undefined;
   const owner = await reader("owner", {

@@ -22,7 +22,7 @@ async function serving() {
   return { secret, bare, open, as };
 }
 
-test.each(ERAS)("a caller that may use no tool of a server is not shown its resources, templates and prompts (%s)", async (era) => {
+test.each(ERAS)("a caller without any tool of a server does not see its resources, templates and prompts (%s)", async (era) => {
   const { as } = await serving();
   const shown = async (name: string): Promise<unknown> => {
     const client = await as(name, era);
@@ -51,46 +51,52 @@ test.each(ERAS)("a caller that may use no tool of a server is not shown its reso
   ]);
 });
 
-test.each(ERAS)("nor does it read, get or complete anything of it: the server is not asked (%s)", async (era) => {
-  const { as, secret, bare } = await serving();
-  const bob = await as("bob", era);
-  for (const uri of ["secret:a", "secret:///7", "bare:a", "bare:///7"])
-    await expect(bob.readResource({ uri })).rejects.toMatchObject({ code: -32_602, data: { uri } });
-  const argument = { name: "whom", value: "A" };
-  for (const name of ["secret__greet", "bare__greet"]) {
-    await expect(bob.getPrompt({ name, arguments: { whom: "x" } })).rejects.toMatchObject({ code: -32_602 });
-    await expect(bob.complete({ ref: { type: "ref/prompt", name }, argument })).rejects.toMatchObject({ code: -32_602 });
-  }
-  for (const uri of ["secret:///{id}", "secret:a"])
-    await expect(bob.complete({ ref: { type: "ref/resource", uri }, argument })).rejects.toMatchObject({ code: -32_602 });
-  expect([secret.asked, bare.asked]).toEqual([[], []]);
-  const textOf = async (name: string): Promise<unknown> =>
-    Reflect.get(Object((await (await as(name, era)).readResource({ uri: "shared:x" })).contents[0]), "text");
-  expect([await textOf("ann"), await textOf("bob")]).toEqual(["from secret", "from open"]);
-});
+test.each(ERAS)(
+  "a caller without any tool of a server cannot read, get or complete anything of it, and the server is not called (%s)",
+  async (era) => {
+    const { as, secret, bare } = await serving();
+    const bob = await as("bob", era);
+    for (const uri of ["secret:a", "secret:///7", "bare:a", "bare:///7"])
+      await expect(bob.readResource({ uri })).rejects.toMatchObject({ code: -32_602, data: { uri } });
+    const argument = { name: "whom", value: "A" };
+    for (const name of ["secret__greet", "bare__greet"]) {
+      await expect(bob.getPrompt({ name, arguments: { whom: "x" } })).rejects.toMatchObject({ code: -32_602 });
+      await expect(bob.complete({ ref: { type: "ref/prompt", name }, argument })).rejects.toMatchObject({ code: -32_602 });
+    }
+    for (const uri of ["secret:///{id}", "secret:a"])
+      await expect(bob.complete({ ref: { type: "ref/resource", uri }, argument })).rejects.toMatchObject({ code: -32_602 });
+    expect([secret.asked, bare.asked]).toEqual([[], []]);
+    const textOf = async (name: string): Promise<unknown> =>
+      Reflect.get(Object((await (await as(name, era)).readResource({ uri: "shared:x" })).contents[0]), "text");
+    expect([await textOf("ann"), await textOf("bob")]).toEqual(["from secret", "from open"]);
+  },
+);
 
-test.each(ERAS)("it is told of no change of the server's resources, also while another caller listens to them (%s)", async (era) => {
-  const { as, secret, open } = await serving();
-  const listened = ["secret:a", "shared:x", "open:a"];
-  const heard: string[] = [];
-  for (const name of ["ann", "bob"]) {
-    const client = await as(name, era);
-    client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.push(`${name} ${params.uri}`));
-    if (era === "modern") await client.listen({ resourceSubscriptions: listened });
-    else for (const uri of listened) await client.subscribeResource({ uri });
-  }
-  await vi.waitFor(() =>
-    expect([secret.asked, open.asked]).toEqual([
-      [{ subscribe: "secret:a" }, { subscribe: "shared:x" }],
-      [{ subscribe: "open:a" }, { subscribe: "shared:x" }],
-    ]),
-  );
-  secret.tell("notifications/resources/updated", { uri: "secret:a" });
-  open.tell("notifications/resources/updated", { uri: "open:a" });
-  await vi.waitFor(() => expect([...heard].sort()).toEqual(["ann open:a", "ann secret:a", "bob open:a"]));
-});
+test.each(ERAS)(
+  "a caller without any tool of a server gets no resource updates of it, even while another caller listens to them (%s)",
+  async (era) => {
+    const { as, secret, open } = await serving();
+    const listened = ["secret:a", "shared:x", "open:a"];
+    const heard: string[] = [];
+    for (const name of ["ann", "bob"]) {
+      const client = await as(name, era);
+      client.setNotificationHandler("notifications/resources/updated", ({ params }) => void heard.push(`${name} ${params.uri}`));
+      if (era === "modern") await client.listen({ resourceSubscriptions: listened });
+      else for (const uri of listened) await client.subscribeResource({ uri });
+    }
+    await vi.waitFor(() =>
+      expect([secret.asked, open.asked]).toEqual([
+        [{ subscribe: "secret:a" }, { subscribe: "shared:x" }],
+        [{ subscribe: "open:a" }, { subscribe: "shared:x" }],
+      ]),
+    );
+    secret.tell("notifications/resources/updated", { uri: "secret:a" });
+    open.tell("notifications/resources/updated", { uri: "open:a" });
+    await vi.waitFor(() => expect([...heard].sort()).toEqual(["ann open:a", "ann secret:a", "bob open:a"]));
+  },
+);
 
-test.each(ERAS)("updates of a resource that is in no list, as behind a template, come to a caller with rules as well (%s)", async (era) => {
+test.each(ERAS)("updates of an unlisted resource, as behind a template, reach a caller with rules too (%s)", async (era) => {
   const { as, open } = await serving();
   const heard: string[] = [];
   const uri = "open:///7";
@@ -106,7 +112,7 @@ test.each(ERAS)("updates of a resource that is in no list, as behind a template,
   });
 });
 
-test("the server's log is not sent to it, and it sets no level there (2025-11-25)", async () => {
+test("a caller without any tool of a server does not get its log, and cannot set its log level (2025-11-25)", async () => {
   const { as, secret, bare, open } = await serving();
   const heard: string[] = [];
   for (const name of ["ann", "bob"]) {
@@ -120,7 +126,7 @@ test("the server's log is not sent to it, and it sets no level there (2025-11-25
   expect([secret.asked, bare.asked, open.asked]).toEqual([[], [], [{ level: "debug" }]]);
 });
 
-test("haft_validate_input knows the tools that the caller may see, and no others", async () => {
+test("haft_validate_input accepts only the tools that the caller may see", async () => {
   const { as } = await serving();
   const checked = async (name: string): Promise<unknown> =>
     (await (await as(name, "modern")).callTool({ name: "haft_validate_input", arguments: { name: "secret__wipe", input: {} } })).content;

@@ -19,7 +19,7 @@ test.each(ERAS)("updates of a resource that is behind a template reach the %s cl
   expect(one.asked).toEqual([]);
 });
 
-test("a client that wants less of the log takes nothing of it from another (2025-11-25)", async () => {
+test("a client with a higher log level does not reduce the log of another client (2025-11-25)", async () => {
   const one = new FakePeer("one", ["one:a"]);
   const { runtime } = await openRuntime({ toolsets: [one.toolset()] });
   const { url } = await listening(runtime);
@@ -33,7 +33,7 @@ test("a client that wants less of the log takes nothing of it from another (2025
 test.each([
   ["an error of its own", new PeerError("execution_failed", "Unknown resource", { rpcCode: 0, rpcMessage: "Unknown resource" })],
   ["that it is gone", new ToolError("network_error", "it is gone")],
-])("a server that answers a URI which it does not list with %s keeps nobody from the server that has it", async (_what, error) => {
+])("a server that answers an unlisted URI with %s does not prevent reading it from the server that has it", async (_what, error) => {
   const one = new FakePeer("one", ["one:a"]);
   const other = new FakePeer("other", ["other:a"]);
   vi.spyOn(one, "readResource").mockRejectedValue(error);

@@ -58,7 +58,7 @@ function answered(output: PassThrough): { readonly ids: unknown[]; readonly erro
 }
 
 testInCI(
-  "a client that reads nothing gets about a thousand calls begun at most, and all of them when it reads",
+  "for a client that reads nothing, at most about a thousand calls start, and all run once it reads",
   async () => {
     const { output, send, runs } = await wired();
     for (let id = 1; id <= 3_000; id++) send({ id, method: "tools/call", params: { name: "page", arguments: {} } });
@@ -73,7 +73,7 @@ testInCI(
   30_000,
 );
 
-test("a line that is too long is refused with its id, said in the log, and the next request is answered", async () => {
+test("a line that is too long is rejected with its id and logged, and the next request is answered", async () => {
   const { output, log, send } = await wired();
   const { ids, errors } = answered(output);
   send({ id: "big", method: "tools/call", params: { name: "page", arguments: { text: "x".repeat(9_000_000) } } });
@@ -86,7 +86,7 @@ test("a line that is too long is refused with its id, said in the log, and the n
   ]);
 });
 
-test("endless noise closes the connection, the log says so, and so does the end", async () => {
+test("endless input that is not a message closes the connection with an error, which is logged", async () => {
   const { input, server, log } = await wired();
   const noise = "x".repeat(1024 * 1024);
   for (let megabytes = 0; megabytes < 9; megabytes++) input.write(noise);
@@ -96,7 +96,7 @@ test("endless noise closes the connection, the log says so, and so does the end"
   ]);
 });
 
-test("an input that cannot be read ends the connection with an error; one that ends in order, without", async () => {
+test("an unreadable input closes the connection with an error, and an input that ends closes it without one", async () => {
   const [broken, whole] = await Promise.all([wired(), wired()]);
   broken.input.destroy(new Error("EIO"));
   whole.input.end();
@@ -104,7 +104,7 @@ test("an input that cannot be read ends the connection with an error; one that e
   expect(await whole.server.closed).toBeUndefined();
 });
 
-test("a pipe whose writer has ended gets every answer, also to a last line without an end, and a question that it cannot answer ends", async () => {
+test("a client that has closed its input gets every answer, even to a last line without a newline, and its questions get cancel", async () => {
   const gates = Array.from({ length: 3 }, () => Promise.withResolvers<string>());
   const ask = defineTool({
     name: "ask",
@@ -140,7 +140,7 @@ test("a pipe whose writer has ended gets every answer, also to a last line witho
   expect(ids).toContain(1);
 });
 
-test("close() does not wait for the calls of a client that has closed its end", async () => {
+test("close() does not wait for the calls of a client that has closed its input", async () => {
   const hang = defineTool({ name: "hang", description: "", effects: pure, execute: () => new Promise(() => {}) });
   const { runtime } = await openRuntime({ tools: [hang] });
   const [input, output] = [new PassThrough(), new PassThrough()];
@@ -155,7 +155,7 @@ test("close() does not wait for the calls of a client that has closed its end", 
   expect([runtime.running, ids]).toEqual([[], [0, 1]]);
 });
 
-test("the calls of a client that was killed end, although nothing was sent to it", async () => {
+test("the calls of a killed client end, even if nothing was being sent to it", async () => {
   const hang = defineTool({ name: "hang", description: "", effects: pure, execute: () => new Promise(() => {}) });
   const { runtime } = await openRuntime({ tools: [hang] });
   const client = spawn(process.execPath, ["-e", "process.stdin.pipe(process.stdout)"], { stdio: ["pipe", "pipe", "inherit"] });
@@ -174,7 +174,7 @@ test("the calls of a client that was killed end, although nothing was sent to it
   expect(runtime.running).toEqual([]);
 });
 
-test("a cancellation overtakes the requests that wait for a place, and ends one that runs or one that waits", async () => {
+test("a cancellation is handled before waiting requests, and ends a running or a waiting one", async () => {
   const hang = defineTool({ name: "hang", description: "", effects: pure, execute: () => new Promise(() => {}) });
   const { runtime } = await openRuntime({ tools: [hang] });
   const [input, output] = [new PassThrough(), new PassThrough()];

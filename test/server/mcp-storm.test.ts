@@ -172,7 +172,7 @@ async function check({ isModern, commands, end, graceMs }: Storm): Promise<void>
 }
 
 test(
-  "F0.36 E15 however a client calls, cancels, answers and goes away, every call has one result and nothing is left",
+  "F0.36 E15 however a client calls, cancels, answers and disconnects, every call has one result and nothing is left",
   { timeout: 240_000 },
   async () => {
     await fc.assert(fc.asyncProperty(storm, check), { seed: 4, numRuns: repeated(150) });

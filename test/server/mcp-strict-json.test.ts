@@ -53,7 +53,7 @@ const REQUESTS: readonly (readonly [method: string, params: JsonObject])[] = [
   [HALF, {}],
 ];
 
-test.each(["2025-06-18", "2025-11-25"])("over stdio, revision %s", async (protocolVersion) => {
+test.each(["2025-06-18", "2025-11-25"])("no message over stdio (revision %s) has a lone surrogate", async (protocolVersion) => {
   const runtime = await opened();
   const [input, output] = [new PassThrough(), new PassThrough()];
   const server = await serveMcpStdio(runtime, { ports: { log: new MemoryLog() }, input, output });
@@ -79,7 +79,7 @@ function lineOf(text: string, part: string): string | undefined {
   return text.split("\n").find((line) => line.includes(part));
 }
 
-test("over HTTP, revision 2026-07-28", async () => {
+test("no message over HTTP (revision 2026-07-28) has a lone surrogate", async () => {
   const listener = await listenMcp(await opened(), { port: 0, tasks: {} });
   onTestFinished(() => listener.close());
   const ask = async (method: string, params: JsonObject, options: RawOptions = {}): Promise<string> =>
@@ -99,7 +99,7 @@ test("over HTTP, revision 2026-07-28", async () => {
   expect(texts.filter((text) => !text.includes("ufffd"))).toEqual([]);
 });
 
-test("over HTTP, revision 2025-11-25", async () => {
+test("no message over HTTP (revision 2025-11-25) has a lone surrogate", async () => {
   const listener = await listenMcp(await opened(), { port: 0 });
   onTestFinished(() => listener.close());
   const session = await rawSession(listener.url, "2025-11-25", { elicitation: {} });

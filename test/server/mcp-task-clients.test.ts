@@ -21,7 +21,7 @@ const slow: Tool = {
   },
 };
 
-test.each(ERAS)("issue 19.7 a runtime calls the slow tools of another over MCP, %s: what they ask reaches its own person", async (era) => {
+test.each(ERAS)("issue 19.7 a runtime calls slow tools of another over MCP, %s: their questions reach its own user", async (era) => {
   const { runtime: far } = await openRuntime({ tools: [slow, talk] });
   const { url } = await listening(far, { tasks: { pollIntervalMs: 100 } });
   const asked: string[] = [];

@@ -34,7 +34,7 @@ async function readUntil(response: Response, isIt: (message: JsonObject) => bool
   throw new Error(`the stream ended: ${text}`);
 }
 
-test("issue 19.7 a client that listens to its tasks gets each as it is, and again when it has ended; another's are left out", async () => {
+test("issue 19.7 a client that listens to its tasks gets each state and the result; unknown ids are left out", async () => {
   const { runtime, gate } = await serving();
   const listener = await listening(runtime);
   const { url } = listener;
@@ -62,7 +62,7 @@ test("issue 19.7 a client that listens to its tasks gets each as it is, and agai
   });
 });
 
-test("issue 19.7 without the extension no task is listened to, and the stream ends as it does without tasks", async () => {
+test("issue 19.7 without the extension a client cannot listen to tasks, and its stream ends as without tasks", async () => {
   const { runtime, gate } = await serving();
   const { url } = await listening(runtime);
   const stream = await rawResponse(url, "subscriptions/listen", { notifications: { taskIds: ["x"] } });
@@ -70,7 +70,7 @@ test("issue 19.7 without the extension no task is listened to, and the stream en
   gate.resolve("done");
 });
 
-test("issue 19.7 a stream of tasks ends with the server", async () => {
+test("issue 19.7 a stream of tasks ends when the server closes", async () => {
   const { runtime, gate } = await serving();
   const listener = await listening(runtime);
   const { result } = await raw(listener.url, "tools/call", { name: "work", arguments: {} }, ABLE);
@@ -81,7 +81,7 @@ test("issue 19.7 a stream of tasks ends with the server", async () => {
   gate.resolve("done");
 });
 
-test("issue 19.7 over stdio, a client listens to its tasks as well", async () => {
+test("issue 19.7 a client can listen to its tasks over stdio too", async () => {
   const { runtime, gate } = await serving();
   const { client, lines } = await overStdio(runtime, { era: "modern", capabilities: TASKS });
   const { transport } = client;

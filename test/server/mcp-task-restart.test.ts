@@ -41,7 +41,7 @@ async function until(url: string, taskId: string, status: string): Promise<JsonO
 }
 
 testInCI(
-  "issue 19.7 the server is killed: the next one continues its tasks, asks again under another key, and tells of what had ended",
+  "issue 19.7 after the server is killed, the next one continues its tasks, repeats questions under a new key, and reports ended tasks",
   { timeout: 240_000 },
   async () => {
     const path = temporaryFile();
@@ -78,7 +78,7 @@ class MovingClock extends FakeClock {
   }
 }
 
-test("a task that is found again was created and changed last when it was, also one that its call became after a while", async () => {
+test("a task that is found after a restart keeps its createdAt and lastUpdatedAt, even if its call became a task later", async () => {
   const path = temporaryFile();
   const clock = new MovingClock({ wallTime: Date.UTC(2026, 0, 1) });
   const serve = async () => {
@@ -148,7 +148,7 @@ function servers() {
   };
 }
 
-test("a task is shown by every server while one runs it, and its end is the same at all of them", async () => {
+test("a task run by one server is visible at every server, with the same result everywhere", async () => {
   const { done, serve } = servers();
   const [first, second] = [await serve(), await serve()];
   const taskId = await begin(first.url, {});
@@ -161,7 +161,7 @@ test("a task is shown by every server while one runs it, and its end is the same
   expect(await until(first.url, taskId, "completed")).toEqual(ended);
 });
 
-test("a task is cancelled at any server", async () => {
+test("a task can be cancelled at any server", async () => {
   const { serve } = servers();
   const [first, second] = [await serve(), await serve()];
   const taskId = await begin(first.url, {});
@@ -171,7 +171,7 @@ test("a task is cancelled at any server", async () => {
   await until(first.url, taskId, "cancelled");
 });
 
-test("a task whose session another process has taken over ends there, and is no failure of the server that began it", async () => {
+test("a task whose session another process has taken over ends there, and the first server does not report a failure", async () => {
   const { done, serve } = servers();
   const [first, second] = [await serve(), await serve()];
   const taskId = await begin(first.url, {});

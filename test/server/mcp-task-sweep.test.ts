@@ -11,7 +11,7 @@ import { raw } from "./mcp-raw.ts";
 const NOW = Date.UTC(2026, 0, 1);
 const TTL_MS = 600_000;
 
-test("issue 19.7 tasks of an earlier process are removed when their time is over, and nothing else is", async () => {
+test("issue 19.7 only expired tasks of earlier processes are removed", async () => {
   const path = temporaryFile();
   const earlier = sqliteStore({ path });
   for (const [id, at] of [

@@ -58,7 +58,7 @@ async function serving(execute: (input: JsonObject, context: ToolContext) => unk
   };
 }
 
-test("clients are told to ask twice at least while a task is kept", async () => {
+test("the poll interval lets a client ask at least twice before a task expires", async () => {
   const { runtime } = await openRuntime({ tools: [tool(() => "done")] });
   const { url } = await listening(runtime, { tasks: { ttlMs: 3_000, pollIntervalMs: 60_000 } });
   const { result } = await raw(url, "tools/call", { name: "work", arguments: {} }, { capabilities: ABLE });
@@ -67,7 +67,7 @@ test("clients are told to ask twice at least while a task is kept", async () => 
 
 const WAIT = { timeout: 20_000, interval: 5 };
 
-test("issue 19.7 a call that is not over in time becomes a task, and one that is stays a call", async () => {
+test("issue 19.7 a call that takes too long becomes a task, and one that ends in time does not", async () => {
   const gate = Promise.withResolvers<string>();
   let started = Promise.withResolvers<void>();
   const { clock, request, ended } = await serving(
@@ -95,7 +95,7 @@ test("issue 19.7 a call that is not over in time becomes a task, and one that is
   expect((await request("tools/call", { name: "work", arguments: {} })).result).toMatchObject({ resultType: "complete" });
 });
 
-test("issue 19.7 a client that does not declare tasks with the call is answered when it ends; what cannot be so is refused", async () => {
+test("issue 19.7 a client without tasks is answered when the call ends; a stateful tool is rejected for it", async () => {
   const { request } = await serving(() => "done");
   expect((await request("tools/call", { name: "work", arguments: {} }, {})).result).toMatchObject({
     resultType: "complete",
@@ -110,7 +110,7 @@ test("issue 19.7 a client that does not declare tasks with the call is answered 
     expect((await request(method, { taskId: "t", inputResponses: {} }, {})).error).toMatchObject({ code: -32_021 });
 });
 
-test("issue 19.7 an id that was guessed, cut or made up leads nowhere, and says no more than that", async () => {
+test("issue 19.7 a guessed or altered task id gets the same error as an unknown one", async () => {
   const gate = Promise.withResolvers<string>();
   const { call, request } = await serving(() => gate.promise);
   const taskId = await call();
@@ -125,7 +125,7 @@ test("issue 19.7 an id that was guessed, cut or made up leads nowhere, and says 
   gate.resolve("done");
 });
 
-test("issue 19.7 what a task asks is in tasks/get, answered in parts, and no key comes twice", async () => {
+test("issue 19.7 questions of a task are in tasks/get, can be answered in parts, and never reuse a key", async () => {
   const { call, task, ended, request } = await serving(async (_input, { ask }) => {
     const first = await Promise.all(["One?", "Two?"].map((message) => ask({ message, schema: NAME })));
     const second = await ask({ message: "Three?", schema: NAME });
@@ -157,7 +157,7 @@ test("issue 19.7 what a task asks is in tasks/get, answered in parts, and no key
   expect(await task(taskId)).toMatchObject({ result: { content: [{ text: "a b c" }] } });
 });
 
-test("issue 19.7 a task that is cancelled while it asks ends cancelled, as often as that is asked for", async () => {
+test("issue 19.7 a task that is cancelled while it asks ends as cancelled, and cancelling it again succeeds", async () => {
   const aborted = vi.fn();
   const { call, task, request } = await serving(async (_input, { ask, signal }) => {
     signal.addEventListener("abort", aborted);
@@ -172,7 +172,7 @@ test("issue 19.7 a task that is cancelled while it asks ends cancelled, as often
   expect((await request("tasks/cancel", { taskId })).result).toMatchObject({ resultType: "complete" });
 });
 
-test("issue 19.7 what a tool did wrong is a completed task; what the client cannot give fails it", async () => {
+test("issue 19.7 a failure of the tool is a completed task with an error result", async () => {
   const wrong = await serving(() => {
     throw new Error("No disk.");
   });
@@ -182,7 +182,7 @@ test("issue 19.7 what a tool did wrong is a completed task; what the client cann
   });
 });
 
-test("issue 19.7 a job that is talked to asks through its task", async () => {
+test("issue 19.7 a stateful job asks its questions through its task", async () => {
   const { call, task, ended, request } = await serving(
     async function* () {
       const colour: unknown = yield "Which colour?";
@@ -202,7 +202,7 @@ test("issue 19.7 a job that is talked to asks through its task", async () => {
   expect(await ended(taskId)).toMatchObject({ status: "completed", result: { content: [{ text: 'You said "red"' }] } });
 });
 
-test("issue 19.7 a thousand requests (200 outside CI) about one task are all answered, and one that has ended is forgotten when its time is over", async () => {
+test("issue 19.7 a thousand requests (200 outside CI) about one task are answered, and an ended task expires", async () => {
   const gate = Promise.withResolvers<string>();
   const { call, task, ended, request, clock, runtime } = await serving(() => gate.promise);
   const taskId = await call();
@@ -215,7 +215,7 @@ test("issue 19.7 a thousand requests (200 outside CI) about one task are all ans
   expect((await request("tasks/get", { taskId })).error).toMatchObject({ code: -32_602 });
 });
 
-test("issue 18.7 F1.19 the answer of a task has the image itself, although the runtime keeps it as an artifact", async () => {
+test("issue 18.7 F1.19 the result of a task has the image itself, although the runtime stores it as an artifact", async () => {
   const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
   const plot = (): ToolOutput => new ToolOutput({ content: [{ type: "image", mediaType: "image/png", data }] });
   const { call, ended } = await serving(plot, {}, { artifacts: memoryStore().artifacts });

@@ -20,7 +20,7 @@ const add = defineTool({
 });
 
 describe.each(ERAS)("a client of the %s era", (era) => {
-  test("F2.29 sees the real tools, sorted, with names that lead back, schemas and effects as hints", async () => {
+  test("F2.29 sees the real tools, sorted, with reversible names, schemas, and effects as annotations", async () => {
     const { runtime } = await openRuntime({
       tools: [add, defineTool({ name: "anything", description: "Takes anything.", inputSchema: true })],
       toolsets: [
@@ -83,7 +83,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     ]);
   });
 
-  test("a call is answered with structured content and its text", async () => {
+  test("gets structured content and its text as the answer to a call", async () => {
     const { runtime } = await openRuntime({ tools: [add] });
     const { client } = await overStdio(runtime, { era });
     expect(await client.callTool({ name: "add", arguments: { a: 2, b: 3 } })).toMatchObject({
@@ -92,7 +92,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
   });
 
-  test("an unknown tool, also one of a toolset that is not served, is -32602; a wrong input is an answer that says so", async () => {
+  test("gets -32602 for an unknown or unserved tool, and an error result for an invalid input", async () => {
     const { runtime } = await openRuntime({ tools: [add], toolsets: [{ name: "secret", tools: [{ ...add, name: "read" }] }] });
     const { client } = await overStdio(runtime, { era, toolsets: ["default"] });
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add"]);
@@ -102,7 +102,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(refused).toMatchObject({ isError: true, content: [{ type: "text", text: expect.stringContaining("Error (invalid_input)") }] });
   });
 
-  test("a call that ends because the server stops is answered", async () => {
+  test("gets an answer to a call that ends because the server stops", async () => {
     const { promise: started, resolve: begin } = Promise.withResolvers<void>();
     const deaf = defineTool({ name: "deaf", description: "", effects: pure, execute: () => (begin(), new Promise(() => {})) });
     const { runtime } = await openRuntime({ tools: [deaf] });
@@ -113,7 +113,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(await call).toMatchObject({ isError: true, content: [{ text: expect.stringContaining("deaf was cancelled") }] });
   });
 
-  test("images, sound, files and links keep their kind; metadata goes along", async () => {
+  test("receives images, audio, files and links as their own block types, with the metadata", async () => {
     const content = [
       { type: "image", mediaType: "image/png", data: "AAAA" },
       { type: "audio", mediaType: "audio/wav", data: "BBBB" },
@@ -142,7 +142,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(meta).toMatchObject({ "a/b": 1 });
   });
 
-  test("an output that broke its schema, and a failure, are errors that keep what there is to read", async () => {
+  test("gets an output that breaks its schema, and a failure, as error results with readable text", async () => {
     const partial = { ...add, name: "partial", inputSchema: true, execute: () => ({ other: 1 }) };
     const failing = defineTool({
       name: "failing",
@@ -164,7 +164,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     });
   });
 
-  test("progress goes to the token of the call, and only forwards", async () => {
+  test("gets progress for the token of its call, and only increasing values", async () => {
     const tool = defineTool({
       name: "slow",
       description: "",
@@ -188,7 +188,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     ]);
   });
 
-  test("a call that the client calls off aborts its handler and has one recorded result", async () => {
+  test("aborts the handler by cancelling its call, which has one recorded result", async () => {
     const events: RuntimeEvent[] = [];
     const started = Promise.withResolvers<void>();
     const aborted = Promise.withResolvers<unknown>();
@@ -214,7 +214,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(events.find((event) => event.type === "call-end")).toMatchObject({ result: { name: "default::endless", status: "cancelled" } });
   });
 
-  test("E15 a client that hangs up gets answers for a minute; then its calls are cancelled, and what does not heed that is not waited for", async () => {
+  test("E15 that closes its input gets answers for a minute; then its calls are cancelled, and handlers that ignore it are not waited for", async () => {
     const events: RuntimeEvent[] = [];
     const deaf = defineTool({ name: "deaf", description: "", effects: pure, execute: () => new Promise(() => {}) });
     const { runtime } = await openRuntime({ tools: [deaf], onEvent: (event) => void events.push(event) });
@@ -233,7 +233,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(events.filter((event) => event.type === "call-end")).toMatchObject([{ result: { status: "cancelled" } }]);
   });
 
-  test("the calls of a connection share a session; without one they share nothing", async () => {
+  test("shares one session between the calls of a connection; without a session the calls share nothing", async () => {
     const tool = defineTool({
       name: "count",
       description: "",
@@ -253,7 +253,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     expect(await text(await overStdio(runtime, { era, session: "none" }))).toEqual([{ type: "text", text: "1" }]);
   });
 
-  test("a client is told when the tools change, and pages through long lists without a gap", async () => {
+  test("is notified when the tools change, and pages through long lists without a gap", async () => {
     const tools = Array.from({ length: 7 }, (_, index) => ({ ...add, name: `tool_${index}` }));
     const { runtime } = await openRuntime({ tools });
     const { client } = await overStdio(runtime, { era, pageSize: 3, toolsets: ["default"] });
@@ -268,7 +268,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
     await expect(client.request({ method: "tools/list", params: { cursor: "forged" } })).rejects.toMatchObject({ code: -32_602 });
   });
 
-  test("F2.29 the validate tool gives the real verdict, and only where it is wanted", async () => {
+  test("F2.29 validates inputs with the validate tool, which exists only if it is enabled", async () => {
     const { runtime } = await openRuntime({ tools: [add] });
     const { client } = await overStdio(runtime, { era, tools: { validate: true } });
     const validate = (args: Record<string, unknown>): Promise<unknown> => client.callTool({ name: "haft_validate_input", arguments: args });
@@ -285,7 +285,7 @@ describe.each(ERAS)("a client of the %s era", (era) => {
   });
 });
 
-test("the rest of a cut result is offered to clients whose calls share a session, where it can be read, and to no others", async () => {
+test("read_result for truncated results is offered to clients whose calls share a session, and to no others", async () => {
   const { runtime } = await openRuntime({ tools: [add] });
   const { url } = await listening(runtime);
   const named = async (era: Era): Promise<readonly string[]> =>
@@ -296,7 +296,7 @@ test("the rest of a cut result is offered to clients whose calls share a session
   });
 });
 
-describe.each(ERAS)("issue 18 a program in the place of other tools, for a client of the %s era,", (era) => {
+describe.each(ERAS)("issue 18 a program in place of other tools, for a client of the %s era,", (era) => {
   test("is listed alone with their declarations, and calls them; a denied tool is not declared", async () => {
     const hidden = defineTool({ name: "hidden", description: "Is denied.", inputSchema: {}, effects: pure, execute: () => 1 });
     const { runtime } = await openRuntime({
@@ -317,7 +317,7 @@ describe.each(ERAS)("issue 18 a program in the place of other tools, for a clien
     );
   });
 
-  test("beside the others is one of them", async () => {
+  test("in addition to the others is one of the listed tools", async () => {
     const { runtime } = await openRuntime({ tools: [add], toolsets: [programToolset()] });
     const { client } = await overStdio(runtime, { era, session: "none" });
     expect((await client.listTools()).tools.map(({ name }) => name)).toEqual(["add", "program__run_program"]);
@@ -325,7 +325,7 @@ describe.each(ERAS)("issue 18 a program in the place of other tools, for a clien
 });
 
 describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
-  test("is given an image itself, although the runtime keeps it as an artifact", async () => {
+  test("receives an image itself, although the runtime stores it as an artifact", async () => {
     const data = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
     const image = { type: "image", mediaType: "image/png", data } as const;
     const plot = defineTool({
@@ -344,7 +344,7 @@ describe.each(ERAS)("F1.19 a client of the %s era", (era) => {
     ]);
   });
 
-  test("is given a file that no model is shown, and the output that the schema promises", async () => {
+  test("receives a file without a text form, and the output that the schema promises", async () => {
     const blob = Buffer.alloc(300, 9).toString("base64");
     const url = `data:application/zip;base64,${blob}`;
     const pack = defineTool({

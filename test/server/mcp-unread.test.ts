@@ -18,7 +18,7 @@ function message(method: string, params: JsonObject, id?: number): string {
 }
 
 test.each(["modern", "legacy"] as const)(
-  "issue 19.3 E09 progress for a %s client that does not read is bounded on a stream of the SDK, and its result comes",
+  "issue 19.3 E09 progress for a %s client that does not read is bounded on a stream of the SDK, and its result arrives",
   async (era) => {
     const ended = Promise.withResolvers<void>();
     const report = defineTool({
@@ -68,7 +68,7 @@ test.each(["modern", "legacy"] as const)(
   },
 );
 
-test("issue 19.3 news of other kinds, answers and questions are kept for a client that does not read; cancelling reaches the SDK", async () => {
+test("issue 19.3 other notifications, results and questions are kept for a client that does not read; cancelling reaches the SDK", async () => {
   let cancelled = false;
   const big = "x".repeat(70_000);
   const frames = [

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { createRuntime } from "../../src/index.ts";
 import { createServer, staticToken } from "../../src/server.ts";
 
-test("it is mounted under a prefix by its fetch alone", async () => {
+test("the server can be mounted under a prefix with its fetch alone", async () => {
   const token = "a-token-for-the-tests";
   const runtime = createRuntime({ tools: [] });
   const server = createServer(runtime, { auth: staticToken({ token }) });

@@ -17,7 +17,7 @@ const step = fc.oneof(
   fc.record({ turns: fc.constantFrom(...NAMES) }), // a tool that is there goes, another comes
 );
 
-test("a change that a caller sees by its rights of now is told, whatever they were; one that it does not see is not, while they stay", () => {
+test("a caller is notified of a change that its current rights show, and not of others while its rights stay the same", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 20 }), (steps) => {
       const registry = new Registry();

@@ -101,7 +101,7 @@ function opensPages(client: Client, account: string): { readonly asked: Record<s
 }
 
 test.each(inCI ? ERAS : ERAS.slice(0, 1))(
-  "issue 19.7 a %s client shows its user the page of the login, and the call that waited is answered with that user's data",
+  "issue 19.7 a %s client shows its user the login page, and the waiting call is answered with that user's data",
   async (era) => {
     const { authority, tickets, url, client, toolsListed } = await scene();
     for (const user of ["one", "two"] as const) {
@@ -133,7 +133,7 @@ test.each(inCI ? ERAS : ERAS.slice(0, 1))(
   },
 );
 
-test.each(ERAS)("issue 19.7 a %s client that shows no pages gets the address, and its call is answered after the login", async (era) => {
+test.each(ERAS)("issue 19.7 a %s client that cannot show pages gets the login URL, and its calls work after the login", async (era) => {
   const { client, ask, toolsListed } = await scene();
   const connected = await client("one", era, {});
   const refused = await call(connected, "tickets__login");
@@ -147,7 +147,7 @@ test.each(ERAS)("issue 19.7 a %s client that shows no pages gets the address, an
   expect((await call(other, "tickets__whoami")).text).toContain("permission_denied");
 });
 
-test("issue 19.7 the API says to each user where they are logged in, and logs out that one alone", async () => {
+test("issue 19.7 the API shows each user their own login state, and logs out only that user", async () => {
   const { authority, ask } = await scene();
   const states = async (user: User): Promise<Json> => (await ask(user, "GET", "/v1/upstreams")).json.upstreams;
   for (const user of ["one", "two"] as const) {
@@ -166,7 +166,7 @@ test("issue 19.7 the API says to each user where they are logged in, and logs ou
   expect([(await states("one"))[0].state, (await states("two"))[0].state]).toEqual(["login-wanted", "logged-in"]);
 });
 
-test("issue 19.7 an upstream without a tool for its caller is not there, and a wrong name says which are", async () => {
+test("issue 19.7 an upstream without a tool for its caller returns 404, and a misspelt name suggests the right one", async () => {
   const { ask } = await scene();
   expect((await ask("outsider", "GET", "/v1/upstreams")).json).toEqual({ upstreams: [] });
   for (const method of ["POST", "DELETE"]) expect((await ask("outsider", method, "/v1/upstreams/tickets/login")).status).toBe(404);
@@ -174,7 +174,7 @@ test("issue 19.7 an upstream without a tool for its caller is not there, and a w
   expect([status, json.code, json.hint]).toEqual([404, "not_found", 'Did you mean "tickets"?']);
 });
 
-test("issue 19.7 an authorization server that is gone is told to those who log in, and the list does not need it", async () => {
+test("issue 19.7 an unreachable authorization server is reported to those who log in, and the list works without it", async () => {
   const { authority, ask } = await scene();
   await authority.stop();
   expect((await ask("one", "GET", "/v1/upstreams")).json).toEqual({ upstreams: [{ name: "tickets", state: "login-wanted" }] });

@@ -38,7 +38,7 @@ class PagedLog {
   }
 }
 
-test("every event is read once and in order, whatever the lengths of the pages are", async () => {
+test("every event is read once and in order, for any page lengths", async () => {
   await fc.assert(
     fc.asyncProperty(
       fc.integer({ min: 0, max: 6_000 }),
@@ -54,7 +54,7 @@ test("every event is read once and in order, whatever the lengths of the pages a
   );
 });
 
-test("a damage is reported behind the last event before it, and what was read ahead of it is not used", async () => {
+test("damage is reported after the last event before it, and pages read ahead of it are discarded", async () => {
   for (const damagedAt of [1, 2, PAGE, PAGE + 1, PAGE + 2, 2 * PAGE + 7]) {
     const log = new PagedLog(events(3 * PAGE), [PAGE], damagedAt);
     const read: SessionEvent[] = [];
@@ -66,7 +66,7 @@ test("a damage is reported behind the last event before it, and what was read ah
   }
 });
 
-test("the store has a page to read while another is used, and a log of one page is read once", async () => {
+test("the next page is read ahead while the current one is used, and a log of one page is read once", async () => {
   const long = new PagedLog(events(4 * PAGE), [PAGE]);
   const pages = readEventPages(long);
   await pages.next();
@@ -77,7 +77,7 @@ test("the store has a page to read while another is used, and a log of one page 
   expect(short.reads).toEqual([1]);
 });
 
-test("a read ahead that fails is reported by the page that needs it, and by nothing where no page does", async () => {
+test("a failed read-ahead is reported for its page, and not at all if that page is not needed", async () => {
   const log = new PagedLog(events(2 * PAGE), [PAGE]);
   const failing = {
     sessionId: "s",

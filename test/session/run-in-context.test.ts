@@ -9,7 +9,7 @@ function values(): readonly (string | undefined)[] {
   return [storage.getStore(), other.getStore()];
 }
 
-test("what the work starts has the value and keeps those of other storages, and its caller has what it had", async () => {
+test("work started by the function sees the value and keeps other storages', and the caller's context is unchanged", async () => {
   const seen = await other.run("other", async () => {
     const later = runInContext(storage, "outer", async () => {
       const nested = runInContext(storage, "inner", async () => [values(), await Promise.resolve().then(values)]);
@@ -23,7 +23,7 @@ test("what the work starts has the value and keeps those of other storages, and 
   expect(seen).toEqual([before, [outer, [inner, inner], outer], before]);
 });
 
-test("work that throws leaves its caller what it had", () => {
+test("work that throws leaves the caller's context unchanged", () => {
   const attempt = (): never =>
     runInContext(storage, "value", () => {
       throw new Error(`within ${storage.getStore()}`);

@@ -7,6 +7,6 @@ test.each([
   [{ id: "s" }, "this is of type object"],
   [7, "this is of type number"],
   [null, "this is of type null"],
-])("an id that is none says what was given: %j", (id, given) => {
+])("an invalid id is rejected with the given value: %j", (id, given) => {
   expect(() => checkSessionId(id)).toThrow(`The id of a session must be a string of 1 to 1024 characters; ${given}.`);
 });

@@ -7,7 +7,7 @@ function message(role: "user" | "system", content: string): SessionEvent {
   return { type: "message-add", sessionId: "s", at: 0, message: { role, content } };
 }
 
-test("F3.40 a log that forgets its oldest events keeps the messages that steer the model, and a branch those before it", () => {
+test("F3.40 a log that drops its oldest events retains the system messages, and a branch those before it", () => {
   const log = new SessionLog({ keep: 4 });
   log.push(message("system", "Be brief."));
   for (let index = 0; index < 4; index++) log.push(message("user", String(index)));
@@ -21,7 +21,7 @@ test("F3.40 a log that forgets its oldest events keeps the messages that steer t
   expect(said(branch)).toEqual(["Be brief."]);
 });
 
-test("a log knows the calls that were taken back when it has forgotten how, and a branch those before it only", () => {
+test("a log knows which calls were rolled back after dropping those events, and a branch only those before it", () => {
   const log = new SessionLog({ keep: 4 });
   const rollback = (callId: string): SessionEvent => ({ type: "batch-rollback", sessionId: "s", turnId: "t", at: 0, callIds: [callId] });
   log.push(rollback("first"));

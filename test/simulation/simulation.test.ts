@@ -11,7 +11,7 @@ const SEEDS = inCI ? 80 : 2;
 const GROUP = inCI ? 20 : 2;
 const OPERATIONS = 140;
 
-describe("L24 the runtime keeps its promises in every world", () => {
+describe("L24 the runtime's invariants hold in every simulated world", () => {
   const counts = new Map<string, number>();
   for (let from = 1; from <= SEEDS; from += GROUP) {
     test(`L24 I01–I12 hold in the worlds of the seeds ${from} to ${from + GROUP - 1}`, async () => {
@@ -26,7 +26,7 @@ describe("L24 the runtime keeps its promises in every world", () => {
     expect(SOMETIMES.filter((point) => !counts.has(point))).toEqual([]);
   });
 
-  test("L24 the same seed gives the same trace", async () => {
+  test("L24 the same seed yields the same trace", async () => {
     for (const seed of [1, 44, SEEDS]) {
       const [one, other] = [await play(seed, { operations: OPERATIONS }), await play(seed, { operations: OPERATIONS })];
       expect(other).toEqual(one);
@@ -53,11 +53,11 @@ const CAUGHT = {
   "hear twice": [18],
 } as const satisfies Record<Sabotage, readonly Invariant[]>;
 
-describe("L24 the checkers see what they are for", () => {
+describe("L24 the checkers detect violations", () => {
   const caught = new Set<Invariant>();
 
   test.each(inCI ? SABOTAGES : SABOTAGES.slice(0, 1))(
-    "L24 a world that is made to %s is found out",
+    "L24 a world that is made to %s is detected",
     async (sabotage) => {
       const failure = await firstFailure(sabotage);
       expect(failure).toBeInstanceOf(SimulationFailure);

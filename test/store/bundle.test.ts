@@ -22,9 +22,9 @@ const FORMATS = [
   ["cjs", ".cjs"],
 ] as const;
 
-describe("bundled", { timeout: 240_000 }, () => {
+describe("the store in a bundle", { timeout: 240_000 }, () => {
   test.each(inCI ? FORMATS : [FORMATS[0]])(
-    "as %s, the store writes, and another process goes on with what it wrote",
+    "built as %s, the store writes, and another process reads and extends what it wrote",
     async (format, ending) => {
       const file = temporaryFile(`out/program${ending}`);
       const bundle = await rolldown({ input: ENTRY, platform: "node", logLevel: "silent" });
@@ -37,14 +37,14 @@ describe("bundled", { timeout: 240_000 }, () => {
   );
 });
 
-test("a place that is unknown, or has no file for a thread beside it, has none", () => {
+test("no worker file is found for an unknown location or one without a worker file beside it", () => {
   const somewhere = new URL("./nowhere/a/bundle.js", import.meta.url).href;
   expect([null, "", "blob:nodedata:1", somewhere].map((here) => findWorkerFile(here)?.href ?? "none")).toEqual(Array(4).fill("none"));
   expect(findWorkerFile()?.href).toBe(pathToFileURL(`${BUNDLE}/dist/store/sqlite/sqlite-worker.js`).href); // as test/bundled-threads.ts has it
 });
 
 test.each(storeContract.filter((_, index) => inCI || index % 4 === 0))(
-  "a store in the thread that uses it keeps the contract: $title",
+  "a store that runs in the caller's thread fulfils the contract: $title",
   async ({ run }) => {
     const path = temporaryFile();
     const settings = { path, readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 64e6 } as const;

@@ -12,7 +12,7 @@ import { testInCI } from "../test-in-ci.ts";
 
 const resource = fc.array(fc.constantFrom("/", "a", "b", ":", "file:"), { maxLength: 6 }).map((parts) => parts.join(""));
 
-test("the resources around another one are those it is inside of", () => {
+test("outerResources returns every resource that contains the given one", () => {
   fc.assert(
     fc.property(resource, (inner) => {
       const prefixes = Array.from({ length: inner.length }, (_, length) => inner.slice(0, length));
@@ -52,8 +52,8 @@ const caches: readonly { readonly name: string; open(maxBytes: number): Promise<
   },
 ];
 
-describe.each(caches)("a cache $name", ({ open }) => {
-  test("L23 gives what was kept exactly when nothing it was read from was written since", async () => {
+describe.each(caches)("the cache $name", ({ open }) => {
+  test("L23 returns a stored result exactly when nothing that it read was written since", async () => {
     const step = fc.oneof(
       fc.record({ kind: fc.constant("keep" as const), key: fc.nat(5), resources: fc.array(resource, { maxLength: 3 }) }),
       fc.record({ kind: fc.constant("write" as const), resources: fc.array(resource, { maxLength: 3 }) }),
@@ -78,7 +78,7 @@ describe.each(caches)("a cache $name", ({ open }) => {
     );
   });
 
-  test("L23 keeps within its bytes by dropping the oldest, and never keeps what alone is too large", async () => {
+  test("L23 stays within its bytes by dropping the oldest results, and never stores a result that is too large by itself", async () => {
     const { cache } = await open(1_000);
     for (let number = 0; number < 20; number++) await keep(cache, `key ${number}`, "x".repeat(90));
     const kept: number[] = [];
@@ -92,7 +92,7 @@ describe.each(caches)("a cache $name", ({ open }) => {
     expect([await cache.get("key 20", 0), await cache.get("key 18", 0)]).toEqual(["x".repeat(900), undefined]);
   });
 
-  test("forgets what was written to more than 100,000 resources, and no version comes back", async () => {
+  test("with more than 100,000 written resources, drops the oldest versions, and no version number is used twice", async () => {
     const { cache, writeMany } = await open(1e6);
     for (let write = 0; write < 5; write++) await cache.invalidate(["a"]);
     const before = await cache.versions(["a", "b"]);
@@ -107,7 +107,7 @@ describe.each(caches)("a cache $name", ({ open }) => {
   });
 });
 
-test("C02 a cached result that was damaged is not given", async () => {
+test("C02 a damaged cached result is not returned", async () => {
   const { store, file } = localStore(":memory:");
   await store.open();
   await keep(store.cache, "k", "10 EUR", ["price"]);
@@ -116,7 +116,7 @@ test("C02 a cached result that was damaged is not given", async () => {
   await store.close();
 });
 
-testInCI("B08 resources with more than 16,000 others around them are not cached in SQLite", async () => {
+testInCI("B08 a resource with more than 16,000 enclosing resources is not cached in SQLite", async () => {
   const { store } = localStore(":memory:");
   await store.open();
   expect(await store.cache.versions(["a/".repeat(inCI ? 8_000 : 800)])).toEqual([0]);
@@ -124,7 +124,7 @@ testInCI("B08 resources with more than 16,000 others around them are not cached 
   await store.close();
 });
 
-describe("what was kept before another process ended", () => {
+describe("a result cached before another process ended", () => {
   async function afterEnd(end: (writer: LocalStore, file: DatabaseSync) => unknown): Promise<readonly unknown[]> {
     const path = temporaryFile();
     const [writer, { store, file }] = [localStore(path), localStore(path)];
@@ -142,14 +142,14 @@ describe("what was kept before another process ended", () => {
     return found;
   }
 
-  test("is not given a second after it was killed: it may have written, and never said so", async () => {
+  test("is not returned once a second has passed since that process was killed, because it may have written without reporting it", async () => {
     const killed = (_: LocalStore, file: DatabaseSync): void => file.exec("update haft_owner set pid = 999999999");
     expect(await afterEnd(killed)).toEqual(["old", "old", undefined, undefined, "new", false]);
     const forgotten = (_: LocalStore, file: DatabaseSync): void => file.exec("delete from haft_owner");
     expect(await afterEnd(forgotten)).toEqual(["old", "old", undefined, undefined, "new", false]);
   });
 
-  test("is given while it lives, and when it was closed", async () => {
+  test("is still returned while that process lives or after it closed its store", async () => {
     const kept = ["old", "old", "old", "old", "new", true];
     expect(await afterEnd(() => {})).toEqual(kept);
     expect(await afterEnd(({ store }) => store.close())).toEqual(kept);

@@ -28,7 +28,7 @@ test.each([
   ["put back while its answer is late", { before: 20_000, set: -20_000, after: 20_000 }],
   ["put forward before a late answer", { set: 20_000, after: 40_000 }],
   ["put back before a late answer", { set: -20_000, before: 40_000 }],
-])("a clock that is %s is seen to be set by the next answer at the latest", async (_, late) => {
+])("a clock that is %s is detected as set, at the latest with the next answer", async (_, late) => {
   const { clock, watch, read } = watched();
   await read();
   await clock.advance(5_000);
@@ -41,7 +41,7 @@ test.each([
   expect(watch.steadyForMs).toBeGreaterThanOrEqual(5_000);
 });
 
-test("a clock that nobody sets is even, also with answers that come late, and where it drifts or is put right a little each time", async () => {
+test("a clock that is never set counts as even, despite late answers, drift and small corrections", async () => {
   const { clock, watch, read } = watched();
   await read({ after: 30 });
   for (const [before, after] of [

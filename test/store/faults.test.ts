@@ -14,7 +14,7 @@ import { temporaryFile } from "./temporary-file.ts";
 import { testInCI } from "../test-in-ci.ts";
 
 describe("I02 when the disk is full", () => {
-  test("waits are told, nothing acknowledged is lost, and everything is there once when there is space again", async () => {
+  test("waits reject, no acknowledged event is lost, and all events are stored once when there is space again", async () => {
     const path = temporaryFile();
     const { store, file } = await openLocal(path);
     const log = store.create("a", { at: 1, durability: "sync" });
@@ -47,7 +47,7 @@ describe("I02 when the disk is full", () => {
     await store.close();
   });
 
-  test("the store is not writable while something waits, and is when it was written", async () => {
+  test("the store is not writable while events wait, and is writable again once they are written", async () => {
     const { store, file } = await openLocal(temporaryFile());
     const log = store.create("a", { at: 1, durability: "sync" });
     await log.whenDurable();
@@ -64,7 +64,7 @@ describe("I02 when the disk is full", () => {
     await expect(store.writable?.()).rejects.toMatchObject({ code: "store_failed" });
   });
 
-  test("issue 21.2 a session that could not be closed is given up when there is space again, unless it is used until then", async () => {
+  test("issue 21.2 a session whose close failed is released once there is space again, unless it was used in the meantime", async () => {
     const path = temporaryFile();
     const clock = new FakeClock();
     const { store, file } = await openLocal(path, { clock });
@@ -89,7 +89,7 @@ describe("I02 when the disk is full", () => {
     await other.close();
   });
 
-  test("closing the store says what is lost with it, and closes", async () => {
+  test("close() rejects with the loss of unwritten events, and still closes the store", async () => {
     const { store, file } = await openLocal(temporaryFile());
     const log = store.create("a", { at: 1, durability: "sync" });
     await log.whenDurable();
@@ -101,7 +101,7 @@ describe("I02 when the disk is full", () => {
   });
 });
 
-test("I02 while another process has the file locked for longer than busyTimeoutMs, events wait, and are written afterwards", async () => {
+test("I02 while another process locks the file longer than busyTimeoutMs, events wait, and are written afterwards", async () => {
   const path = temporaryFile();
   const store = sqliteStore({ path, busyTimeoutMs: 1 });
   await store.open();
@@ -121,61 +121,55 @@ test("I02 while another process has the file locked for longer than busyTimeoutM
   await store.close();
 });
 
-test.runIf(process.platform !== "win32")(
-  "I02 a file that may not be written is read, and what is appended waits until it may",
-  async () => {
-    const path = temporaryFile();
-    const before = await openLocal(path);
-    await before.store.create("a", { at: 1, durability: "sync" }).close();
-    await before.store.close();
-    chmodSync(dirname(path), 0o777);
-    chmodSync(path, 0o444);
-    const { store } = await asSomebodyElse(() => openLocal(path));
-    expect((await store.list()).map((session) => session.sessionId)).toEqual(["a"]);
-    await expect(store.claim("a")).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("(SQLITE_READONLY)") });
-    const log = store.create("b", { at: 1, durability: "sync" });
-    await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("(SQLITE_READONLY)") });
-    await expect(store.close()).rejects.toMatchObject({ code: "store_failed" });
-  },
-);
+test.runIf(process.platform !== "win32")("I02 a read-only file can be read, and appended events wait until it is writable", async () => {
+  const path = temporaryFile();
+  const before = await openLocal(path);
+  await before.store.create("a", { at: 1, durability: "sync" }).close();
+  await before.store.close();
+  chmodSync(dirname(path), 0o777);
+  chmodSync(path, 0o444);
+  const { store } = await asSomebodyElse(() => openLocal(path));
+  expect((await store.list()).map((session) => session.sessionId)).toEqual(["a"]);
+  await expect(store.claim("a")).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("(SQLITE_READONLY)") });
+  const log = store.create("b", { at: 1, durability: "sync" });
+  await expect(log.whenDurable()).rejects.toMatchObject({ code: "store_failed", message: expect.stringContaining("(SQLITE_READONLY)") });
+  await expect(store.close()).rejects.toMatchObject({ code: "store_failed" });
+});
 
-testInCI(
-  "the store's thread dies: every wait and every later request says so, and what was acknowledged is there for a new store",
-  async () => {
-    const path = temporaryFile();
-    const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
-    const store = sqliteStore({ path, busyTimeoutMs: 1000 });
-    await store.open();
-    const log = store.create("a", { at: 1, durability: "sync" });
-    log.append([messageEvent("a", 1)]);
-    await log.whenDurable();
-    const other = new DatabaseSync(path);
-    other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing that comes after it
-    log.append([messageEvent("a", 2)]);
-    await new Promise((resolve) => setImmediate(resolve)); // until it is on its way to the thread
-    const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
-    await (await started).terminate();
-    const error = {
-      code: "store_failed",
-      retryable: false,
-      message: expect.stringContaining(`The store ${path} can no longer be used: its thread`),
-    };
-    for (const wait of waits) expect(await wait).toMatchObject(error);
-    await expect(store.list()).rejects.toMatchObject(error);
-    await expect(log.whenDurable()).rejects.toMatchObject(error);
-    await expect(store.close()).rejects.toMatchObject(error);
-    other.close();
-    const { store: next } = await openLocal(path);
-    expect((await next.read("a")).events).toEqual([messageEvent("a", 1)]);
-    await next.close();
-  },
-);
+testInCI("when the store's thread dies, every wait and later request rejects, and a new store has all acknowledged events", async () => {
+  const path = temporaryFile();
+  const started = new Promise<Worker>((resolve) => process.once("worker", resolve));
+  const store = sqliteStore({ path, busyTimeoutMs: 1000 });
+  await store.open();
+  const log = store.create("a", { at: 1, durability: "sync" });
+  log.append([messageEvent("a", 1)]);
+  await log.whenDurable();
+  const other = new DatabaseSync(path);
+  other.exec("BEGIN IMMEDIATE"); // the thread waits with what is appended, and answers nothing that comes after it
+  log.append([messageEvent("a", 2)]);
+  await new Promise((resolve) => setImmediate(resolve)); // until it is on its way to the thread
+  const waits = [log.whenDurable(), store.read("a"), store.cache.get("k", 0)].map(caught);
+  await (await started).terminate();
+  const error = {
+    code: "store_failed",
+    retryable: false,
+    message: expect.stringContaining(`The store ${path} can no longer be used: its thread`),
+  };
+  for (const wait of waits) expect(await wait).toMatchObject(error);
+  await expect(store.list()).rejects.toMatchObject(error);
+  await expect(log.whenDurable()).rejects.toMatchObject(error);
+  await expect(store.close()).rejects.toMatchObject(error);
+  other.close();
+  const { store: next } = await openLocal(path);
+  expect((await next.read("a")).events).toEqual([messageEvent("a", 1)]);
+  await next.close();
+});
 
 const SWAP = `update haft_event set position = -position where session = '"a"' and position in (3, 4);
   update haft_event set position = 7 + position where position < 0`;
 
-describe("I01 a log that is damaged", () => {
-  test("is read up to the damage, cannot be claimed, and says what to do", async () => {
+describe("I01 a damaged log", () => {
+  test("is read up to the damage, cannot be claimed, and the error says how to proceed", async () => {
     const { store, file } = await damagedStore(
       "update haft_event set body = replace(body, 'message 3', 'message 4') where session = '\"a\"' and position = 3",
     );
@@ -223,7 +217,7 @@ describe("I01 a log that is damaged", () => {
     await store.close();
   });
 
-  test("with sound checksums but no event in it ends there too", async () => {
+  test("ends at a row with a valid checksum that is not an event", async () => {
     const { store, log } = await openLocal(":memory:");
     const rows = [
       JSON.stringify(messageEvent("a", 1)),
@@ -238,7 +232,7 @@ describe("I01 a log that is damaged", () => {
     await store.close();
   });
 
-  test("is marked in the list when its own record is", async () => {
+  test("is marked in the list of sessions when the session's own record is damaged", async () => {
     const { store } = await damagedStore("update haft_session set updated_at = 99 where id = '\"a\"'");
     const damage = "the checksum of its record is wrong";
     expect((await store.list()).map((session) => [session.sessionId, session.damage])).toEqual([
@@ -248,7 +242,7 @@ describe("I01 a log that is damaged", () => {
     await store.close();
   });
 
-  test("fails for ever when there are events behind its end, and the sessions beside it do not", async () => {
+  test("fails permanently when there are events after its end, without affecting other sessions", async () => {
     const { store, file } = await openLocal(temporaryFile());
     const [log, other] = ["a", "b"].map((id) => store.create(id, { at: 1, durability: "sync" }));
     await other?.whenDurable();
@@ -263,7 +257,7 @@ describe("I01 a log that is damaged", () => {
     await store.close();
   });
 
-  test("fails for ever when its record is damaged while it is open, and the sessions beside it do not", async () => {
+  test("fails permanently when its record is damaged while it is open, without affecting other sessions", async () => {
     const { store, file } = await openLocal(temporaryFile());
     const [log, other] = ["a", "b"].map((id) => store.create(id, { at: 1, durability: "sync" }));
     await other?.whenDurable();
@@ -277,8 +271,8 @@ describe("I01 a log that is damaged", () => {
   });
 });
 
-describe("a branch of a parent that is damaged", () => {
-  test("is read up to the damage, and no further", async () => {
+describe("a branch of a damaged parent", () => {
+  test("is read only up to the damage", async () => {
     const { store } = await damagedStore("update haft_event set at = 9 where session = '\"a\"' and position = 2", true);
     expect(await store.read("branch")).toMatchObject({ events: messageEvents("a", 1, 1), damage: { position: 2 } });
     await expect(store.claim("branch")).rejects.toMatchObject({ code: "corrupt_record" });
@@ -291,13 +285,13 @@ describe("a branch of a parent that is damaged", () => {
     ["is missing", "PRAGMA foreign_keys = OFF; update haft_session set parent_id = '\"nobody\"' where id = '\"branch\"'"],
     ["is none", "update haft_session set parent_id = null where id = '\"branch\"'"],
     ["gave it fewer events", "update haft_session set parent_length = 2 where id = '\"branch\"'"],
-  ])("gives nothing when the parent that it names %s", async (_, change) => {
+  ])("has no readable events when its recorded parent %s", async (_, change) => {
     const { store } = await damagedStore(change, true);
     expect(await store.read("branch")).toMatchObject({ events: [], next: undefined, damage: { position: 1 } });
     await store.close();
   });
 
-  test("gives what it can when only its length is damaged", async () => {
+  test("is read as far as possible when only its length is damaged", async () => {
     const { store } = await damagedStore("update haft_session set length = 3 where id = '\"branch\"'", true);
     const events = [...messageEvents("a", 1, 3), messageEvent("branch", 4)];
     expect(await store.read("branch")).toMatchObject({ events, next: undefined, damage: { position: 5 } });
@@ -305,7 +299,7 @@ describe("a branch of a parent that is damaged", () => {
   });
 });
 
-test("I11 a commit whose answer was lost is not done twice when it is repeated, alone or with what came after", async () => {
+test("I11 a commit whose answer was lost is applied once when it is repeated, alone or with later events", async () => {
   const { store, log } = await openLocal(":memory:");
   const rows = [1, 2, 3].map((at) => ({ at, type: "message-add", callId: undefined, body: JSON.stringify(messageEvent("a", at)) }));
   const first = { sessionId: "a", epoch: 1, create: { at: 1, durability: "sync" }, from: 1, events: rows.slice(0, 2) } as const;
@@ -325,7 +319,7 @@ test("I11 a commit whose answer was lost is not done twice when it is repeated, 
   await store.close();
 });
 
-test("an error of SQLite is said with its name and what would help, and one of something else as it is", () => {
+test("an error of SQLite is reported with its name and a hint, and any other error unchanged", () => {
   const error = (errcode: number, text = "what happened") => Object.assign(new Error(text), { code: "ERR_SQLITE_ERROR", errcode });
   const table = [5, 261, 8, 10, 522, 13, 14, 11, 267, 26, 1, 19].map((code) => {
     const { code: ours, message: text, retryable } = explainSqlite(error(code), "It failed");

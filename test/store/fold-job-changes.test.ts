@@ -30,11 +30,11 @@ test.each([
   ],
   ["is answered, and runs where it was waiting", [{ type: "answer", id: "a" }], [undefined, undefined, undefined, undefined]],
   ["has ended, whatever comes then", [end, run(3)], ["done", undefined, undefined, 9]],
-] as const)("issue 21 the changes of a job that %s come to one", (_, changes, expected) => {
+] as const)("issue 21 the changes of a job that %s are combined into one", (_, changes, expected) => {
   expect(folded(...changes)).toEqual(expected);
 });
 
-test("issue 21 the changes of several jobs are kept apart", () => {
+test("issue 21 changes of different jobs are not combined", () => {
   const jobs = foldJobChanges('"s"', [start, { ...start, id: "b" }, end]);
   expect(jobs.map(({ id, state }) => [id, state])).toEqual([
     ['"a"', "done"],

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { Batcher } from "../../src/store/records/batcher.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 
-test("issue 21 callers of one moment are answered together, and those that come meanwhile with the next", async () => {
+test("issue 21 simultaneous callers share one request, and callers that arrive meanwhile share the next", async () => {
   const groups: (readonly number[])[] = [];
   const open = gate();
   const gathered = new Batcher<number, number>(async (items) => {
@@ -22,7 +22,7 @@ test("issue 21 callers of one moment are answered together, and those that come 
   ]);
 });
 
-test("issue 21 work that fails is told to its own callers, and the next goes on", async () => {
+test("issue 21 a failed request rejects its own callers only, and the next request runs", async () => {
   let runs = 0;
   const gathered = new Batcher<number, number>(async () => {
     if (++runs === 1) throw new Error("lost");

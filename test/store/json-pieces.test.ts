@@ -21,7 +21,7 @@ test.each<[string, SessionEvent]>([
   ],
   ["a short answer with a long text as content", keep({ output: "short", content: [{ type: "text", text: LONG }] })],
   ["a long answer with content", keep({ output: LONG, content: [image] })],
-])("%s is put together to the JSON of its event", (_, event) => {
+])("%s is written in pieces that join to the JSON of its event", (_, event) => {
   const { body } = writeEvent(event);
   if (typeof body === "string") throw new Error("It was written in one piece.");
   const text = joinPieces(body);
@@ -30,12 +30,12 @@ test.each<[string, SessionEvent]>([
   expect(bytesOfPieces(body)).toBeLessThanOrEqual(Buffer.byteLength(text));
 });
 
-test("an event without a long text, and one that could come to more characters than can be read, are written in one piece", () => {
+test("an event is written in one piece if it has no long text, or might exceed the longest readable string", () => {
   expect(writeEvent(keep({ output: "short" })).body).toBe(JSON.stringify(keep({ output: "short" })));
   expect(typeof writeEvent(keep({ output: "x".repeat(23_000_000) })).body).toBe("string");
 });
 
-test("an answer whose JSON is at hand is not written again, and is a piece of its own only as long as it is", () => {
+test("an answer whose JSON already exists is not serialized again, and only for that time is a separate piece", () => {
   const output = Object.freeze([Object.freeze({ "a\u2028": `"\ud800` }), 1]);
   const event = keep({ output, content: [image] });
   const { body } = withCachedJsonText(output, JSON.stringify(output), () => writeEvent(event));
@@ -44,7 +44,7 @@ test("an answer whose JSON is at hand is not written again, and is a piece of it
   expect(writeEvent(event).body).toBe(JSON.stringify(event));
 });
 
-test("a value that is no object has no text at hand, and work that throws leaves none", () => {
+test("primitives have no stored JSON, and none is left after the work throws", () => {
   const output = [1];
   expect(withCachedJsonText(7, "7", () => findCachedJsonText(7))).toBeUndefined();
   expect(() =>

@@ -38,7 +38,7 @@ function ok(times: number): readonly unknown[] {
 
 const WHERE = ["SQLite", ...(inCI && postgresPrograms !== undefined ? ["PostgreSQL"] : [])];
 
-describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:", { timeout: 300_000 }, (kind) => {
+describe.each(WHERE)("issue 21.4 processes that share a counter under leases in %s:", { timeout: 300_000 }, (kind) => {
   const isServer = kind === "PostgreSQL";
   let running: PostgresServer | undefined;
   beforeAll(async () => {
@@ -53,7 +53,7 @@ describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:
     return { store: running?.url ?? temporaryFile(), counter };
   }
 
-  testInCI("no update is lost", async () => {
+  testInCI("lose no update", async () => {
     const at = await place();
     const processes = [start(at, "count", TIMES), start(at, "count", TIMES)];
     await letGo(processes);
@@ -61,7 +61,7 @@ describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:
     expect(counted(at).count).toBe(2 * TIMES);
   });
 
-  testInCI("one that is killed while it holds the lease keeps nobody out for good", async () => {
+  testInCI("are not blocked forever by a process that was killed while it held the lease", async () => {
     const at = await place();
     for (let kill = 1; kill <= KILLS; kill++) {
       const holder = start(at, "hold", 1);
@@ -77,7 +77,7 @@ describe.each(WHERE)("issue 21.4 processes that share a counter by leases in %s:
   });
 
   // The lease of SQLite is 15 s.
-  testInCI("one that was stopped beyond its lease is refused by its fence", async () => {
+  testInCI("reject a process that was suspended beyond its lease by its fence", async () => {
     const at = await place();
     let refused = 0;
     for (let stop = 1; stop <= (isServer ? 3 : 1); stop++) {

@@ -45,7 +45,7 @@ beforeAll(async () => {
   await store.close();
 });
 
-describe("I01 a damaged file gives no record that was not written there, and says what is lost:", { timeout: 180_000 }, () => {
+describe("I01 a damaged file yields only records that were written to it, and reports the loss:", { timeout: 180_000 }, () => {
   test(`L04 cut ${CUTS} times within its last 4,096 bytes`, async () => {
     const bytes = readFileSync(whole);
     const found = new Map<string, number>();
@@ -80,7 +80,7 @@ describe("I01 a damaged file gives no record that was not written there, and say
   });
 
   /** SQLite takes the first broken page of that log for its end: whole commits are missing, and nothing tells. */
-  test(`with its log of late writes cut ${LATE_CUTS} times within its last 4,096 bytes`, async () => {
+  test(`with its write-ahead log cut ${LATE_CUTS} times within its last 4,096 bytes`, async () => {
     const [main, late] = [readFileSync(running), readFileSync(`${running}-wal`)];
     const found = new Map<string, number>();
     for (let cut = 1; cut <= LAST; cut += LATE_STEP) {
@@ -91,7 +91,7 @@ describe("I01 a damaged file gives no record that was not written there, and say
     expect(found).toEqual(new Map([["ends early", LATE_CUTS]]));
   });
 
-  test(`with ${FLIPS} bits of its log of late writes flipped, one at a time`, async () => {
+  test(`with ${FLIPS} bits of its write-ahead log flipped, one at a time`, async () => {
     const [main, late] = [readFileSync(running), readFileSync(`${running}-wal`)];
     const found = await flipBits(late, (damaged) => {
       writeFileSync(broken, main);

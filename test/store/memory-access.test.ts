@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { KEYED_REQUEST_RETENTION_MS } from "../../src/core/access-store.ts";
 import { MemoryAccess } from "../../src/store/memory/memory-access.ts";
 
-test("issue 19.6 a memory that is full refuses new keyed requests, keeps those it has, and takes new ones when they are a day old", async () => {
+test("issue 19.6 a full memory store refuses new keyed requests, retains stored ones, and accepts new ones a day later", async () => {
   const access = new MemoryAccess({ maxRequestBytes: 1_000 });
   const begin = (key: string, at: number): Promise<unknown> => access.beginRequest({ key, fingerprint: "f", at, holder: "h" });
   await begin("a", 0);

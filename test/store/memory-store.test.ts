@@ -10,18 +10,18 @@ const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract,
   (one) => !one.needsAnother,
 );
 
-test.each(contract)("the memory store keeps the contract: $title", async ({ run }) => {
+test.each(contract)("the memory store fulfils the contract: $title", async ({ run }) => {
   await run({ store: memoryStore(), another: () => expect.fail("the data of a memory store is its own") });
 });
 
-test("F0.28 nobody waits for a store that keeps nothing", async () => {
+test("F0.28 the memory store has nothing to wait for: whenDurable() returns undefined", async () => {
   const store = memoryStore();
   const log = store.create("a", { at: 1, durability: "sync" });
   log.append([messageEvent("a", 1)]);
   expect([store.kind, store.outlivesProcess, log.whenDurable()]).toEqual(["memory", false, undefined]);
 });
 
-test("a thousand branches of branches share one log", async () => {
+test("a thousand nested branches share one log", async () => {
   const store = memoryStore();
   store.create("0", { at: 0, durability: "sync" }).append([messageEvent("0", 0)]);
   for (let depth = 1; depth <= 1_000; depth++) {

@@ -30,7 +30,7 @@ async function jobs(store: Store) {
   ]);
 }
 
-test("a store of version 1 is opened: its sessions are read as before, and its jobs are listed", async () => {
+test("a store of version 1 can be opened: its sessions are read as before, and its jobs are listed", async () => {
   const path = fileOfVersion1();
   const { store } = localStore(path);
   await store.open();
@@ -67,7 +67,7 @@ test("a store of version 1 is opened: its sessions are read as before, and its j
   await again.store.close();
 });
 
-test("a store of version 1 that is opened for reading only is read, and says what would list its jobs", async () => {
+test("a store of version 1 opened read-only can be read, and the error for its jobs says how to list them", async () => {
   const path = fileOfVersion1();
   const { store } = localStore(path, { readOnly: true });
   expect((await store.list()).map(({ sessionId }) => sessionId)).toEqual(["other", "trip", "branch"]);
@@ -89,7 +89,7 @@ test("a store of version 1 that is opened for reading only is read, and says wha
   await store.close();
 });
 
-test.each(["body = '{'", "body = '{\"id\":7}'", "body = '[]'"])("E04 a key whose row has %s lets nobody in", async (damage) => {
+test.each(["body = '{'", "body = '{\"id\":7}'", "body = '[]'"])("E04 a key whose row has %s is rejected as damaged", async (damage) => {
   const { store, file } = localStore(temporaryFile());
   await store.access.addKey({ id: "k", name: "CI", salt: "00", hash: "ff", scopes: ["read"], createdAt: 1 });
   file.exec(`update haft_key set ${damage}`);
@@ -98,7 +98,7 @@ test.each(["body = '{'", "body = '{\"id\":7}'", "body = '[]'"])("E04 a key whose
   await store.close();
 });
 
-test("thousands of earlier jobs are listed, and events that are damaged are passed over", async () => {
+test("thousands of jobs from an earlier version are listed, skipping damaged events", async () => {
   const body = `'{"callId":"j' || n || '","sessionId":"many","turnId":"t","at":' || n || ',"type":"job-start","toolName":"t","mode":"background","notify":false}'`;
   const path = fileOfVersion1(`
     insert into haft_session values ('"many"', null, 0, 1, 'sync', 1, 2500, '', '', null);
@@ -111,7 +111,7 @@ test("thousands of earlier jobs are listed, and events that are damaged are pass
   await store.close();
 });
 
-test("I13 a migration that fails halfway leaves the file as it was, and is tried again with the next", async () => {
+test("I13 a migration that fails halfway leaves the file unchanged, and is retried at the next opening", async () => {
   const path = fileOfVersion1("create table haft_job (id text)");
   await expect(localStore(path).store.open()).rejects.toMatchObject({ code: "corrupt_record" });
   const file = new DatabaseSync(path);
@@ -123,7 +123,7 @@ test("I13 a migration that fails halfway leaves the file as it was, and is tried
   await store.close();
 });
 
-test("I13 a file whose steps were others, as between two releases, is left as it was, and can be read", async () => {
+test("I13 a file that was migrated by different steps, as between two releases, is left unchanged and can be read", async () => {
   const path = fileOfVersion1("insert into haft_migration values (2, 'artifacts')");
   await expect(localStore(path).store.open()).rejects.toMatchObject({
     code: "corrupt_record",
@@ -135,7 +135,7 @@ test("I13 a file whose steps were others, as between two releases, is left as it
   await store.close();
 });
 
-test("I13 a file of the current version whose steps were others is refused as well, and can be read", async () => {
+test("I13 a file of the current version that was migrated by different steps is also refused, and can be read", async () => {
   const path = temporaryFile();
   const made = localStore(path).store;
   await made.create("trip", { at: 1, durability: "sync" }).close();
@@ -152,7 +152,7 @@ test("I13 a file of the current version whose steps were others is refused as we
   await store.close();
 });
 
-test("an event that a newer version wrote is said to be that, and not only damaged", async () => {
+test("an event written by a newer version is reported as that, and not only as damaged", async () => {
   const { store } = localStore(temporaryFile());
   const log = store.create("a", { at: 1, durability: "sync" });
   log.append([{ type: "widget-add", sessionId: "a", at: 1 } as unknown as SessionEvent]);
@@ -170,7 +170,7 @@ test("an event that a newer version wrote is said to be that, and not only damag
   await store.close();
 });
 
-test("an event whose words a newer version may have written is damaged for this one", async () => {
+test("an event with values that a newer version may have written is reported as damaged", async () => {
   const { store } = localStore(temporaryFile());
   const log = store.create("a", { at: 1, durability: "sync" });
   log.append([{ type: "message-add", sessionId: "a", at: 1, message: { role: "chorus", content: "" } } as unknown as SessionEvent]);
@@ -180,7 +180,7 @@ test("an event whose words a newer version may have written is damaged for this 
   await store.close();
 });
 
-test("a job in a state that only a newer version knows keeps no other one from being listed, on whichever page", async () => {
+test("a job in a state of a newer version does not prevent other jobs from being listed, on any page", async () => {
   const { store, file } = localStore(fileOfVersion1());
   await store.open();
   const all = (await store.jobs.list()).map(({ id }) => id);
@@ -197,7 +197,7 @@ test("a job in a state that only a newer version knows keeps no other one from b
 });
 
 test.each(["mode = 'direct'", "cancel_reason = 'no JSON'", "tool = '{'"])(
-  "a row with %s is reported as damaged, with its place",
+  "a row with %s is reported as damaged, with the job and session that it belongs to",
   async (damage) => {
     const path = fileOfVersion1();
     const { store, file } = localStore(path);
@@ -213,7 +213,7 @@ test.each(["mode = 'direct'", "cancel_reason = 'no JSON'", "tool = '{'"])(
   },
 );
 
-test("F1.24 tens of thousands of rows are forgotten in one go", async () => {
+test("F1.24 tens of thousands of rows are deleted in one call", async () => {
   const path = fileOfVersion1();
   const { store, file } = localStore(path);
   await store.open();

@@ -15,7 +15,7 @@ async function openLog(path: string): Promise<{ readonly log: EventLog; close():
   return { log, close: () => store.close().catch(() => {}) };
 }
 
-test("I02 what is written after the file was removed is not acknowledged", async () => {
+test("I02 events written after the file was removed are not acknowledged", async () => {
   const path = temporaryFile();
   const { log, close } = await openLog(path);
   rmSync(path);
@@ -27,7 +27,7 @@ test("I02 what is written after the file was removed is not acknowledged", async
   await close();
 });
 
-test("I02 nor is what is written while another file stands in its place; once it is back, nothing is lost", async () => {
+test("I02 events written while another file is in its place are not acknowledged; once the file is back, nothing is lost", async () => {
   const path = temporaryFile();
   const { log, close } = await openLog(path);
   renameSync(path, `${path}.away`);
@@ -48,7 +48,7 @@ test.each<readonly [string, (bytes: number) => number]>([
   ["less than its header", () => 64],
   ["half of it", (bytes) => Math.floor(bytes / 2)],
   ["all but one byte", (bytes) => bytes - 1],
-])("I02 what is written after the file was cut to %s is not acknowledged", async (_what, left) => {
+])("I02 events written after the file was cut to %s are not acknowledged", async (_what, left) => {
   const path = temporaryFile();
   const { log, close } = await openLog(path);
   truncateSync(path, left(statSync(path).size));
@@ -59,7 +59,7 @@ test.each<readonly [string, (bytes: number) => number]>([
   await close();
 });
 
-test("I02 a file that another program made shorter by a vacuum is written as before", async () => {
+test("I02 a file that another program shortened by a vacuum is written to as before", async () => {
   const path = temporaryFile();
   const { log, close } = await openLog(path);
   log.append(messageEvents("s", 3, 3_000));

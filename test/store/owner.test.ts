@@ -12,7 +12,7 @@ import { temporaryFile } from "./temporary-file.ts";
 
 const DAY_MS = 86_400_000;
 
-test("issue 21.2 an owner that leaves in the middle of a beat is gone for good: what it had is free at once", async () => {
+test("issue 21.2 an owner that leaves during a heartbeat stays removed: its sessions are free at once", async () => {
   const connection = await connectStore({ path: temporaryFile() });
   onTestFinished(() => connection.close());
   await migrate(connection);
@@ -78,9 +78,9 @@ async function found(
   return await owner[look](tables);
 }
 
-describe("an owner is judged by lengths of time alone", () => {
+describe("liveness of an owner is judged by elapsed time alone", () => {
   test.each([30_000, -30_000, 600_000, -600_000, 3_600_000, -3_600_000, 2 * DAY_MS, -2 * DAY_MS])(
-    "when the database's clock is set by %i ms one that lives is never gone, and one that ended is gone after three leases",
+    "when the database's clock is set by %i ms, a living owner is never gone, and an ended one is gone after three leases",
     async (ms) => {
       const { tables, clock, register, owner, setClock } = await fleetOfOwners();
       const [living, ended, looking, late] = [owner(), owner(), owner(), owner()];
@@ -101,7 +101,7 @@ describe("an owner is judged by lengths of time alone", () => {
     },
   );
 
-  test("a process that comes after the database's clock was put back waits for one that lives", async () => {
+  test("a process that starts after the database's clock was put back waits for a living owner", async () => {
     const { tables, clock, register, owner, setClock } = await fleetOfOwners();
     const [living, ended] = [owner(), owner()];
     const [livingId, endedId] = [await register(living), await register(ended)];
@@ -115,7 +115,7 @@ describe("an owner is judged by lengths of time alone", () => {
   });
 
   const looks = ["listLiving", "gone", "describe", "all", "describeOthers"] as const;
-  test.each(looks)("one that lives is seen to live by %s while the clock is set or a connection is waited for", async (look) => {
+  test.each(looks)("a living owner is found alive by %s while the clock is set or a connection is awaited", async (look) => {
     const { tables, clock, register, owner, setClock } = await fleetOfOwners();
     const [living, looking] = [owner(), owner()];
     const livingId = await register(living);
@@ -139,21 +139,18 @@ describe("an owner is judged by lengths of time alone", () => {
     }
   });
 
-  test.each([200e-6, -200e-6])(
-    "one that ended is gone at once where the clocks come apart steadily, by %d, and a process looks twice a day",
-    async (drift) => {
-      const { clock, tables, register, owner, setClock } = await fleetOfOwners();
-      const looking = owner();
-      for (let looks = 0; looks < 4; looks++) {
-        const endedId = await register(owner());
-        await clock.advance(DAY_MS / 2);
-        setClock((drift * DAY_MS) / 2);
-        expect(await looking.filterGone(tables, [endedId])).toEqual([endedId]);
-      }
-    },
-  );
+  test.each([200e-6, -200e-6])("an ended owner is gone at once with a steady clock drift of %d and two looks a day", async (drift) => {
+    const { clock, tables, register, owner, setClock } = await fleetOfOwners();
+    const looking = owner();
+    for (let looks = 0; looks < 4; looks++) {
+      const endedId = await register(owner());
+      await clock.advance(DAY_MS / 2);
+      setClock((drift * DAY_MS) / 2);
+      expect(await looking.filterGone(tables, [endedId])).toEqual([endedId]);
+    }
+  });
 
-  test("one that ended before this process came is gone at once", async () => {
+  test("an owner that ended before this process started is gone at once", async () => {
     const { tables, clock, register, owner } = await fleetOfOwners();
     const endedId = await register(owner());
     await clock.advance(LEASE_MS + 1);

@@ -16,15 +16,15 @@ const KILLS = inCI ? 20 : 1;
 /** Sessions that two processes race for. */
 const RACED = inCI ? 12 : 4;
 
-test("I03 L03 a process that is killed at any moment leaves every acknowledged event once and in order", { timeout: 300_000 }, async () => {
+test("I03 L03 killing a process at any moment leaves every acknowledged event once and in order", { timeout: 300_000 }, async () => {
   const reports: KillReport[] = [];
   await runCrashDrill({ path: temporaryFile(), kills: KILLS, seed: 7, mostLines: 60, onKill: (report) => reports.push(report) });
   expect(reports).toHaveLength(KILLS);
   expect(reports.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBeGreaterThan(KILLS * 50);
 });
 
-describe("two processes at once:", SLOW, () => {
-  testInCI("I12 a take-over says which process holds the lock when that one was stopped in the middle of a write", async () => {
+describe("two simultaneous processes:", SLOW, () => {
+  testInCI("I12 a take-over fails with the name of the process that holds the lock, if that was suspended during a write", async () => {
     const path = temporaryFile();
     const holder = startProcess("hold", path, ["a"]);
     expect(await heard(holder)).toBe("holding");
@@ -41,7 +41,7 @@ describe("two processes at once:", SLOW, () => {
     await store.close();
   });
 
-  testInCI("I13 both open a new file, one makes the tables, and both write", async () => {
+  testInCI("I13 both open a new file, one creates the tables, and both write", async () => {
     const path = temporaryFile();
     const names = [
       ["a1", "a2"],
@@ -60,7 +60,7 @@ describe("two processes at once:", SLOW, () => {
     await store.close();
   });
 
-  testInCI("F0.28 both create the same sessions: of each, one wins, and the other is told", async () => {
+  testInCI("F0.28 both create the same sessions: of each, one wins, and the other gets an error", async () => {
     const path = temporaryFile();
     await localStore(path).store.open();
     const ids = Array.from({ length: RACED }, (_, index) => `session ${index}`);
@@ -72,7 +72,7 @@ describe("two processes at once:", SLOW, () => {
     await store.close();
   });
 
-  testInCI("both claim the same sessions: of each, one wins, and keeps it until it is gone", async () => {
+  testInCI("both claim the same sessions: one wins each, and holds it until it exits", async () => {
     const path = temporaryFile();
     const ids = Array.from({ length: RACED }, (_, index) => `session ${index}`);
     const { store } = localStore(path);
@@ -94,7 +94,7 @@ describe("two processes at once:", SLOW, () => {
   }
 });
 
-testInCI("a process that does not wait ends by itself when what it appended is written", SLOW, async () => {
+testInCI("a process that does not wait exits by itself once its appended events are written", SLOW, async () => {
   const path = temporaryFile();
   const writer = startProcess("leave", path, ["a", "b"]);
   expect(await writer.ended).toBe(0);
@@ -104,7 +104,7 @@ testInCI("a process that does not wait ends by itself when what it appended is w
   await store.close();
 });
 
-describe("I04 I08 a session belongs to its owner", () => {
+describe("I04 I08 another process cannot claim a session", () => {
   const cases = [
     { title: "while the owner's process lives and is heard of", change: "", isFree: false },
     { title: "while an owner on another machine is heard of", change: "host = 'elsewhere', pid = 1", isFree: false },
@@ -135,7 +135,7 @@ describe("I04 I08 a session belongs to its owner", () => {
     await first.store.close();
   });
 
-  test("that is this process with another store is named as such", async () => {
+  test("of this process in another store; the error names this case", async () => {
     const path = temporaryFile();
     const [first, second] = [localStore(path), localStore(path)];
     await first.store.open();
@@ -149,7 +149,7 @@ describe("I04 I08 a session belongs to its owner", () => {
     await first.store.close();
   });
 
-  test("that says so again and again, also after it was taken for dead", async () => {
+  test("whose owner keeps sending heartbeats, even after it was taken for dead", async () => {
     const path = temporaryFile();
     const [first, second] = [localStore(path), localStore(path)];
     await first.store.open();

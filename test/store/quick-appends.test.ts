@@ -19,7 +19,7 @@ const CHANGES: Readonly<Record<string, string>> = {
 };
 
 test.each(Object.entries(CHANGES))(
-  "a record with %s since its last write loses its session (%s), and no other of the group",
+  "a session record with %s since its last write fails its session (%s), and no other of the group",
   async (change, code) => {
     const { store, file } = localStore(temporaryFile());
     const [one, other] = [store.create("one", OPTIONS), store.create("other", OPTIONS)];
@@ -38,7 +38,7 @@ test.each(Object.entries(CHANGES))(
   },
 );
 
-test("what is written to known sessions, to new ones and to a branch of one in a single group is all there", async () => {
+test("one group writes all events of existing sessions, new sessions and a branch", async () => {
   const { store } = localStore(temporaryFile());
   const known = store.create("known", OPTIONS);
   known.append(messageEvents("known", 1, 3));
@@ -55,7 +55,7 @@ test("what is written to known sessions, to new ones and to a branch of one in a
   await store.close();
 });
 
-test("a commit that failed leaves nothing behind, and is made again with what came after it", async () => {
+test("a failed commit leaves nothing behind, and is repeated together with later events", async () => {
   const { store, file } = localStore(temporaryFile());
   const log = store.create("one", OPTIONS);
   log.append(messageEvents("one", 1, 2));
@@ -71,7 +71,7 @@ test("a commit that failed leaves nothing behind, and is made again with what ca
   await store.close();
 });
 
-test("logs that are confirmed together are asked about by one statement, which changes nothing and finds the one that is lost", async () => {
+test("logs that are confirmed together take one read-only statement, which detects the lost one", async () => {
   const { store, file } = localStore(temporaryFile());
   const logs = ["lost", ...Array.from({ length: 99 }, (_, index) => `kept ${index}`)].map((id) => store.create(id, OPTIONS));
   for (const log of logs) log.append(messageEvents(log.sessionId, 1, 1));

@@ -23,7 +23,7 @@ class LookingOwner extends Owner {
 test.each([
   ["a session is resumed", (approvals: SqlApprovals) => approvals.withdrawAbandoned({ sessionId: "s", at: 2 })],
   ["old questions are forgotten", (approvals: SqlApprovals) => approvals.prune({ keep: 9, now: 2 })],
-])("a question that is asked again while %s stays open", async (_, withdraw) => {
+])("a question that is asked again while %s remains open", async (_, withdraw) => {
   const connection = connectSqlite({ path: temporaryFile(), readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 1e6 });
   onTestFinished(() => connection.close());
   await migrate(connection);

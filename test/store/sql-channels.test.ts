@@ -6,7 +6,7 @@ import { SqlChannels } from "../../src/store/sql/sql-channels.ts";
 import type { SqlConnection } from "../../src/store/sql/sql-connection.ts";
 import { connectSqlite } from "../../src/store/sqlite/sqlite-connection.ts";
 
-test("of more channels than are counted, old messages go with some messages of each, not with every one", async () => {
+test("with more channels than are counted, old messages are pruned every few messages of a channel, not with every one", async () => {
   const sqlite = connectSqlite({ path: ":memory:", readOnly: false, busyTimeoutMs: 0, synchronous: "normal", maxCacheBytes: 1e6 });
   onTestFinished(() => sqlite.close());
   await migrate(sqlite);

@@ -13,7 +13,7 @@ test.for([
   ["without threads", ["--permission", "--allow-fs-read=*", "--allow-fs-write=*"], "", "--allow-worker"],
   ["in a bundle, without node:sqlite", [], "no-module", "node:sqlite"],
   ["in a bundle, where no database can be made", [], "illegal", "Illegal constructor"],
-] as const)("%s it says what it needs and what else there is", async ([, flags, mode, reason]) => {
+] as const)("%s the error says what the store needs and names the alternatives", async ([, flags, mode, reason]) => {
   const { said } = await opened(mode, flags);
   expect(said).toMatchObject({
     code: "store_failed",
@@ -23,7 +23,7 @@ test.for([
   });
 });
 
-test("a SQLite that is too old is refused before there is a file, which would be readable for all", async () => {
+test("an outdated SQLite is refused before it creates a file that other users could read", async () => {
   expect(await opened("old")).toEqual({
     said: expect.objectContaining({
       code: "store_failed",

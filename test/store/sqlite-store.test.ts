@@ -19,50 +19,50 @@ const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract,
 const together = contract.filter((one) => one.needsAnother);
 const alone = contract.filter((one) => !one.needsAnother);
 
-test.each(together)("the SQLite store keeps the contract: $title", async ({ run }) => {
+test.each(together)("the SQLite store fulfils the contract: $title", async ({ run }) => {
   const path = temporaryFile();
   await run({ store: sqliteStore({ path }), another: () => localStore(path, { busyTimeoutMs: 5_000 }).store });
 });
 
-test.each(alone)("a SQLite database keeps the contract: $title", async ({ run }) => {
+test.each(alone)("a SQLite database fulfils the contract: $title", async ({ run }) => {
   await run({ store: localStore(temporaryFile()).store, another: () => expect.fail("no other store was asked for") });
 });
 
-test("the SQLite store keeps the contract in memory", async () => {
+test("the in-memory SQLite store fulfils the contract", async () => {
   for (const { run } of alone.slice(0, 3)) {
     await run({ store: sqliteStore({ path: ":memory:" }), another: () => expect.fail("no other store was asked for") });
   }
 });
 
-describe("a store that cannot be used says why:", () => {
-  test("its options are wrong", () => {
+describe("opening an unusable store fails with the reason:", () => {
+  test("invalid options", () => {
     const wrong = [{ path: "" }, { path: "a", busyTimeoutMs: -1 }, { path: "a", maxBufferedBytes: 0 }, { path: "a", synchronous: "off" }];
     for (const options of wrong) {
       expect(() => sqliteStore(options as { path: string })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
     }
   });
 
-  test("its folder is not there", async () => {
+  test("its folder does not exist", async () => {
     const path = temporaryFile("nowhere/sessions.db");
     const error = { code: "store_failed", message: `The store ${path} could not be opened: the folder ${dirname(path)} does not exist.` };
     await expect(sqliteStore({ path }).open()).rejects.toMatchObject(error);
   });
 
-  test("there is a folder in place of the file", async () => {
+  test("the path is a folder", async () => {
     const path = temporaryFile();
     mkdirSync(path);
     const error = { code: "store_failed", message: `The store ${path} could not be opened: it is a folder, not a file.` };
     await expect(sqliteStore({ path }).open()).rejects.toMatchObject(error);
   });
 
-  test("there is nothing to read", async () => {
+  test("a read-only store without a file", async () => {
     const path = temporaryFile();
     const error = { code: "store_failed", message: `The store ${path} could not be opened: there is no such file.` };
     await expect(sqliteStore({ path, readOnly: true }).open()).rejects.toMatchObject(error);
     expect(existsSync(path)).toBe(false);
   });
 
-  test("the file is something else, and stays as it is", async () => {
+  test("the file is not a database, and stays unchanged", async () => {
     const path = temporaryFile();
     writeFileSync(path, "Dear diary, ".repeat(1_000));
     const error = { code: "corrupt_record", message: `The store ${path} could not be opened: file is not a database (SQLITE_NOTADB).` };
@@ -70,7 +70,7 @@ describe("a store that cannot be used says why:", () => {
     expect(statSync(path).size).toBe(12_000);
   });
 
-  test("the file is the database of another program, and stays as it is", async () => {
+  test("the file is the database of another program, and stays unchanged", async () => {
     const path = temporaryFile();
     const other = new DatabaseSync(path);
     other.exec("create table diary (day text)");
@@ -80,7 +80,7 @@ describe("a store that cannot be used says why:", () => {
     expect(allTables(path)).toEqual(["diary"]);
   });
 
-  test("I13 the file is of a newer version, and stays as it is", async () => {
+  test("I13 the file has a newer version, and stays unchanged", async () => {
     const path = temporaryFile();
     await filled(localStore(path).store);
     change(path, "insert into haft_migration values (99, 'from the future')");
@@ -96,7 +96,7 @@ describe("a store that cannot be used says why:", () => {
     expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 2));
   });
 
-  test("its SQLite can lose commits", () => {
+  test("the SQLite version can lose commits", () => {
     for (const version of ["3.51.3", "3.51.10", "3.53.4", "4.0.0"]) requireVersion(version);
     for (const version of ["3.51.2", "3.50.9", "3.9.0", "2.99.99", "unknown", ""]) {
       expect(() => requireVersion(version)).toThrow(expect.objectContaining({ code: "store_failed" }));
@@ -104,7 +104,7 @@ describe("a store that cannot be used says why:", () => {
   });
 });
 
-test("a store opens when it is first needed, and tries again when it could not", async () => {
+test("a store opens on first use, and tries again after a failure", async () => {
   const path = temporaryFile("new/sessions.db");
   const store = sqliteStore({ path });
   const log = store.create("a", { at: 1, durability: "sync" });
@@ -119,7 +119,7 @@ test("a store opens when it is first needed, and tries again when it could not",
   await store.close();
 });
 
-test("a store that is opened for reading changes nothing and refuses to", async () => {
+test("a read-only store changes nothing and rejects writes", async () => {
   const path = temporaryFile();
   await filled(localStore(path).store);
   const { store } = localStore(path, { readOnly: true });
@@ -148,13 +148,13 @@ test("a store whose first process was killed in the middle of a transaction can 
   await store.close();
 });
 
-test("the database is loaded in the store's own thread only", () => {
+test("the database is loaded only in the store's own thread", () => {
   const program = `await import(${JSON.stringify(new URL("../../src/store/sqlite-store.ts", import.meta.url).href)});
     console.log(process.moduleLoadList.filter((name) => name.includes("sqlite")));`;
   expect(execFileSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" })).toBe("[]\n");
 });
 
-test("conversations are for the eyes of their user only", async () => {
+test("the database files are readable by their owner only", async () => {
   const path = temporaryFile();
   const { store } = localStore(path);
   await store.open();
@@ -164,7 +164,7 @@ test("conversations are for the eyes of their user only", async () => {
   await store.close();
 });
 
-test("what cannot be written as JSON, or could not be read back, is refused when it is appended, and nothing of that append is kept", async () => {
+test("an append with a value that is not JSON, or could not be read back, is rejected as a whole", async () => {
   const { store } = localStore(":memory:");
   await store.open();
   const log = store.create("a", { at: 1, durability: "sync" });

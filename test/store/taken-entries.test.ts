@@ -22,7 +22,7 @@ function take(boss: Partial<Record<"fetch" | "complete" | "fail" | "touch", () =
 
 const ENTRY = { id: "1", retryCount: 0, data: {} };
 
-test.for(["fail", "complete"] as const)("issue 21.3 stopping waits until it is written that an entry is over: %s", async (end) => {
+test.for(["fail", "complete"] as const)("issue 21.3 stop() waits until the end of an entry is written: %s", async (end) => {
   const written = gate();
   const work = async (): Promise<void> => {
     if (end === "fail") throw new Error("It cannot be opened.");
@@ -38,7 +38,7 @@ test.for(["fail", "complete"] as const)("issue 21.3 stopping waits until it is w
   expect(clock.pending).toBe(0);
 });
 
-test("issue 21.3 an entry that is fetched while the queue is closed is not worked on", async () => {
+test("issue 21.3 an entry that arrives after the queue was closed is not processed", async () => {
   const fetched = gate<unknown>();
   let isWorked = false;
   const { clock, entries } = take({ fetch: () => fetched.promise }, async () => void (isWorked = true));
@@ -49,7 +49,7 @@ test("issue 21.3 an entry that is fetched while the queue is closed is not worke
   expect([isWorked, clock.pending]).toEqual([false, 0]);
 });
 
-test("issue 21.3 entries are not touched any more once the queue is closed, though one touch was under way", async () => {
+test("issue 21.3 entries are not touched after the queue was closed, even if a touch was in progress", async () => {
   const touched = gate();
   let touches = 0;
   const touch = (): Promise<void> => {

@@ -7,7 +7,7 @@ import { seededRandom } from "../../src/testing/fake-ports.ts";
 
 const full = new ToolError("store_failed", "The disk is full.", { hint: "Free space." });
 
-test("an append that nobody waits for goes at the end of the event loop's turn, later ones together when it is done", async () => {
+test("an append without a wait is written at the end of the event loop's turn, and later ones together after that write", async () => {
   const disk = new Disk();
   const { buffer, log } = setUp(disk);
   add(buffer, log, 1, 2);
@@ -28,7 +28,7 @@ test("an append that nobody waits for goes at the end of the event loop's turn, 
   expect([disk.tries, disk.written, buffer.hasEntries(log)]).toEqual([3, { a: [1, 2, 3, 4, 5, 6] }, false]);
 });
 
-test("what was appended so far is waited for, and not what is appended meanwhile", async () => {
+test("flush() waits for events appended so far, and not for those appended meanwhile", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk);
   await buffer.whenWritten();
@@ -47,7 +47,7 @@ test("what was appended so far is waited for, and not what is appended meanwhile
   await buffer.flush();
 });
 
-test("only a whole answer is refused where it would pass the limit: what must be recorded after it needs the room", async () => {
+test("a whole answer that would exceed the limit is rejected, while other events may exceed it once", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk, 450);
   const whole: EventRow = { at: 2, type: "output-keep", callId: undefined, body: "0123456789".repeat(4) };
@@ -62,7 +62,7 @@ test("only a whole answer is refused where it would pass the limit: what must be
   expect(disk.written).toEqual({ a: [1, 2, 2], b: [] });
 });
 
-test("what is given up makes room, as does what was refused", async () => {
+test("dropped and rejected events make room again", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk, 450);
   for (let round = 0; round < 3; round++) {
@@ -83,7 +83,7 @@ test("what is given up makes room, as does what was refused", async () => {
   expect(disk.written).toEqual({ b: [1] });
 });
 
-test("a wait sends at once what was appended in the same turn, in one group", async () => {
+test("waiting writes everything appended in the same turn at once, in one group", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk);
   add(buffer, log, 1);
@@ -98,7 +98,7 @@ test("a wait sends at once what was appended in the same turn, in one group", as
   expect(disk.groups).toEqual([["a 1-1", "b 1-1"]]);
 });
 
-test("a group keeps each session's events together, in the order of the sessions' first", async () => {
+test("a group keeps each session's events together, in the order of the sessions' first events", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk);
   add(buffer, other, 1);
@@ -108,7 +108,7 @@ test("a group keeps each session's events together, in the order of the sessions
   expect(disk.groups).toEqual([["b 1-2", "a 1-1"]]);
 });
 
-test("one append is never split, however large, and a group ends before it grows too large", async () => {
+test("an append is never split, however large, and a group ends before it grows too large", async () => {
   const disk = new Disk();
   const { buffer, log } = setUp(disk);
   add(buffer, log, 1);
@@ -119,7 +119,7 @@ test("one append is never split, however large, and a group ends before it grows
 });
 
 describe("I02 a group that cannot be written", () => {
-  test("rejects every wait and is tried again by the next wait or append, in order and once", async () => {
+  test("rejects every wait and is retried by the next wait or append, in order and once", async () => {
     const disk = new Disk();
     const { buffer, log, other } = setUp(disk);
     disk.failNext(2);
@@ -133,7 +133,7 @@ describe("I02 a group that cannot be written", () => {
     expect(buffer.whenDurable(other)).toBe(undefined);
   });
 
-  test("is not tried again while nobody asks", async () => {
+  test("is not retried without a wait or an append", async () => {
     const disk = new Disk();
     const { buffer, log } = setUp(disk);
     disk.failNext(1);
@@ -143,7 +143,7 @@ describe("I02 a group that cannot be written", () => {
     expect([disk.tries, disk.written]).toEqual([1, {}]);
   });
 
-  test("fills the buffer until an append is refused with the reason, and keeps what it has", async () => {
+  test("fills the buffer until an append is rejected with the reason, and stays in the buffer", async () => {
     const disk = new Disk();
     const { buffer, log } = setUp(disk, 200);
     disk.failNext(Infinity);
@@ -159,7 +159,7 @@ describe("I02 a group that cannot be written", () => {
     expect(disk.written).toEqual({ a: [1, 2, 3] });
   });
 
-  test("I11 L05 loses nothing and doubles nothing, whichever commit fails, before or after it did its work", async () => {
+  test("I11 L05 loses nothing and duplicates nothing, whichever commit fails, before or after it took effect", async () => {
     for (let nth = 1; nth <= 60; nth++) {
       const disk = new Disk();
       const { lengths, acknowledged } = await runWithFailures(disk, nth);
@@ -201,7 +201,7 @@ async function isDurable(wait: Promise<void> | undefined): Promise<boolean> {
   }
 }
 
-test("a session that is refused loses what it has, and the others do not", async () => {
+test("a rejected session loses its waiting events, and other sessions do not", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk);
   disk.refuse("a");
@@ -217,7 +217,7 @@ test("a session that is refused loses what it has, and the others do not", async
   expect(buffer.hasEntries(log)).toBe(false);
 });
 
-test("what is given up is not written, unless it is under way already", async () => {
+test("dropped events are not written, unless their write is already in progress", async () => {
   const disk = new Disk();
   const { buffer, log, other } = setUp(disk);
   add(buffer, log, 1);
@@ -233,8 +233,8 @@ test("what is given up is not written, unless it is under way already", async ()
   expect(disk.written).toEqual({ a: [1], b: [1, 2] });
 });
 
-describe("calls of many sessions that wait for the same group", () => {
-  test("are made while another group is written, and no session is in both", async () => {
+describe("sessions that write at the same time", () => {
+  test("are split into two overlapping groups, and no session is in both", async () => {
     const disk = new Disk();
     await callTogether(disk, { sessions: 64, rounds: 20, clock: clockThatMoves() }).done;
     expect(disk.mostUnderWay).toBe(2);
@@ -247,13 +247,13 @@ describe("calls of many sessions that wait for the same group", () => {
     ["the database takes one group at a time", { sessions: 64, clock: undefined }],
     ["making them takes no time beside writing them", { sessions: 64, clock: { now: () => 0 } }],
     ["there are few of them", { sessions: 31, clock: clockThatMoves() }],
-  ])("go into one group where %s", async (_, options) => {
+  ])("share one group where %s", async (_, options) => {
     const disk = new Disk();
     await callTogether(disk, { ...options, rounds: 10 }).done;
     expect([disk.mostUnderWay, disk.groups.map((group) => group.length)]).toEqual([1, Array.from({ length: 10 }, () => options.sessions)]);
   });
 
-  test("a branch waits for the group that its parent is in", async () => {
+  test("wait with a branch until the group of its parent is written", async () => {
     const disk = new Disk();
     const branch = new TestLog("branch");
     const { buffer, done } = callTogether(disk, {
@@ -271,7 +271,7 @@ describe("calls of many sessions that wait for the same group", () => {
     expect([disk.mostUnderWay, disk.written["branch"]]).toEqual([2, [1]]);
   });
 
-  test("I11 what was sent of a session is sent together again, although the limits of a group would cut it elsewhere", async () => {
+  test("I11 resend the events that were sent together as one, even if the limits of a group would split them elsewhere", async () => {
     const disk = new Disk();
     const { buffer, logs } = await readyToOverlap(disk, 32);
     disk.failWhen((attempt) => (attempt === 2 || attempt === 3 ? "after" : undefined));
@@ -284,7 +284,7 @@ describe("calls of many sessions that wait for the same group", () => {
     expect(disk.written).toMatchObject({ s1: range(1, 100), s32: range(1, 200) });
   });
 
-  test("I11 what was sent of a session is sent together again, although a branch between must wait now", async () => {
+  test("I11 resend the events that were sent together as one, even if a branch among them must now wait", async () => {
     const disk = new Disk();
     const { buffer, logs } = await readyToOverlap(disk, 40);
     disk.failWhen((attempt) => (attempt === 2 ? "after" : undefined));
@@ -302,7 +302,7 @@ describe("calls of many sessions that wait for the same group", () => {
     expect(disk.written).toMatchObject({ s1: [1, 2], s19: [1, 2], s40: [1], branch: [1] });
   });
 
-  test("a flush rejects when both groups fail at once, each with an error of its own", async () => {
+  test("reject a flush when both groups fail at once, each with its own error", async () => {
     let isDown = false;
     let tries = 0;
     const commit = async (): Promise<readonly LogRefusal[]> => {
@@ -321,7 +321,7 @@ describe("calls of many sessions that wait for the same group", () => {
     expect(tries).toBe(3);
   });
 
-  test("a flush that rejects for one of two groups waits for the other, which is written", async () => {
+  test("reject a flush for one of two groups only after the other is written", async () => {
     const disk = new Disk();
     const { buffer, logs } = await readyToOverlap(disk, 32);
     disk.failWhen((attempt) => (attempt === 2 || attempt > 3 ? "before" : undefined));
@@ -331,7 +331,7 @@ describe("calls of many sessions that wait for the same group", () => {
     expect([disk.mostUnderWay, logs.filter((log) => buffer.hasEntries(log)).length, Object.keys(disk.written).length]).toEqual([2, 16, 17]);
   });
 
-  test("I11 L05 lose nothing and double nothing, whichever commits fail, before or after they did their work", async () => {
+  test("I11 L05 lose nothing and duplicate nothing, whichever commits fail, before or after they took effect", async () => {
     for (let seed = 1; seed <= 40; seed++) {
       const disk = new Disk();
       const random = seededRandom(seed);

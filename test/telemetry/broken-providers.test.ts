@@ -42,7 +42,7 @@ test.each([
   ["tracers that is given", { tracerProvider: { getTracer: throwing } }],
   ["meters that is given", { meterProvider: { getMeter: throwing } }],
   ["meters without instruments", { meterProvider: { getMeter: () => ({ createHistogram: throwing }) as never } }],
-])("a provider of %s and throws costs no call", async (_title, options) => {
+])("a provider of %s and throws does not fail calls", async (_title, options) => {
   const runtime = createRuntime({ tools: [echo] });
   const end = telemetry(runtime, options);
   expect((await runtime.execute({ name: "echo", input: {} })).status).toBe("ok");
@@ -58,7 +58,7 @@ function continued(runtime: Runtime): unknown {
   );
 }
 
-test("a provider that is registered later and throws costs no call and no request", async () => {
+test("a provider that is registered later and throws does not fail calls or requests", async () => {
   const runtime = createRuntime({ tools: [echo] });
   telemetry(runtime);
   trace.setGlobalTracerProvider({ getTracer: throwing });
@@ -71,7 +71,7 @@ test("a provider that is registered later and throws costs no call and no reques
   await runtime.close();
 });
 
-test.each(["fields", "extract", "inject"] as const)("a propagator whose %s throws costs no request", async (broken) => {
+test.each(["fields", "extract", "inject"] as const)("a propagator whose %s throws does not fail requests", async (broken) => {
   const propagator = { fields: () => ["traceparent"], extract: () => ROOT_CONTEXT, inject: () => {} };
   propagation.setGlobalPropagator({ ...propagator, [broken]: throwing });
   const runtime = createRuntime({ tools: [echo] });
@@ -82,7 +82,7 @@ test.each(["fields", "extract", "inject"] as const)("a propagator whose %s throw
   await runtime.close();
 });
 
-test("fields of a propagator that no request can have are left out of it", async () => {
+test("propagator fields that are invalid in HTTP are dropped", async () => {
   const { url: baseUrl, headers } = await headerServer();
   propagation.setGlobalPropagator({
     fields: () => ["own"],
@@ -103,7 +103,7 @@ test("fields of a propagator that no request can have are left out of it", async
   await runtime.close();
 });
 
-test("a span of a server that throws costs no request", async () => {
+test("a server's span that throws does not fail requests", async () => {
   propagation.setGlobalPropagator({ fields: () => ["own"], extract: () => ROOT_CONTEXT, inject: () => {} });
   const runtime = createRuntime({ tools: [echo] });
   telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
@@ -114,7 +114,7 @@ test("a span of a server that throws costs no request", async () => {
 });
 
 test.each(["addEvent", "end"] as const)(
-  "a span whose %s throws hinders neither the hand-over of its call nor the end of telemetry",
+  "a span whose %s throws prevents neither the hand-over of its call nor the end of telemetry",
   async (broken) => {
     const work = defineTool({
       name: "work",
@@ -148,7 +148,7 @@ test.each(["setAttribute", "setAttributes", "setStatus"] as const)("a span whose
   expect(end).toHaveBeenCalledOnce();
 });
 
-test("a provider that is registered with another version of the API is warned of once, also where it comes later", async () => {
+test("a provider of another version of the API is warned about once, even if it is registered later", async () => {
   const warned: string[] = [];
   const runtime = createRuntime({ tools: [echo], ports: { log: { debug: () => {}, warn: (message) => void warned.push(message) } } });
   telemetry(runtime);
@@ -162,7 +162,7 @@ test("a provider that is registered with another version of the API is warned of
   await runtime.close();
 });
 
-test("a provider that is registered with the same version of the API is not warned of", async () => {
+test("a provider of the same version of the API causes no warning", async () => {
   const warned: string[] = [];
   trace.setGlobalTracerProvider(providerOf(spanThrowing()));
   const runtime = createRuntime({ tools: [echo], ports: { log: { debug: () => {}, warn: (message) => void warned.push(message) } } });
@@ -207,48 +207,51 @@ const MANAGERS: readonly (readonly [string, object])[] = [
   ["whose active context throws where it is continued", { active: () => ({ getValue: () => undefined, setValue: throwing }) }],
 ];
 
-test.each(MANAGERS)("a context manager %s fails no run, and a handler runs once, also where it throws itself", async (_of, broken) => {
-  expect(context.setGlobalContextManager(managerOf(broken))).toBe(true);
-  const ran: string[] = [];
-  const throws = defineTool({
-    name: "throws",
-    description: "Throws at once.",
-    inputSchema: OBJECT,
-    effects: { reads: [] },
-    execute: (): never => {
-      ran.push("throws");
-      throw new TypeError("The fault of the handler.");
-    },
-  });
-  const says = defineTool({
-    name: "says",
-    description: "Says it.",
-    inputSchema: OBJECT,
-    execute: (_input, { traceHeaders }) => void ran.push("says", String(traceHeaders)),
-  });
-  const runtime = createRuntime({ tools: [throws, says], approval: { never: ["*"] } });
-  telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
-  const model = scriptedModel([
-    {
-      calls: [
-        { name: "throws", input: {} },
-        { name: "says", input: {} },
-      ],
-    },
-    { text: "Done." },
-  ]);
-  const { reason, text, results } = await createLoop({ model, session: runtime.session("trip") }).run("Begin.");
-  await new Promise((resolve) => setImmediate(resolve));
-  expect({ reason, text, ran }).toEqual({ reason: "answered", text: "Done.", ran: ["throws", "says", "undefined"] });
-  expect(results.map(({ status, error, attempts }) => [status, error?.message, attempts])).toEqual([
-    ["error", expect.stringContaining("The fault of the handler."), 1],
-    ["ok", undefined, 1],
-  ]);
-  expect(continued(runtime)).toBe("done");
-  await runtime.close();
-});
+test.each(MANAGERS)(
+  "a context manager %s does not fail runs, and a handler runs once, even if the handler itself throws",
+  async (_of, broken) => {
+    expect(context.setGlobalContextManager(managerOf(broken))).toBe(true);
+    const ran: string[] = [];
+    const throws = defineTool({
+      name: "throws",
+      description: "Throws at once.",
+      inputSchema: OBJECT,
+      effects: { reads: [] },
+      execute: (): never => {
+        ran.push("throws");
+        throw new TypeError("The fault of the handler.");
+      },
+    });
+    const says = defineTool({
+      name: "says",
+      description: "Says it.",
+      inputSchema: OBJECT,
+      execute: (_input, { traceHeaders }) => void ran.push("says", String(traceHeaders)),
+    });
+    const runtime = createRuntime({ tools: [throws, says], approval: { never: ["*"] } });
+    telemetry(runtime, { tracerProvider: providerOf(spanThrowing()) });
+    const model = scriptedModel([
+      {
+        calls: [
+          { name: "throws", input: {} },
+          { name: "says", input: {} },
+        ],
+      },
+      { text: "Done." },
+    ]);
+    const { reason, text, results } = await createLoop({ model, session: runtime.session("trip") }).run("Begin.");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect({ reason, text, ran }).toEqual({ reason: "answered", text: "Done.", ran: ["throws", "says", "undefined"] });
+    expect(results.map(({ status, error, attempts }) => [status, error?.message, attempts])).toEqual([
+      ["error", expect.stringContaining("The fault of the handler."), 1],
+      ["ok", undefined, 1],
+    ]);
+    expect(continued(runtime)).toBe("done");
+    await runtime.close();
+  },
+);
 
-test("a logger of OpenTelemetry that throws, of something else that throws, costs no call", async () => {
+test("an OpenTelemetry diagnostic logger that throws while reporting another error does not fail calls", async () => {
   const quiet = (): void => {};
   diag.setLogger({ error: throwing, warn: quiet, info: quiet, debug: quiet, verbose: quiet });
   const runtime = createRuntime({ tools: [echo] });

@@ -63,7 +63,7 @@ test("issue 19.8 without telemetry no header is sent", async () => {
   expect(Object.keys(headers[0] ?? {})).not.toContain("traceparent");
 });
 
-test.each(["legacy", "modern"] as const)("issue 19.8 calls of %s MCP servers have the trace in _meta", async (era) => {
+test.each(["legacy", "modern"] as const)("issue 19.8 calls to %s MCP servers carry the trace in _meta", async (era) => {
   const answers = era === "legacy" ? legacy() : modern();
   const server = await loopbackMcp({ ...answers, "tools/call": () => text("hello") });
   const receiver = await callOnce({ toolsets: [{ name: "out", engine: mcpEngine({ url: server.url }) }] });
@@ -73,7 +73,7 @@ test.each(["legacy", "modern"] as const)("issue 19.8 calls of %s MCP servers hav
   expect(span?.name).toBe("execute_tool out::echo");
 });
 
-test.each(ERAS)("issue 19.8 a call over MCP (%s) belongs to the trace of its _meta, else to that of its HTTP request", async (era) => {
+test.each(ERAS)("issue 19.8 a call over MCP (%s) continues the trace in its _meta, or else that of its HTTP request", async (era) => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime({ tools: [echo] });
     telemetry(runtime);
@@ -95,7 +95,7 @@ test.each(ERAS)("issue 19.8 a call over MCP (%s) belongs to the trace of its _me
   ]);
 });
 
-test("issue 19.8 a trace goes through a gateway: client, call, upstream server, its call", async () => {
+test("issue 19.8 a trace passes through a gateway: client, call, upstream server, its call", async () => {
   const receiver = await withTelemetry(async () => {
     const upstream = createRuntime({ tools: [echo] });
     const gateway = createRuntime();
@@ -129,31 +129,28 @@ test.for([
     expected: ["POST", "execute_tool echo"],
   },
   { of: "another trace", traceparent: SENT.replace("0af7", "1111"), expected: ["POST", "execute_tool echo"] },
-])(
-  "a call of a request that an instrumented server has a span for, with the fields of $of",
-  async ({ traceparent, expected, ...given }) => {
-    const receiver = await withTelemetry(async () => {
-      const runtime = createRuntime({ tools: [echo] });
-      telemetry(runtime);
-      const parent = propagation.extract(context.active(), { traceparent: SENT });
-      await trace.getTracer("http").startActiveSpan("POST", { kind: SpanKind.SERVER }, parent, async (span) => {
-        if ("kind" in given) Object.defineProperty(span, "kind", { value: given.kind });
-        const read = (name: string): string | undefined => (name === "traceparent" ? traceparent : undefined);
-        await runtime.tracing?.continueTrace(read, () => runtime.execute({ name: "echo", input: {} }));
-        span.end();
-      });
-      await runtime.close();
+])("a call in a request with an instrumented server's span, with the fields of $of", async ({ traceparent, expected, ...given }) => {
+  const receiver = await withTelemetry(async () => {
+    const runtime = createRuntime({ tools: [echo] });
+    telemetry(runtime);
+    const parent = propagation.extract(context.active(), { traceparent: SENT });
+    await trace.getTracer("http").startActiveSpan("POST", { kind: SpanKind.SERVER }, parent, async (span) => {
+      if ("kind" in given) Object.defineProperty(span, "kind", { value: given.kind });
+      const read = (name: string): string | undefined => (name === "traceparent" ? traceparent : undefined);
+      await runtime.tracing?.continueTrace(read, () => runtime.execute({ name: "echo", input: {} }));
+      span.end();
     });
-    expect(tree(receiver.spans)).toEqual(expected);
-  },
-);
+    await runtime.close();
+  });
+  expect(tree(receiver.spans)).toEqual(expected);
+});
 
 /** A span of the program, below the one that is active or `parent`. */
 async function within<T>(name: string, kind: SpanKind, work: () => Promise<T>, parent = context.active()): Promise<T> {
   return await trace.getTracer("program").startActiveSpan(name, { kind }, parent, async (span) => await work().finally(() => span.end()));
 }
 
-test("a call is below the span that a web framework makes within that of the request", async () => {
+test("a call is the child of a web framework's span inside that of the request", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime({ tools: [echo] });
     telemetry(runtime);
@@ -167,7 +164,7 @@ test("a call is below the span that a web framework makes within that of the req
   expect(tree(receiver.spans)).toEqual(["GET /x", "  request handler", "    execute_tool echo"]);
 });
 
-test("a call is below its client where the client and the server are within one span of a program", async () => {
+test("a call is the child of its client's span if client and server share a span of the program", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime({ tools: [echo] });
     telemetry(runtime);
@@ -184,7 +181,7 @@ test("a call is below its client where the client and the server are within one 
   expect(tree(receiver.spans)).toEqual(["program", "  client", "    execute_tool echo"]);
 });
 
-test("the trace of a call is written while it is the active one, as some propagators write no other", async () => {
+test("the trace of a call is injected while it is active, because some propagators only inject the active one", async () => {
   const active: boolean[] = [];
   const receiver = await withTelemetry(async () => {
     const inject = vi.spyOn(propagation, "inject").mockImplementation((given) => void active.push(given === context.active()));
@@ -199,7 +196,7 @@ test("the trace of a call is written while it is the active one, as some propaga
   expect(new Set(active)).toEqual(new Set([true]));
 });
 
-test("issue 19.8 a handler reads the fields for requests of its own", async () => {
+test("issue 19.8 a handler can read the trace headers for its own requests", async () => {
   let headers: Readonly<Record<string, string>> | undefined;
   await withTelemetry(async () => {
     const tool = defineTool({

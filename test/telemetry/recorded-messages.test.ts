@@ -18,7 +18,7 @@ function toolsIn(attributes: Attributes): unknown {
   return JSON.parse(String(attributes["gen_ai.tool.definitions"]));
 }
 
-test("definitions of tools have no secrets, nor what redact strikes out; properties with the names of secrets stay", () => {
+test("tool definitions are recorded without secrets and without what redact removes; properties named like secrets remain", () => {
   const inputSchema = {
     type: "object",
     properties: { password: { type: "string", description: "That of Ada.", examples: ["sk-abcdefghijklmnop1234"] } },
@@ -33,7 +33,7 @@ test("definitions of tools have no secrets, nor what redact strikes out; propert
   ]);
 });
 
-test.each([0, 1])("a tool whose schema is too long is there without it, with the others: at place %i", (place) => {
+test.each([0, 1])("a tool with too long a schema is recorded without the schema, with the other tools: at index %i", (place) => {
   const tools = [{ name: "small", description: "S.", inputSchema: {} }];
   tools.splice(place, 0, { name: "large", description: "L.", inputSchema: { type: "object", properties: MANY } });
   const shown = [{ type: "function", name: "small", description: "S.", parameters: {} }];
@@ -41,13 +41,13 @@ test.each([0, 1])("a tool whose schema is too long is there without it, with the
   expect(toolsIn(contentsOf([], tools))).toEqual(shown);
 });
 
-test("a schema of which redact makes no JSON is left out", () => {
+test("a schema that redact turns into invalid JSON is left out", () => {
   const tools = [{ name: "small", description: "S.", inputSchema: { type: "object" } }];
   const attributes = toRequestAttributes({ messages: [], tools }, { recordInputs: true, recordOutputs: true, redact: () => "{" });
   expect(toolsIn(attributes)).toEqual([{ type: "function", name: "small", description: "{" }]);
 });
 
-test("no attribute is longer than 16,384 characters, and each is JSON with the newest message", () => {
+test("every attribute is valid JSON of at most 16,384 characters that includes the newest message", () => {
   for (let length = 16_300; length <= MOST; length += 1) {
     const text = String(contentsOf([{ role: "user", at: 0, content: "x".repeat(length) }])["gen_ai.input.messages"]);
     expect([length, text.length <= MOST, (JSON.parse(text) as unknown[]).length]).toEqual([length, true, 1]);
@@ -58,7 +58,7 @@ test("no attribute is longer than 16,384 characters, and each is JSON with the n
   }
 });
 
-test("of a message with too many parts the first are kept", () => {
+test("of a message with too many parts, the first parts are recorded", () => {
   const content = Array.from({ length: 1_000 }, (_, index) => ({ type: "text" as const, text: `Part ${index}. ${"x".repeat(100)}` }));
   const text = String(contentsOf([{ role: "user", at: 0, content }])["gen_ai.input.messages"]);
   const [message] = JSON.parse(text) as [{ readonly role: string; readonly parts: readonly { readonly content: string }[] }];
@@ -68,7 +68,7 @@ test("of a message with too many parts the first are kept", () => {
   expect(text.length).toBeLessThanOrEqual(MOST);
 });
 
-test("each text of a message that is too long is freed of secrets once, however often the message is written to make it fit", () => {
+test("each text of a message that is too long is redacted once, however often the message is shortened", () => {
   const seen: string[] = [];
   const redact = (text: string): string => (seen.push(text), text);
   const content = ["a", "b", "c"].map((letter) => ({ type: "text" as const, text: letter.repeat(100_000) }));

@@ -15,7 +15,7 @@ test.each([
   ["lines of JSON in a value", { body: `${JSON.stringify([1])}\r\n${JSON.stringify(LOGIN)}` }],
   ["text in a value", { body: JSON.stringify(LOGIN) }],
   ["text in text", JSON.stringify([{ type: "text", text: JSON.stringify(LOGIN) }])],
-])("secrets are struck out by the names of properties in %s", (_, value) => {
+])("secrets are redacted by property name in %s", (_, value) => {
   const text = toRecordedText(value, undefined);
   expect(text).not.toMatch(HELD);
   expect(text).toContain("ada");
@@ -27,18 +27,18 @@ test.each([
   ["an empty text", "", ""],
   ["a quoted text", '"{" is a brace', '"{" is a brace'],
   ["JSON that is damaged, in lines", '{"a": 1,\n  "b": [\n', '{"a": 1,\n  "b": [\n'],
-])("%s stays as it is", (_, value, text) => {
+])("%s is recorded unchanged", (_, value, text) => {
   expect(toRecordedText(value, undefined)).toBe(text);
 });
 
 test.each([
   ["throws", () => expect.fail("redact failed")],
   ["answers with no text", () => undefined as unknown as string],
-])("nothing is sent of a text that redact cannot redact: it %s", (_, redact) => {
+])("a text is not recorded if redact fails on it: it %s", (_, redact) => {
   expect(toRecordedText({ user: "ada" }, redact)).toBe("[not redacted]");
 });
 
-test("nothing is sent of a value in which secrets cannot be looked for, as a property of it throws", () => {
+test("a value is not recorded if one of its properties throws, because it cannot be searched for secrets", () => {
   const value = {
     get user(): string {
       throw new Error("It throws.");
@@ -47,16 +47,16 @@ test("nothing is sent of a value in which secrets cannot be looked for, as a pro
   expect(toRecordedText(value, undefined)).toBe("[not redacted]");
 });
 
-test("a word of several million characters is cut as every text", () => {
+test("a word of several million characters is truncated like any text", () => {
   expect(toRecordedText({ image: "a".repeat(8_000_000) }, undefined)).toMatch(/^\{"image":"a{16000}a*…$/u);
 });
 
-test("a text has whole characters only, also where it is cut", () => {
+test("a text has no half characters, even where it is truncated", () => {
   expect(toRecordedText(`a${"😀".repeat(10_000)}`, undefined).isWellFormed()).toBe(true);
   expect(toRecordedText("a\ud83d", undefined)).toBe("a\ufffd");
 });
 
-test("a text is at most 16,384 characters long with its ellipsis, and a text of that length is whole", () => {
+test("a text has at most 16,384 characters including its ellipsis, and a text of exactly that length is whole", () => {
   expect(toRecordedText("x".repeat(16_384), undefined)).toBe("x".repeat(16_384));
   expect(toRecordedText("x".repeat(16_385), undefined)).toBe(`${"x".repeat(16_383)}…`);
   expect(shortenText("x".repeat(20), 10)).toBe("xxxxxxxxx…");
@@ -105,14 +105,14 @@ const LONG: readonly (readonly [string, unknown])[] = [
   }),
 ];
 
-test("of a long text as much is found as of the whole, which redact is given", () => {
+test("redaction finds as much in a long text as when redact is passed the whole", () => {
   for (const [title, value] of LONG) {
     const whole = toRecordedText(value, (text) => text);
     expect({ title, text: toRecordedText(value, undefined) }).toEqual({ title, text: whole });
   }
 });
 
-test("values behind those that are kept are not looked at", () => {
+test("values after those that are kept are not read", () => {
   let looked = 0;
   const items = Array.from({ length: 100_000 }, () => ({
     get note() {

@@ -21,14 +21,14 @@ const CONVENTIONS = new Set([
 const OTHERS = ["openai-compatible", "ollama", "openrouter", "together", "fireworks", "zhipu", "alibaba", "huggingface", "cerebras"];
 const LOCAL = ["vllm", "sglang", "llama-cpp", "lm-studio"];
 
-test("every provider has the conventions' word for it where there is one", () => {
+test("every provider maps to the name in the conventions, if there is one", () => {
   const words = PROVIDER_NAMES.map((name) => splitModelName(`${name}/some/model`));
   expect(new Set(words.map(({ model }) => model))).toEqual(new Set(["some/model"]));
   const own = words.map(({ provider }) => provider).filter((provider) => !CONVENTIONS.has(provider));
   expect(own.toSorted()).toEqual([...OTHERS, ...LOCAL].toSorted());
 });
 
-test("a model that is named after its wire format has the provider that speaks it", () => {
+test("a model named after its wire format is attributed to the provider of that format", () => {
   const formats = [
     wire.anthropicMessages(),
     wire.bedrockConverse(),

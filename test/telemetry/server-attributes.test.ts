@@ -26,7 +26,7 @@ test.each([
   ["data:none", {}],
   ["nonsense", {}],
   [undefined, {}],
-])("the server of %s", (url, attributes) => {
+])("the server attributes of %s", (url, attributes) => {
   expect(serverAttributes(url)).toEqual(attributes);
 });
 
@@ -42,7 +42,7 @@ const MODELS: readonly (readonly [string, Model])[] = [
   ["with calls in text", textToolsModel(asked, { format: "hermes" })],
 ];
 
-test.each(MODELS)("a request to a model %s tells its server, on the span and in the metrics", async (_of, model) => {
+test.each(MODELS)("a request to a model %s records its server, on the span and in the metrics", async (_of, model) => {
   const { spans, points } = await withTelemetry(async () => {
     const runtime = createRuntime();
     telemetry(runtime);
@@ -56,7 +56,7 @@ test.each(MODELS)("a request to a model %s tells its server, on the span and in 
   expect(points.find(({ metric }) => metric === "gen_ai.client.operation.duration")?.attributes).toMatchObject(server);
 });
 
-test("a delegate is described on its run, and no other agent is by the call around it", async () => {
+test("a delegate's description is on its run, and the call around it describes no other agent", async () => {
   const { spans } = await withTelemetry(async () => {
     const model = scriptedModel([{ text: "Done." }, { text: "Done." }]);
     const describe = (name: string): string => `The ${name}, with sk-abcdefghijklmnop1234.`;
@@ -99,7 +99,7 @@ async function callOf(options: McpOptions, tool: string): Promise<Readonly<Recor
 test.each<readonly [string, () => Answers]>([
   ["2025-11-25", legacy],
   ["2026-07-28", modern],
-])("a call over HTTP of revision %s has the attributes of MCP", async (revision, answers) => {
+])("a call over HTTP of revision %s has MCP's attributes", async (revision, answers) => {
   const { url } = await loopbackMcp({ ...answers(), "tools/call": () => text("hello") });
   expect(await callOf({ url }, "echo")).toEqual({
     "mcp.method.name": "tools/call",
@@ -113,7 +113,7 @@ test.each<readonly [string, () => Answers]>([
 
 const STRANGE = fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url));
 
-test("a call over stdio has them without a server", async () => {
+test("a call over stdio has MCP's attributes without a server", async () => {
   expect(await callOf({ command: process.execPath, args: [STRANGE] }, "echo")).toEqual({
     "mcp.method.name": "tools/call",
     "mcp.protocol.version": expect.stringMatching(/^20\d\d-/u),
@@ -121,12 +121,12 @@ test("a call over stdio has them without a server", async () => {
   });
 });
 
-test("a call that was not sent has none of them", async () => {
+test("a call that was not sent has no MCP attributes", async () => {
   const { url } = await loopbackMcp(legacy());
   expect(await callOf({ url }, "missing")).toEqual({});
 });
 
-test("each request to an MCP server is measured, with its error where there is one, and a call that was not sent is not", async () => {
+test("each request to an MCP server is measured, with its error if any, and an unsent call is not", async () => {
   let asked = 0;
   const { url } = await loopbackMcp({
     ...legacy(),

@@ -28,7 +28,7 @@ const weather = defineTool({
   execute: ({ city }: { readonly city?: string }) => ({ city: city ?? "", sky: "clear" }),
 });
 
-test("issue 19.8 a call is a span execute_tool with the attributes of the conventions, and no arguments or results", async () => {
+test("issue 19.8 a call is a span execute_tool with the conventions' attributes, and no arguments or results", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime({ tools: [weather] });
     telemetry(runtime);
@@ -56,7 +56,7 @@ test("issue 19.8 a call is a span execute_tool with the attributes of the conven
   expect(receiver.text).not.toContain("clear");
 });
 
-test("issue 19.8 arguments and results are recorded when asked for, without secrets", async () => {
+test("issue 19.8 arguments and results are recorded on request, without secrets", async () => {
   const receiver = await withTelemetry(async () => {
     const login = defineTool({
       name: "login",
@@ -77,7 +77,7 @@ test("issue 19.8 arguments and results are recorded when asked for, without secr
   for (const secret of ["hunter22", "abcdef", "s3cr3t", "Ada"]) expect(receiver.text).not.toContain(secret);
 });
 
-test("issue 19.8 an error sets error.type and the status; its message, which quotes arguments, only where results are recorded", async () => {
+test("issue 19.8 an error sets error.type and the status; its message, which quotes arguments, is recorded only with results", async () => {
   const failing = (recordOutputs: boolean): ReturnType<typeof withTelemetry> =>
     withTelemetry(async () => {
       const tool = defineTool({
@@ -103,7 +103,7 @@ test("issue 19.8 an error sets error.type and the status; its message, which quo
   expect(open.spans[0]).toMatchObject({ status: { code: 2, message: "No stock of item 4711." } });
 });
 
-test("issue 19.8 waits, retries and further attempts are events of the span", async () => {
+test("issue 19.8 waits, retries and further attempts are span events", async () => {
   const receiver = await withTelemetry(async () => {
     const gate = Promise.withResolvers<void>();
     let tries = 0;
@@ -146,7 +146,7 @@ test("issue 19.8 waits, retries and further attempts are events of the span", as
   ).toEqual(["haft.call.retries", "haft.call.wait.duration"]);
 });
 
-test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls, delegates and programs are under their parents", async () => {
+test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls, delegates and programs are below their parents", async () => {
   const receiver = await withTelemetry(async () => {
     const outer = defineTool({
       name: "outer",
@@ -196,7 +196,7 @@ test("issue 19.8 a loop is invoke_agent over chat and execute_tool; nested calls
   expect(new Set(receiver.spans.map(({ traceId }) => traceId)).size).toBe(1);
 });
 
-test("the time between chunks has no wait for a model that was asked again after it took back what it said", async () => {
+test("the time between chunks excludes the wait for a model that is asked again after its message was voided", async () => {
   const receiver = await withTelemetry(async () => {
     const ports = fakePorts();
     const runtime = createRuntime({ tools: [weather], ports });
@@ -223,7 +223,7 @@ test("the time between chunks has no wait for a model that was asked again after
   ]);
 });
 
-test("issue 19.8 a request to a model has provider, model, tokens and finish reason, and the metrics of the conventions", async () => {
+test("issue 19.8 a request to a model has provider, model, tokens and finish reason, and the conventions' metrics", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime({ tools: [weather], agentName: "planner" });
     telemetry(runtime);
@@ -293,7 +293,7 @@ test("issue 19.8 a request to a model has provider, model, tokens and finish rea
   ]);
 });
 
-test("the conversation is recorded in the shape of the conventions when asked for, without secrets, and a run has its input and its answer", async () => {
+test("the conversation is recorded on request in the conventions' format, without secrets, and a run has its input and its answer", async () => {
   const receiver = await withTelemetry(async () => {
     const login = defineTool({
       name: "login",
@@ -340,24 +340,21 @@ test.for([
   { recordInputs: false, recordOutputs: false, kept: [] },
   { recordInputs: true, recordOutputs: false, kept: ["SYSTEM", "QUESTION", "ARGUMENT"] },
   { recordInputs: false, recordOutputs: true, kept: ["THOUGHT", "RESULT", "ANSWER"] },
-])(
-  "inputs and outputs of a conversation are recorded each by its own option: $recordInputs, $recordOutputs",
-  async ({ kept, ...options }) => {
-    const receiver = await withTelemetry(async () => {
-      const echo = defineTool({ name: "echo", description: "Echoes.", inputSchema: OBJECT, execute: () => "RESULT" });
-      const runtime = createRuntime({ tools: [echo] });
-      telemetry(runtime, options);
-      const calls = [{ name: "echo", input: { text: "ARGUMENT" } }];
-      const model = scriptedModel([{ text: "THOUGHT", calls }, { text: "ANSWER" }], { name: "openai/gpt-x" });
-      await createLoop({ model, session: runtime.session(), system: "SYSTEM" }).run("QUESTION");
-      await runtime.close();
-    });
-    const words = ["SYSTEM", "QUESTION", "ARGUMENT", "THOUGHT", "RESULT", "ANSWER"];
-    expect(words.filter((word) => receiver.text.includes(word))).toEqual(kept);
-  },
-);
+])("inputs and outputs of a conversation have separate options: $recordInputs, $recordOutputs", async ({ kept, ...options }) => {
+  const receiver = await withTelemetry(async () => {
+    const echo = defineTool({ name: "echo", description: "Echoes.", inputSchema: OBJECT, execute: () => "RESULT" });
+    const runtime = createRuntime({ tools: [echo] });
+    telemetry(runtime, options);
+    const calls = [{ name: "echo", input: { text: "ARGUMENT" } }];
+    const model = scriptedModel([{ text: "THOUGHT", calls }, { text: "ANSWER" }], { name: "openai/gpt-x" });
+    await createLoop({ model, session: runtime.session(), system: "SYSTEM" }).run("QUESTION");
+    await runtime.close();
+  });
+  const words = ["SYSTEM", "QUESTION", "ARGUMENT", "THOUGHT", "RESULT", "ANSWER"];
+  expect(words.filter((word) => receiver.text.includes(word))).toEqual(kept);
+});
 
-test("of a long conversation the newest messages are recorded, and of one long message its beginning", async () => {
+test("of a long conversation the newest messages are recorded, and of a long message its beginning", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime();
     telemetry(runtime, { recordInputs: true });
@@ -376,7 +373,7 @@ test("of a long conversation the newest messages are recorded, and of one long m
   expect(beginnings).toEqual([["aaa"], ["[no", "bbb"], ["[no", '"""']]);
 });
 
-test("issue 19.8 a model that fails ends chat and invoke_agent with error.type", async () => {
+test("issue 19.8 a model failure ends chat and invoke_agent with error.type", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime();
     telemetry(runtime);
@@ -390,7 +387,7 @@ test("issue 19.8 a model that fails ends chat and invoke_agent with error.type",
   ]);
 });
 
-test("issue 19.8 calls belong to the span of their caller, also where sessions run side by side", async () => {
+test("issue 19.8 calls are children of their caller's span, even if sessions run in parallel", async () => {
   const receiver = await withTelemetry(async () => {
     const runtime = createRuntime({ tools: [weather] });
     telemetry(runtime);
@@ -415,7 +412,7 @@ test("issue 19.8 calls belong to the span of their caller, also where sessions r
   ]);
 });
 
-test("issue 19.8 a provider that is registered later is noticed, and without one nothing is recorded", async () => {
+test("issue 19.8 a provider that is registered later is used, and without a provider nothing is recorded", async () => {
   const runtime = createRuntime({ tools: [weather] });
   const end = telemetry(runtime);
   const before = await runtime.execute({ name: "weather", input: {} });
@@ -430,7 +427,7 @@ test("issue 19.8 a provider that is registered later is noticed, and without one
 });
 
 test.each(["isRecording", "setAttribute", "setAttributes", "setStatus", "addEvent", "updateName", "end"] as const)(
-  "a span whose %s throws costs no run its result, and no call",
+  "a span whose %s throws fails neither the run nor a call",
   async (broken) => {
     const fails = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => fails.mockRestore());
@@ -452,7 +449,7 @@ test.each(["isRecording", "setAttribute", "setAttributes", "setStatus", "addEven
   },
 );
 
-test("issue 19.8 a runtime is traced once at a time, and an unknown option is refused by name", async () => {
+test("issue 19.8 telemetry of a runtime can be started once at a time, and an unknown option is refused by name", async () => {
   const runtime = createRuntime();
   const end = telemetry(runtime);
   expect(() => telemetry(runtime)).toThrow("This runtime is already traced");
@@ -463,7 +460,7 @@ test("issue 19.8 a runtime is traced once at a time, and an unknown option is re
   await runtime.close();
 });
 
-test("issue 19.8 a job that runs again after a restart has a span, and what it makes is under it", async () => {
+test("issue 19.8 a job that runs again after a restart has a span, which is the parent of what the job does", async () => {
   const receiver = await withTelemetry(async () => {
     const store = memoryStore();
     let isFirst = true;
@@ -493,7 +490,7 @@ test("issue 19.8 a job that runs again after a restart has a span, and what it m
   expect(tree(receiver.spans)).toEqual(["execute_tool work", "  execute_tool inner", "  own"]);
 });
 
-test("lines of the log that are of a run or a handler are written within its span, as log bridges read it", async () => {
+test("log lines of a run or a handler are written within its span, for log bridges", async () => {
   const lines: (readonly [string, string | undefined])[] = [];
   const note = (message: string): void => void lines.push([message.replace(/ after .*/u, ""), trace.getActiveSpan()?.spanContext().spanId]);
   const receiver = await withTelemetry(async () => {
@@ -521,7 +518,7 @@ test("lines of the log that are of a run or a handler are written within its spa
   expect(lines.filter(([line]) => line.includes("listener")).map(([, spanId]) => spanId)).toContain(idOf("invoke_agent"));
 });
 
-test("issue 19.8 a job that is handed over ends where it continues: listeners and traces of the first process have no end of it", async () => {
+test("issue 19.8 a handed-over job ends in its new process: the first process emits no end to listeners and traces", async () => {
   const ends: unknown[] = [];
   const receiver = await withTelemetry(async () => {
     const store = memoryStore();
@@ -563,7 +560,7 @@ test("issue 19.8 a job that is handed over ends where it continues: listeners an
   expect(continued?.links).toEqual([{ traceId: began?.traceId, spanId: began?.spanId }]);
 });
 
-test("issue 19.8 a call made in a job that is handed over ends where the job continues, too", async () => {
+test("issue 19.8 a call made in a handed-over job ends in the new process, too", async () => {
   const ends: unknown[] = [];
   const store = memoryStore();
   const begun = Promise.withResolvers<void>();
@@ -605,7 +602,7 @@ test("issue 19.8 a call made in a job that is handed over ends where the job con
   await second.close();
 });
 
-test("the run of an agent is linked to the spans in which its messages were sent, also by another process, and not to the one it is in", async () => {
+test("an agent's run is linked to the spans that sent its messages, even in another process, and not to its own parent", async () => {
   const store = memoryStore();
   const receiver = await withTelemetry(async () => {
     const own = trace.getTracer("own");
@@ -646,7 +643,7 @@ test("the run of an agent is linked to the spans in which its messages were sent
 test.each([
   ["in memory", () => undefined],
   ["that a store keeps", memoryStore],
-])("an agent that a channel %s wakes is linked to the call that wrote on it", async (_where, kept: () => Store | undefined) => {
+])("an agent that a channel %s wakes is linked to the call that wrote to it", async (_where, kept: () => Store | undefined) => {
   const receiver = await withTelemetry(async () => {
     const store = kept();
     const channels = createChannels(store === undefined ? {} : { store });
@@ -673,7 +670,7 @@ test.each([
   expect(run?.traceId).not.toBe(call?.traceId);
 });
 
-test("a delegate is a conversation of its own, below its call in the trace of its caller", async () => {
+test("a delegate is its own conversation, below its call in the caller's trace", async () => {
   const receiver = await withTelemetry(async () => {
     const helper = delegateTool({ name: "helper", description: "Helps.", model: scriptedModel([{ text: "Done." }]) });
     const runtime = createRuntime({ tools: [helper], store: memoryStore() });
@@ -691,7 +688,7 @@ test("a delegate is a conversation of its own, below its call in the trace of it
   expect(conversations).toEqual(["trip", `trip/${String(call?.attributes["haft.call.id"])}`]);
 });
 
-test("the conversation that a delegate is given is recorded only where outputs are, as it quotes answers and results", async () => {
+test("the conversation passed to a delegate is recorded only with outputs, because it quotes answers and results", async () => {
   const toldOf = async (recordOutputs: boolean): Promise<string> => {
     const receiver = await withTelemetry(async () => {
       const model = scriptedModel([{ text: "Rome." }]);

@@ -60,7 +60,7 @@ function traced(runtime: Runtime, traceparent: string): Runtime {
   return runtime;
 }
 
-test.each(UNFIT)("a propagator that writes %s keeps no session from being read again", async (_what, traceparent) => {
+test.each(UNFIT)("a propagator that writes %s does not prevent a session from being read again", async (_what, traceparent) => {
   const path = await newPath();
   const store = sqliteStore({ path });
   const channels = createChannels({ store });
@@ -78,7 +78,7 @@ test.each(UNFIT)("a propagator that writes %s keeps no session from being read a
 });
 
 test.each([...UNFIT, ["a number", 7 as never] as const])(
-  "a program that gives %s as a span is refused, and nothing is recorded",
+  "a program that passes %s as a span is refused, and nothing is recorded",
   async (_what, traceparent) => {
     const runtime = createRuntime({ store: memoryStore() });
     onTestFinished(async () => void (await runtime.close()));
@@ -110,7 +110,7 @@ test.each(UNFIT)("a message on a channel that a store keeps with %s wakes its ag
   await reader.stop();
 });
 
-test.each(UNFIT)("traces of another maker that give %s keep no message from being received", async (_what, traceparent) => {
+test.each(UNFIT)("custom tracing that returns %s does not prevent a message from being received", async (_what, traceparent) => {
   const path = await newPath();
   const runtime = createRuntime({ store: sqliteStore({ path }) });
   runtime.trace({ headersOf: () => ({ traceparent }) } as Partial<Tracing> as Tracing);

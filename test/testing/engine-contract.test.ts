@@ -104,11 +104,11 @@ const OWN = Object.entries(SUBJECTS).flatMap(([name, subject]) =>
   engineContract.filter((one) => one.appliesTo(subject)).map((one) => ({ name, subject, ...one })),
 );
 
-test.each(OWN)("the engine $name keeps the contract: $title", async ({ run, subject }) => {
+test.each(OWN)("the engine $name fulfils the contract: $title", async ({ run, subject }) => {
   await run(subject);
 });
 
-test("an engine without an endless call, or with what it remembers elsewhere, is asked for less", () => {
+test("cases for an endless call or local state are skipped for an engine without them", () => {
   const { endless: _, ...quick } = LOCAL;
   const count = (subject: EngineSubject): number => engineContract.filter((one) => one.appliesTo(subject)).length;
   const remote = { ...quick, engine: () => ({ ...localEngine(), state: "remote" }) as const };
@@ -216,10 +216,10 @@ const BROKEN: readonly (readonly [string, () => Engine])[] = [
   ["the calls of one message are answered as they would be one after the other", () => new CountsTooEarly()],
 ];
 
-describe("an engine that breaks a promise is found out", () => {
+describe("the contract detects an engine that violates the case", () => {
   const subjectOf = (engine: () => Engine): EngineSubject => ({ engine, calls: CALLS, endless: ENDLESS, patienceMs: 300 });
 
-  test("every case has an engine that breaks it, and one that does not", async () => {
+  test("every case fails for one engine and passes for another", async () => {
     expect(BROKEN.map(([title]) => title)).toEqual(engineContract.map(({ title }) => title));
     for (const one of engineContract) await one.run({ ...subjectOf(() => new CountingEngine()), patienceMs: 5_000 });
   });
@@ -227,7 +227,7 @@ describe("an engine that breaks a promise is found out", () => {
     const broken = engineContract.find((one) => one.title === title);
     await expect(broken?.run(subjectOf(engine))).rejects.toThrow();
   });
-  test("a subject without calls proves nothing, and is refused", async () => {
+  test("a subject without calls is rejected, as it would prove nothing", async () => {
     const [, , one] = engineContract;
     await expect(one?.run({ engine: localEngine, calls: [] })).rejects.toThrow("at least one call");
   });

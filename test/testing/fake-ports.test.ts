@@ -8,8 +8,8 @@ import { testInCI } from "../test-in-ci.ts";
 
 const after = (clock: FakeClock, ms: number): Promise<void> => new Promise((resolve) => void clock.timer(resolve, ms));
 
-describe("a fake clock runs work to its end", () => {
-  test("time moves from timer to timer, and no further", async () => {
+describe("FakeClock.run() runs work to its end", () => {
+  test("time advances from timer to timer, and no further", async () => {
     const clock = new FakeClock();
     const seen: number[] = [];
     const work = async (): Promise<string> => {
@@ -22,7 +22,7 @@ describe("a fake clock runs work to its end", () => {
     void after(clock, 1e12);
     expect([await clock.run(work), seen, clock.now()]).toEqual(["done", [1_000, 61_000, 3_661_000], 3_661_000]);
   });
-  test("work that needs no time is given none", async () => {
+  test("work that needs no time advances no time", async () => {
     const clock = new FakeClock();
     void after(clock, 10);
     expect([await clock.run(Promise.resolve(1)), clock.now()]).toEqual([1, 0]);
@@ -44,7 +44,7 @@ describe("a fake clock runs work to its end", () => {
     expect([status, attempts, ports.clock.now() > 15_000]).toEqual(["ok", 3, true]);
     await runtime.close();
   });
-  test("what the work throws comes back, whether at once or later", async () => {
+  test("an error of the work is rethrown, whether it is immediate or later", async () => {
     const clock = new FakeClock();
     const wrong = (): never => {
       throw new Error("at once");
@@ -52,7 +52,7 @@ describe("a fake clock runs work to its end", () => {
     await expect(clock.run(wrong)).rejects.toThrow("at once");
     await expect(clock.run(after(clock, 5).then(wrong))).rejects.toThrow("at once");
   });
-  test("work that waits for nothing is told apart from work that waits for time", async () => {
+  test("work that waits for something other than time is reported as such", async () => {
     const clock = new FakeClock();
     const hanging = after(clock, 500).then(() => new Promise(() => undefined));
     await expect(clock.run(hanging)).rejects.toMatchObject({
@@ -60,13 +60,13 @@ describe("a fake clock runs work to its end", () => {
       message: "The work is not over after 500 ms of the fake clock, and waits for nothing that time could bring: no timer is set.",
     });
   });
-  testInCI("a timer that is set again for ever is a hang, too", async () => {
+  testInCI("a timer that is set again forever is reported as a hang, too", async () => {
     const clock = new FakeClock();
     const again = (): void => void clock.timer(again, 1);
     again();
     await expect(clock.run(new Promise(() => undefined))).rejects.toMatchObject({ code: "timeout" });
   });
-  test("a model that takes its time is heard in none", async () => {
+  test("a model with delays streams without real time passing", async () => {
     const clock = new FakeClock();
     const model = scriptedModel([{ text: "Hello", pieceChars: 1, delayMs: 60_000 }], { clock });
     const text = await clock.run(async () => {
@@ -78,7 +78,7 @@ describe("a fake clock runs work to its end", () => {
   });
 });
 
-test("time never goes back where one advance comes further than another that runs", async () => {
+test("time does not go back when a longer advance overlaps a shorter one", async () => {
   const clock = new FakeClock();
   clock.timer(() => {}, 5);
   const near = clock.advance(10);

@@ -100,11 +100,11 @@ const OWN = Object.entries(SUBJECTS).flatMap(([name, subject]) =>
   modelContract.filter((one) => one.appliesTo(subject)).map((one) => ({ name, subject, ...one })),
 );
 
-test.each(OWN)("the model $name keeps the contract: $title", async ({ run, subject }) => {
+test.each(OWN)("the model $name fulfils the contract: $title", async ({ run, subject }) => {
   await run(subject);
 });
 
-test("a model that can neither fail nor stall on demand is asked for less", () => {
+test("cases for failing and stalling are skipped for a model that cannot do so on demand", () => {
   const { model, requests } = SUBJECTS["scripted"] ?? { model: failed, requests: [] };
   expect(modelContract.filter((one) => one.appliesTo({ model, requests }))).toHaveLength(modelContract.length - 2);
 });
@@ -202,8 +202,8 @@ const BROKEN: readonly (readonly [string, Partial<ModelSubject>])[] = [
   ["a failure is thrown as a ToolError, in place of the end", { failing: plain }],
 ];
 
-describe("a model that breaks a promise is found out", () => {
-  test("every case has a model that breaks it", () => {
+describe("the contract detects a model that violates the case", () => {
+  test("every case has a model that violates it", () => {
     expect(BROKEN.map(([title]) => title)).toEqual(modelContract.map(({ title }) => title));
   });
   test.each(BROKEN)("%s", async (title, broken) => {
@@ -212,7 +212,7 @@ describe("a model that breaks a promise is found out", () => {
     expect(one?.appliesTo(subject)).toBe(true);
     await expect(one?.run(subject)).rejects.toThrow();
   });
-  test("pieces after a call's seal, and calls that were never sealed, are found out too", async () => {
+  test("events after a call's seal, and unsealed calls, are detected too", async () => {
     const { run } = modelContract[2] ?? { run: failed };
     const late = changed((event) =>
       event.type === "call-seal" ? [event, { type: "call-delta", index: event.index, text: "}" }] : [event],

@@ -89,7 +89,7 @@ const ANSWERS = [
   { name: "town::serch", error: "not_found" },
 ];
 
-test("F1.30 a recording gives the calls to make and what must come back", async () => {
+test("F1.30 a recording yields the calls to make and the expected results", async () => {
   const events = await record();
   const text = (await linesOf(events)).join("");
 
@@ -99,8 +99,8 @@ test("F1.30 a recording gives the calls to make and what must come back", async 
   }
 });
 
-describe("F3.38 a recorded session is played again", () => {
-  test("without its toolsets: every call is answered as it was, and says that it is a replay", async () => {
+describe("F3.38 a recorded session is replayed", () => {
+  test("without its toolsets: every call gets its recorded answer, marked as a replay", async () => {
     const { toolsets, calls, expectedResults } = recordedToolsets(await record());
     await using runtime = createRuntime({ toolsets });
     const session = runtime.session();
@@ -118,7 +118,7 @@ describe("F3.38 a recorded session is played again", () => {
     ]);
   });
 
-  test("with its toolsets: their schemas hold and repair, and no handler runs", async () => {
+  test("with its toolsets: their schemas are enforced and repair input, and no handler runs", async () => {
     const ran: string[] = [];
     const { toolsets, calls, expectedResults } = recordedToolsets(await record(), { toolsets: [liveToolset(ran)] });
     await using runtime = createRuntime({ toolsets });
@@ -131,7 +131,7 @@ describe("F3.38 a recorded session is played again", () => {
     expect(ran).toEqual([]);
   });
 
-  test("a branch goes on from where it left the session, and a simulation leaves the session where it was", async () => {
+  test("a branch continues from the session's position, and a simulation does not advance the session", async () => {
     const { toolsets } = recordedToolsets(await record());
     await using runtime = createRuntime({ toolsets });
     const session = runtime.session();
@@ -148,7 +148,7 @@ describe("F3.38 a recorded session is played again", () => {
     expect(two.map(recordedAnswer)).toEqual([second, second]);
   });
 
-  test("a call that was not recorded ends not_found, once", async () => {
+  test("a call that was not recorded ends with not_found, once", async () => {
     const { toolsets } = recordedToolsets(await record());
     await using runtime = createRuntime({ toolsets });
 
@@ -162,12 +162,12 @@ describe("F3.38 a recorded session is played again", () => {
   });
 });
 
-test("I15 a damaged recording is refused as such", async () => {
+test("I15 a damaged recording is refused as damaged", async () => {
   const lines = await linesOf(await record());
   expect(() => recordedToolsets(lines.slice(0, -1).join(""))).toThrow("the recording was cut short");
 });
 
-describe("answers of a recording", () => {
+describe("recorded answers", () => {
   const any = { type: "object" } as const;
 
   /** What an answer rule writes down of these calls. */
@@ -182,7 +182,7 @@ describe("answers of a recording", () => {
     return events;
   }
 
-  test("that were cut are given as they were: what is left is neither checked as the whole nor cut again", async () => {
+  test("that were truncated are replayed unchanged: they are neither validated as a whole nor truncated again", async () => {
     const tools = [
       defineTool({
         name: "rows",
@@ -219,7 +219,7 @@ describe("answers of a recording", () => {
     }
   });
 
-  test("that were cut are not longer than what is shown here, and those of failures are cut no more than they were", async () => {
+  test("that were truncated obey the local limit, and those of failures are truncated no further", async () => {
     const failing = (name: string, output: ToolOutput | string, outputSchema?: Tool["outputSchema"]) =>
       defineTool({
         name,
@@ -248,7 +248,7 @@ describe("answers of a recording", () => {
     for (const { output } of await replay(1_000)) expect(String(output).length).toBeLessThan(1_500);
   });
 
-  test("to calls of handlers are not given to calls that are made by themselves", async () => {
+  test("to nested calls are not used for top-level calls", async () => {
     let asked = 0;
     const get = defineTool({ name: "get", description: "x", inputSchema: any, effects: readOnly("a"), execute: () => ++asked });
     const wrap = defineTool({
@@ -273,7 +273,7 @@ describe("answers of a recording", () => {
     expect(asked).toBe(4);
   });
 
-  test("to an input that a hook makes are those of the calls that ran with it, whatever was sent with it", async () => {
+  test("are matched by the input that a hook produced, whatever the original input", async () => {
     const tools = [
       defineTool({ name: "page", description: "x", inputSchema: any, effects: readOnly("a"), execute: ({ n }) => `page ${String(n)}` }),
     ];
@@ -292,7 +292,7 @@ describe("answers of a recording", () => {
     expect(outputs).toEqual(["page 2", "page 3"]);
   });
 
-  test("that hooks and rules refuse by a bare name are not made again", async () => {
+  test("that hooks and rules refused under a bare name are not replayed", async () => {
     const events: SessionEvent[] = [];
     await using live = createRuntime({
       toolsets: [liveToolset([])],

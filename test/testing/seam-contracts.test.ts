@@ -50,7 +50,7 @@ test.each<[string, () => Locks, string]>([
   ["that take plain writes for commutative ones", () => locksReading((request) => ({ ...request, commutative: true })), "opposite orders"],
   ["that know no hierarchy", () => locksReading((request) => ({ ...request, writes: request.writes.map(flat) })), "keys inside its own"],
   ["of which each process has its own", () => new ResourceLocks(), "a writer waits for earlier readers"],
-])("locks %s break the contract", async (what, make, title) => {
+])("locks %s violate the contract", async (what, make, title) => {
   const shared = !what.startsWith("of which");
   const found = await failures(locksContract, () => {
     const locks = make();
@@ -64,7 +64,7 @@ const flat = (key: string): string => key.replaceAll("/", "-");
 test.each<[string, () => Slots, string]>([
   ["that are never taken", () => ({ limit: (_, max) => Object.assign(new Limit(max), { tryTake: () => true }) }), "are shared"],
   ["that are another's each time", () => ({ limit: (_, max) => new Limit(max) }), "are shared"],
-])("slots %s break the contract", async (_, make, title) => {
+])("slots %s violate the contract", async (_, make, title) => {
   const found = await failures(slotsContract, () => ({ slots: make(), other: make() }));
   expect(found.join("\n")).toContain(title);
 });
@@ -105,7 +105,7 @@ test.each<[string, ApprovalsMaker, string]>([
     "in view of one",
   ],
   ["that forget no session's rule", approvalsWith(() => ({ forget: () => {} })), "until the session ends"],
-])("approvals %s break the contract", async (_, make, title) => {
+])("approvals %s violate the contract", async (_, make, title) => {
   expect((await failures(approvalsContract, () => make)).join("\n")).toContain(title);
 });
 
@@ -183,7 +183,7 @@ test.each<[string, () => Store, string]>([
   ["that forgets nothing", () => storeWith(() => ({ prune: async () => 0 })), "dropped by count and age"],
   ["that ignores the age", () => storeWith((jobs) => ({ prune: ({ keep }) => jobs.prune({ keep }) })), "dropped by count and age"],
   ["that answers when it is closed", () => storeWith(() => ({ list: async () => [] })), "after closing"],
-])("a store %s breaks the contract of jobs", async (_, make, title) => {
+])("a store %s violates the contract of jobs", async (_, make, title) => {
   const contract = jobStoreContract.filter(({ needsAnother }) => !needsAnother);
   const found = await failures(contract, () => ({ store: make(), another: make }));
   expect(found.join("\n")).toContain(title);
@@ -193,7 +193,7 @@ test.each<[string, (path: string) => Store, string]>([
   ["names the cancelled jobs of other processes", everybodysRequests, "asked to end, by another process"],
   ["lists sessions that are open, or have nothing to do, as unattended", everySession, "sessions that no process has open are listed"],
   ["lets a late owner end a job", lateEnds, "a late owner's end"],
-])("a store that %s breaks the contract of jobs", async (_, make, title) => {
+])("a store that %s violates the contract of jobs", async (_, make, title) => {
   const contract = jobStoreContract.filter(({ needsAnother }) => needsAnother);
   const found = await failures(contract, () => {
     const path = temporaryFile();

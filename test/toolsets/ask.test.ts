@@ -27,7 +27,7 @@ describe("F1.72 ask_user and show_card", () => {
     ]);
   });
 
-  test("F1.72 without a user the call is an error at once", async () => {
+  test("F1.72 without an ask function the call is an error at once", async () => {
     const { runtime } = bench();
     const result = await runtime.execute({ name: "ask_user", input: { question: "Which colour?" } });
     expect(result).toMatchObject({
@@ -37,12 +37,12 @@ describe("F1.72 ask_user and show_card", () => {
     });
   });
 
-  test("F1.72 a no is an answer", async () => {
+  test("F1.72 a declined question is an answer", async () => {
     const { runtime } = bench(() => ({ action: "decline" }));
     expect((await runtime.execute({ name: "ask_user", input: { question: "Your age?" } })).output).toBe("The user declined to answer.");
   });
 
-  test("F1.72 a user may take longer than the timeout of tools, and questions come one at a time", async () => {
+  test("F1.72 a user may take longer than the tool timeout, and questions are asked one at a time", async () => {
     const answers = [gate<QuestionAnswer>(), gate<QuestionAnswer>()];
     const { runtime, asked, ports } = bench(({ message }) => answers[message === "First?" ? 0 : 1]?.promise ?? { action: "cancel" });
     const results = runtime.execute([
@@ -56,7 +56,7 @@ describe("F1.72 ask_user and show_card", () => {
     expect((await results).map(({ output }) => output)).toEqual(["1", "2"]);
   });
 
-  test("F1.72 a card with actions waits for one, a card without is output", async () => {
+  test("F1.72 a card with actions waits for a choice, and a card without actions returns at once", async () => {
     const { runtime, asked } = bench(() => ({ action: "accept", content: { answer: "Retry" } }));
     const chosen = await runtime.execute({
       name: "show_card",
@@ -67,7 +67,7 @@ describe("F1.72 ask_user and show_card", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("F1.72 an answer without the field, and a simulation, are no answers", async () => {
+  test("F1.72 an answer without the answer field is an error, and so is a simulated question", async () => {
     const { runtime } = bench(() => ({ action: "accept", content: { other: 1 } }));
     expect((await runtime.execute({ name: "ask_user", input: { question: "?" } })).error?.code).toBe("unavailable");
     const { results } = await runtime.session("s").simulate({ name: "ask_user", input: { question: "?" } });

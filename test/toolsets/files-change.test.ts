@@ -14,7 +14,7 @@ describe("F1.33 read before write", () => {
     ["json_write", { at: "a", value: 2 }],
   ];
 
-  test.each(CHANGES)("F1.33 %s of an existing file that was never read is refused with what to do", async (name, input) => {
+  test.each(CHANGES)("F1.33 %s of an existing file that was not read is rejected, with a hint to read it first", async (name, input) => {
     const workspace = new TemporaryWorkspace({ "a.json": '{"a":1}' });
     expect((await workspace.refusal(name, { ...input, path: "a.json" })).toJSON()).toEqual({
       code: "execution_failed",
@@ -26,7 +26,7 @@ describe("F1.33 read before write", () => {
     expect(workspace.text("a.json")).toBe('{"a":1}');
   });
 
-  test.each(CHANGES)("F1.33 %s of a file that changed on disk since it was read is refused as stale", async (name, input) => {
+  test.each(CHANGES)("F1.33 %s of a file that changed on disk after it was read is rejected as stale", async (name, input) => {
     const workspace = new TemporaryWorkspace({ "a.json": '{"a":1}' });
     await workspace.call("read", { path: "a.json" });
     workspace.put("a.json", '{"a":1,"b":1}');
@@ -37,7 +37,7 @@ describe("F1.33 read before write", () => {
   });
 
   test.skipIf(process.getuid?.() === 0).each(CHANGES)(
-    "F1.33 %s of a file that is read-only is refused (skipped: root may write it)",
+    "F1.33 %s of a read-only file is rejected (skipped: root may write it)",
     async (name, input) => {
       const workspace = new TemporaryWorkspace({ "a.json": '{"a":1}' });
       await workspace.call("read", { path: "a.json" });
@@ -47,7 +47,7 @@ describe("F1.33 read before write", () => {
     },
   );
 
-  test("F1.33 a change that keeps size and time is noticed, and so is a new time alone", async () => {
+  test("F1.33 a change that keeps size and modification time is detected, and so is a new modification time alone", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one", "b.txt": "one" });
     const time = new Date("2026-01-01");
     for (const path of ["a.txt", "b.txt"]) {
@@ -61,7 +61,7 @@ describe("F1.33 read before write", () => {
       expect((await workspace.refusal("write", { path, content: "x" })).message).toContain("changed on disk");
   });
 
-  test("F1.33 another session must read for itself, and its change makes ours stale", async () => {
+  test("F1.33 another session must read the file itself, and its write makes the first session's read stale", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one" });
     const other = new FakeSession();
     await workspace.call("read", { path: "a.txt" });
@@ -71,7 +71,7 @@ describe("F1.33 read before write", () => {
     expect((await workspace.refusal("edit", { path: "a.txt", old: "one", new: "x" })).message).toContain("changed on disk");
   });
 
-  test("F1.33 a new file needs no read, and one's own writes keep the record fresh", async () => {
+  test("F1.33 a new file needs no read, and the session's own writes count as reads", async () => {
     const workspace = new TemporaryWorkspace();
     await workspace.call("write", { path: "a.txt", content: "one" });
     await workspace.call("edit", { path: "a.txt", old: "one", new: "two" });
@@ -80,14 +80,14 @@ describe("F1.33 read before write", () => {
     expect(workspace.text("a.txt")).toBe("four");
   });
 
-  test("F1.33 five parallel edits after one read all survive", async () => {
+  test("F1.33 five parallel edits after one read are all applied", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "1 2 3 4 5" });
     await workspace.call("read", { path: "a.txt" });
     await Promise.all([1, 2, 3, 4, 5].map((digit) => workspace.call("edit", { path: "a.txt", old: String(digit), new: `<${digit}>` })));
     expect(workspace.text("a.txt")).toBe("<1> <2> <3> <4> <5>");
   });
 
-  test("F1.33 parallel edits through two spellings that meet in a link all survive, and so does the link", async () => {
+  test("F1.33 parallel edits of one file through its path and through links are all applied, and the link is kept", async () => {
     const workspace = new TemporaryWorkspace({ "real/a.txt": "1 2 3 4 5 6" });
     symlinkSync("real", workspace.path("alias"));
     symlinkSync("real/a.txt", workspace.path("b.txt"));
@@ -98,7 +98,7 @@ describe("F1.33 read before write", () => {
     expect(readdirSync(workspace.root).sort()).toEqual(["alias", "b.txt", "real"]);
   });
 
-  test("F1.33 of two parallel writes of a new file by two sessions, one is told that it exists", async () => {
+  test("F1.33 when two sessions write the same new file in parallel, only one write succeeds", async () => {
     const workspace = new TemporaryWorkspace();
     const answers = await Promise.allSettled([
       workspace.call("write", { path: "a.txt", content: "one" }),
@@ -109,7 +109,7 @@ describe("F1.33 read before write", () => {
 });
 
 describe("F1.65 write", () => {
-  test("F1.65 a write to a folder, or below a file, is refused and makes nothing", async () => {
+  test("F1.65 a write to a folder, or to a path below a file, is rejected and creates nothing", async () => {
     const workspace = new TemporaryWorkspace({ "a/b.txt": "b" });
     expect((await workspace.refusal("write", { path: "a", content: "x" })).message).toBe('"a" is a folder.');
     expect((await workspace.refusal("write", { path: ".", content: "x" })).message).toBe('"." is a folder.');
@@ -117,12 +117,12 @@ describe("F1.65 write", () => {
     expect(readdirSync(workspace.root, { encoding: "utf8", recursive: true }).sort()).toEqual(["a", "a/b.txt"]);
   });
 
-  test("F1.65 text that no file can hold is refused", async () => {
+  test("F1.65 content with a lone surrogate is rejected", async () => {
     const workspace = new TemporaryWorkspace();
     expect((await workspace.refusal("write", { path: "a.txt", content: "a\ud800" })).code).toBe("invalid_input");
   });
 
-  test("F1.65 a cancelled write changes nothing and leaves nothing behind", async () => {
+  test("F1.65 a cancelled write leaves the file unchanged and no temporary file behind", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one" });
     await workspace.call("read", { path: "a.txt" });
     const controller = new AbortController();
@@ -132,7 +132,7 @@ describe("F1.65 write", () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "one"]);
   });
 
-  test("F1.65 a write that is repeated after a crash passes over what killed processes left, and removes it", async () => {
+  test("F1.65 a write repeated after a crash succeeds and removes the temporary files of killed processes", async () => {
     const workspace = new TemporaryWorkspace();
     const context = workspace.session.context();
     const write = () => workspace.callWith("write", { path: "a.txt", content: "new" }, context);
@@ -147,7 +147,7 @@ describe("F1.65 write", () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "new"]);
   });
 
-  test("F1.65 of two processes that run the same call, none puts the unfinished file of the other in place", async () => {
+  test("F1.65 two processes that run the same call never publish each other's unfinished temporary file", async () => {
     const workspace = new TemporaryWorkspace();
     const context = workspace.session.context();
     const first = await heldAtFlush(() => workspace.callWith("write", { path: "a.txt", content: "first" }, context));
@@ -162,7 +162,7 @@ describe("F1.65 write", () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "first"]);
   });
 
-  test("F1.65 missing folders are made, and the answer says Created, then Updated", async () => {
+  test("F1.65 missing folders are created, and the answer says Created for a new file and Updated for an existing one", async () => {
     const workspace = new TemporaryWorkspace();
     expect(await workspace.call("write", { path: "a/b/c.txt", content: "žlutý" })).toMatchObject({
       text: "Created a/b/c.txt (7 bytes).",
@@ -185,11 +185,11 @@ describe("F1.66 edit", () => {
     ["no match", { old: "c", new: "x" }, "old does not occur in the file"],
     ["two matches", { old: "a", new: "x" }, "old occurs 2 times, at lines 1, 3"],
     ["nothing to change", { old: "b", new: "b" }, "old and new are the same text"],
-  ])("F1.66 %s is an error and the file stays as it is", async (_what, input, problem) => {
+  ])("F1.66 %s is an error and leaves the file unchanged", async (_what, input, problem) => {
     expect(await edit("a\nb\na\n", input)).toEqual([`Cannot edit "a.txt": ${problem}. Nothing was written.`, "a\nb\na\n"]);
   });
 
-  test("F1.66 a missing file, and one that is not UTF-8, are not edited", async () => {
+  test("F1.66 a missing file and a file that is not UTF-8 are rejected", async () => {
     const workspace = new TemporaryWorkspace({ "latin.txt": Buffer.from([0x61, 0xe9, 0x62]) });
     await workspace.call("read", { path: "latin.txt" });
     expect((await workspace.refusal("edit", { path: "none.txt", old: "a", new: "b" })).message).toBe(
@@ -210,11 +210,11 @@ describe("F1.66 edit", () => {
     ["a line taken out with the Windows line end before it", "a\r\nb\r\nc\r\n", { old: "\nb", new: "" }, "a\r\nc\r\n"],
     ["a plain line end before the same text behind a Windows one", "a\r\nb\nb\n", { old: "\nb", new: "\nc" }, "a\r\nb\nc\n"],
     ["a byte order mark kept", "\ufeffa", { old: "a", new: "b" }, "\ufeffb"],
-  ])("F1.66 %s", async (_what, content, input, after) => {
+  ])("F1.66 applies an edit: %s", async (_what, content, input, after) => {
     expect((await edit(content, input))[1]).toBe(after);
   });
 
-  test("F1.66 an edit means the same in a file with Windows line ends", () => {
+  test("F1.66 an edit has the same result in a file with Windows line endings", () => {
     const ofLength = (length: number): readonly string[] =>
       length === 0 ? [""] : ofLength(length - 1).flatMap((text) => [`${text}a`, `${text}\n`]);
     const inWindows = (text: string): string => text.replaceAll("\n", "\r\n");
@@ -232,7 +232,7 @@ describe("F1.66 edit", () => {
     }
   });
 
-  test("F1.66 the answer says how many replacements were made, and where", async () => {
+  test("F1.66 the answer reports the number of replacements and the line of the first", async () => {
     expect(await edit("x\na\na\n", { old: "a", new: "b", replaceAll: true })).toEqual([
       "Updated a.txt: 2 replacements, the first at line 2.",
       "x\nb\nb\n",
@@ -290,7 +290,7 @@ describe("F1.66 edit", () => {
       "@@ -1,2 +1,2 @@\n a\n--- x\n+++ y\n@@ -4 +4 @@\n-c\n+C\n",
       "a\n++ y\nb\nC\n",
     ],
-  ])("F1.66 a unified diff: %s", async (_what, content, diff, after) => {
+  ])("F1.66 applies a unified diff: %s", async (_what, content, diff, after) => {
     const [text, written] = await edit(content, { diff });
     expect(written).toBe(after);
     expect(text).toMatch(/^Updated a\.txt: [123] hunks?, the first at line \d\.$/u);
@@ -325,7 +325,7 @@ describe("F1.66 edit", () => {
     ["a deleted file", "--- a/a.txt\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n", "diff cannot be read: it renames or deletes the file"],
     ["a renamed file", "rename from a.txt\nrename to b.txt\n@@ @@\n-one\n+1\n", "diff cannot be read: it renames or deletes the file"],
     ["other text", "@@ @@\n-one\n+1\nThat is all.", 'diff cannot be read: "That is all." begins with neither a space, "-" nor "+"'],
-  ])("F1.66 a unified diff that does not fit is an error and the file stays as it is: %s", async (_what, diff, problem) => {
+  ])("F1.66 a unified diff that does not apply is an error and leaves the file unchanged: %s", async (_what, diff, problem) => {
     expect(await edit(POEM, { diff })).toEqual([`Cannot edit "a.txt": ${problem}. Nothing was written.`, POEM]);
   });
 
@@ -333,14 +333,14 @@ describe("F1.66 edit", () => {
     [{}, ["$.old: is missing: give old and new, or diff", "$.new: is missing: give old and new, or diff"]],
     [{ old: "a" }, ["$.new: is missing: give old and new, or diff"]],
     [{ old: "a", new: "b", diff: "x" }, ["$.diff: cannot be combined with old, new and replaceAll"]],
-  ])("F1.66 neither form whole, or both, is refused: %j", async (input, details) => {
+  ])("F1.66 an incomplete edit, or one that combines old/new with a diff, is rejected: %j", async (input, details) => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     const runtime = createRuntime({ toolsets: [filesToolset({ root: workspace.root })] });
     const result = await runtime.execute({ name: "files::edit", input: { path: "a.txt", ...input } });
     expect([result.error?.code, result.error?.details]).toEqual(["invalid_input", details]);
   });
 
-  test("F1.66 an edit that would blow the file up is refused", async () => {
+  test("F1.66 an edit that would make the file too large is rejected", async () => {
     expect(await edit("a".repeat(90_000), { old: "a", new: "b".repeat(1000), replaceAll: true })).toEqual([
       expect.stringContaining("90000 replacements would make the file too large"),
       "a".repeat(90_000),
@@ -360,7 +360,7 @@ describe("F1.66 multi_edit", () => {
     return workspace;
   };
 
-  test.each([{}, { mode: "strict" }])("F1.66 strict, the default: one failure leaves the file byte-identical %j", async (mode) => {
+  test.each([{}, { mode: "strict" }])("F1.66 strict, the default: one failed edit leaves the file byte-identical %j", async (mode) => {
     const workspace = await open();
     const error = await workspace.refusal("multi_edit", { path: "a.txt", edits: [...EDITS, { old: "nothing", new: "" }], ...mode });
     expect([error.message, error.details]).toEqual([
@@ -370,7 +370,7 @@ describe("F1.66 multi_edit", () => {
     expect(workspace.text("a.txt")).toBe("one two three");
   });
 
-  test("F1.66 partial keeps the edits before the first failure, with a report per edit", async () => {
+  test("F1.66 partial applies the edits before the first failure and reports on each edit", async () => {
     const workspace = await open();
     expect((await workspace.call("multi_edit", { path: "a.txt", edits: EDITS, mode: "partial" })).output).toEqual({
       path: "a.txt",
@@ -383,7 +383,7 @@ describe("F1.66 multi_edit", () => {
     expect(workspace.text("a.txt")).toBe("1 two three");
   });
 
-  test("F1.66 best_effort keeps all that can be applied", async () => {
+  test("F1.66 best_effort applies every edit that can be applied", async () => {
     const workspace = await open();
     const { text } = await workspace.call("multi_edit", { path: "a.txt", edits: EDITS, mode: "best_effort" });
     expect(text.split("\n")).toEqual([
@@ -395,12 +395,12 @@ describe("F1.66 multi_edit", () => {
     expect(workspace.text("a.txt")).toBe("1 two 3");
   });
 
-  test.each(["partial", "best_effort"])("F1.66 %s with nothing that can be applied is an error", async (mode) => {
+  test.each(["partial", "best_effort"])("F1.66 %s is an error if no edit can be applied", async (mode) => {
     const workspace = await open();
     expect((await workspace.refusal("multi_edit", { path: "a.txt", edits: [EDITS[1]], mode })).message).toContain("1 of 1 edit of");
   });
 
-  test("F1.66 edits are made in order: each sees what the ones before it left", async () => {
+  test("F1.66 edits are applied in order, each to the result of the ones before it", async () => {
     const workspace = await open();
     await workspace.call("multi_edit", {
       path: "a.txt",

@@ -24,7 +24,7 @@ const TOUCHES: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
 ];
 
 describe("the workspace", () => {
-  test("a root that is missing or a file is refused when the toolset is made, with its path", () => {
+  test("a missing root, or a root that is a file, throws when the toolset is created, and the error names the path", () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "" });
     for (const root of [workspace.path("none"), workspace.path("a.txt"), ""]) {
       expect(() => filesToolset({ root })).toThrowError(
@@ -33,7 +33,7 @@ describe("the workspace", () => {
     }
   });
 
-  test("an unknown guard is refused with those there are", () => {
+  test("an unknown guard throws, and the error lists the valid guards", () => {
     const workspace = new TemporaryWorkspace();
     const guard: never = "wran" as never; // what a program without types may pass
     expect(() => filesToolset({ root: workspace.root, guard })).toThrowError(
@@ -41,7 +41,7 @@ describe("the workspace", () => {
     );
   });
 
-  test("a workspace that vanished is named, and not taken for a path outside", async () => {
+  test("a deleted workspace is reported as unavailable, not as a path outside the workspace", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     rmSync(workspace.root, { recursive: true });
     expect(await workspace.refusal("read", { path: "a.txt" })).toMatchObject({
@@ -56,7 +56,7 @@ describe("the workspace", () => {
     expect(names).toEqual(["read", "list", "glob", "grep", "json_read"]);
   });
 
-  test("every tool declares its effects by the canonical path, links not followed", () => {
+  test("every tool declares its effects by the canonical path, without following links", () => {
     const workspace = new TemporaryWorkspace();
     const keys = (name: string, input: Record<string, string>): unknown => {
       const { reads, writes } = workspace.tool(name).effects ?? {};
@@ -71,12 +71,12 @@ describe("the workspace", () => {
     for (const tool of filesToolset({ root: workspace.root }).tools ?? []) expect(tool.effects?.writes).toBeDefined();
   });
 
-  test("F1.31 a relative path starts at the workspace, not at the process's folder", async () => {
+  test("F1.31 a relative path is resolved against the workspace, not against the process's working directory", async () => {
     const workspace = new TemporaryWorkspace({ "package.txt": "mine" });
     expect(await workspace.say("read", { path: "package.txt" })).toBe("     1\tmine");
   });
 
-  test("a root that is reached through a link works in both spellings", async () => {
+  test("a root given as a symbolic link accepts paths through the link and through its target", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     const alias = join(workspace.outside, "alias");
     symlinkSync(workspace.root, alias);
@@ -88,7 +88,7 @@ describe("the workspace", () => {
 });
 
 describe("F1.34 the path guard", () => {
-  test.each(TOUCHES)("F1.34 block: %s refuses a path outside and touches nothing there", async (name, input) => {
+  test.each(TOUCHES)("F1.34 block: %s rejects a path outside the workspace and changes nothing there", async (name, input) => {
     const workspace = new TemporaryWorkspace();
     const secret = join(workspace.outside, "secret.json");
     writeFileSync(secret, '"secret"');
@@ -98,7 +98,7 @@ describe("F1.34 the path guard", () => {
     expect(readFileSync(secret, "utf8")).toBe('"secret"');
   });
 
-  test.each(TOUCHES)("F1.34 %s refuses a link that leads out of the workspace", async (name, input) => {
+  test.each(TOUCHES)("F1.34 %s rejects a link that points out of the workspace", async (name, input) => {
     const workspace = new TemporaryWorkspace();
     writeFileSync(join(workspace.outside, "secret.json"), '"secret"');
     symlinkSync(workspace.outside, workspace.path("folder"));
@@ -110,7 +110,7 @@ describe("F1.34 the path guard", () => {
     expect(readFileSync(join(workspace.outside, "secret.json"), "utf8")).toBe('"secret"');
   });
 
-  test("F1.34 block: whether something lies outside cannot be found out", async () => {
+  test("F1.34 block: the error does not reveal whether a path outside the workspace exists", async () => {
     const workspace = new TemporaryWorkspace();
     writeFileSync(join(workspace.outside, "secret.json"), "{}");
     symlinkSync(join(workspace.outside, "gone"), join(workspace.outside, "dead"));
@@ -121,7 +121,7 @@ describe("F1.34 the path guard", () => {
     }
   });
 
-  test("F1.34 warn: refused the first time, allowed the second, and only for that path and session", async () => {
+  test("F1.34 warn: the first access outside is refused and the second is allowed, only for that path and session", async () => {
     const workspace = new TemporaryWorkspace({}, { guard: "warn" });
     writeFileSync(join(workspace.outside, "a.txt"), "a");
     writeFileSync(join(workspace.outside, "b.txt"), "b");
@@ -132,7 +132,7 @@ describe("F1.34 the path guard", () => {
     expect((await workspace.refusal("read", { path }, new FakeSession())).code).toBe("permission_denied");
   });
 
-  test("F1.34 warn: calls of the same message are refused alike, as the model had not read the warning", async () => {
+  test("F1.34 warn: repeated calls in one message are all refused, because the model has not seen the warning yet", async () => {
     const workspace = new TemporaryWorkspace();
     writeFileSync(join(workspace.outside, "a.txt"), "a");
     const runtime = createRuntime({ toolsets: [filesToolset({ root: workspace.root, guard: "warn" })] });
@@ -146,7 +146,7 @@ describe("F1.34 the path guard", () => {
     expect(second.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
   });
 
-  test("F1.34 warn: a warning that the model is not shown allows nothing", async () => {
+  test("F1.34 warn: a warning that is not shown to the model allows nothing", async () => {
     const workspace = new TemporaryWorkspace({}, { guard: "warn" });
     writeFileSync(join(workspace.outside, "a.txt"), "a");
     const path = join(workspace.outside, "a.txt");
@@ -156,14 +156,14 @@ describe("F1.34 the path guard", () => {
     expect(await workspace.say("read", { path })).toBe("     1\ta");
   });
 
-  test.each([true, "call_1"])("F1.34 warn: the mark %j of an earlier version counts", async (mark) => {
+  test.each([true, "call_1"])("F1.34 warn: a warning stored as %j by an earlier version is honoured", async (mark) => {
     const workspace = new TemporaryWorkspace({}, { guard: "warn" });
     writeFileSync(join(workspace.outside, "a.txt"), "a");
     workspace.session.values.set(`outside:${join(workspace.outside, "a.txt")}`, mark);
     expect(await workspace.say("read", { path: "../outside/a.txt" })).toBe("     1\ta");
   });
 
-  test("F1.34 off: any path is allowed, but files that programs obey are still not written", async () => {
+  test("F1.34 off: any path is allowed, but sensitive files such as .bashrc are still not written", async () => {
     const workspace = new TemporaryWorkspace({}, { guard: "off" });
     const path = join(workspace.outside, "a.txt");
     expect(await workspace.say("write", { path, content: "a" })).toBe(`Created ${path} (1 byte).`);
@@ -171,8 +171,8 @@ describe("F1.34 the path guard", () => {
   });
 });
 
-describe("G01–G03 ways around the guard", () => {
-  test("G01 a sibling whose name begins like the workspace's is outside", async () => {
+describe("G01–G03 attempts to bypass the guard", () => {
+  test("G01 a sibling folder whose name begins with the workspace's name is outside", async () => {
     const workspace = new TemporaryWorkspace();
     mkdirSync(`${workspace.root}_secret`);
     writeFileSync(`${workspace.root}_secret/x`, "secret");
@@ -186,7 +186,7 @@ describe("G01–G03 ways around the guard", () => {
     expect(await workspace.say("read", { path: "..notes" })).toBe("     1\tfine");
   });
 
-  test("G02 /proc/self/root does not lead out", async () => {
+  test("G02 /proc/self/root does not lead out of the workspace", async () => {
     const workspace = new TemporaryWorkspace();
     writeFileSync(join(workspace.outside, "x"), "secret");
     symlinkSync("/proc/self/root", workspace.path("top"));
@@ -195,7 +195,7 @@ describe("G01–G03 ways around the guard", () => {
     }
   });
 
-  test("G02 a link to nothing is not written through", async () => {
+  test("G02 a write through a dangling link is rejected", async () => {
     const workspace = new TemporaryWorkspace();
     symlinkSync(join(workspace.outside, "made"), workspace.path("link"));
     for (const path of ["link", "link/deep/file"]) {
@@ -204,14 +204,14 @@ describe("G01–G03 ways around the guard", () => {
     expect(readdirSync(workspace.outside)).toEqual([]);
   });
 
-  test("G02 links in a circle are an error", async () => {
+  test("G02 circular links are an error", async () => {
     const workspace = new TemporaryWorkspace();
     symlinkSync("b", workspace.path("a"));
     symlinkSync("a", workspace.path("b"));
     expect((await workspace.refusal("read", { path: "a" })).message).toContain("circular");
   });
 
-  test("G02 a write never goes through a hard link to a file outside", async () => {
+  test("G02 a write to a hard link does not change the file outside", async () => {
     const workspace = new TemporaryWorkspace();
     writeFileSync(join(workspace.outside, "x"), "theirs");
     linkSync(join(workspace.outside, "x"), workspace.path("x"));
@@ -220,7 +220,7 @@ describe("G01–G03 ways around the guard", () => {
     expect([readFileSync(join(workspace.outside, "x"), "utf8"), workspace.text("x")]).toEqual(["theirs", "mine"]);
   });
 
-  test("G02 a walk does not follow links out of the workspace or in circles", async () => {
+  test("G02 grep and glob do not follow links out of the workspace or in circles", async () => {
     const workspace = new TemporaryWorkspace({ "a/b.txt": "secret" });
     writeFileSync(join(workspace.outside, "x.txt"), "secret");
     symlinkSync(workspace.outside, workspace.path("a/out"));
@@ -234,7 +234,7 @@ describe("G01–G03 ways around the guard", () => {
   });
 
   testInCI(
-    "G02 10,000 tries against a folder that is swapped for a link: nothing is read or written outside",
+    "G02 10,000 attempts against a folder being swapped for a link: nothing is read or written outside",
     { timeout: 240_000 },
     async () => {
       const workspace = new TemporaryWorkspace({ "swap/in/file.txt": "inside" });
@@ -299,7 +299,7 @@ describe("G01–G03 ways around the guard", () => {
     ["nothing", ""],
   ];
 
-  test.each(SPELLINGS)("G03 refused: %s", async (_what, path) => {
+  test.each(SPELLINGS)("G03 every tool rejects this kind of path: %s", async (_what, path) => {
     const workspace = new TemporaryWorkspace();
     writeFileSync(join(workspace.outside, "x"), "secret");
     for (const [name, input] of TOUCHES) {
@@ -308,7 +308,7 @@ describe("G01–G03 ways around the guard", () => {
     expect(readdirSync(workspace.root)).toEqual([]);
   });
 
-  test("a path that ends in a slash names a folder, and is not made a file", async () => {
+  test("a path that ends in a slash names a folder, and no file is written for it", async () => {
     const workspace = new TemporaryWorkspace();
     for (const [name, input] of [
       ["write", { content: "x" }],
@@ -326,7 +326,7 @@ describe("G01–G03 ways around the guard", () => {
     ["full-width dots", "\uff0e\uff0e/x"],
     ["a tilde inside", "a~/x"],
     ["a dash first", "-rf"],
-  ])("G03 inside the workspace: %s", async (_what, path) => {
+  ])("G03 accepts as a path inside the workspace: %s", async (_what, path) => {
     const workspace = new TemporaryWorkspace();
     await workspace.call("write", { path, content: "here" });
     expect(workspace.text(path)).toBe("here");
@@ -334,7 +334,7 @@ describe("G01–G03 ways around the guard", () => {
   });
 });
 
-describe("G02 on Windows", () => {
+describe("G02 file names on Windows", () => {
   test.each([
     "a.txt",
     "src/main.ts",
@@ -348,7 +348,7 @@ describe("G02 on Windows", () => {
     "com10.txt",
     "a b.txt",
     "nul-1",
-  ])("%j may name a file", (path) => expect(findWindowsNameProblem(path)).toBeUndefined());
+  ])("%j is accepted", (path) => expect(findWindowsNameProblem(path)).toBeUndefined());
 
   test.each([
     ["a.txt::$DATA", "a.txt::$DATA"],
@@ -360,7 +360,7 @@ describe("G02 on Windows", () => {
     ["\\\\?\\C:\\a\\com1", "com1"],
     ["a*.txt", "a*.txt"],
     ["a\nb", "a\nb"],
-  ])("%j is another name of a file, a stream or a device", (path, name) =>
+  ])("%j is rejected, as it could name a stream, a device or another file", (path, name) =>
     expect(findWindowsNameProblem(path)).toBe(`${JSON.stringify(name)} is not a valid file name on Windows`),
   );
 });
@@ -370,11 +370,11 @@ test.each([
   ["/work", "/work/src/a.ts", "/"],
   ["D:\\", "D:\\src\\a.ts", "\\"],
   ["D:\\work", "D:\\work\\src\\a.ts", "\\"],
-])("patterns begin in the folder that is searched, also where it is a whole drive: %s", (folder, path, separator) => {
+])("patterns are matched relative to the searched folder, also when it is a whole drive: %s", (folder, path, separator) => {
   expect(segmentsBelow(folder, path, separator)).toEqual(["src", "a.ts"]);
 });
 
-describe("G04 writes that become code", () => {
+describe("G04 writes to sensitive files", () => {
   const PATHS = [
     ".git/config",
     ".git/hooks/pre-commit",
@@ -394,7 +394,7 @@ describe("G04 writes that become code", () => {
     ".npmrc",
   ];
 
-  test.each(PATHS)("G04 %s is not written, even inside the workspace", async (path) => {
+  test.each(PATHS)("G04 %s cannot be written, even inside the workspace", async (path) => {
     const workspace = new TemporaryWorkspace();
     for (const [name, input] of TOUCHES.slice(5)) {
       expect(await workspace.refusal(name, { ...input, path })).toMatchObject({
@@ -406,7 +406,7 @@ describe("G04 writes that become code", () => {
     expect(readdirSync(workspace.root)).toEqual([]);
   });
 
-  test("G04 a link does not hide what is written", async () => {
+  test("G04 a sensitive file cannot be written through a link", async () => {
     const workspace = new TemporaryWorkspace({ ".git/config": "[core]" });
     symlinkSync(".git", workspace.path("innocent"));
     await workspace.call("read", { path: "innocent/config" });
@@ -414,7 +414,7 @@ describe("G04 writes that become code", () => {
     expect(workspace.text(".git/config")).toBe("[core]");
   });
 
-  test("G04 reading is allowed, and writing where the option says so", async () => {
+  test("G04 sensitive files can be read, and written where allowSensitive permits it", async () => {
     const workspace = new TemporaryWorkspace({ "package.json": "{}" }, { allowSensitive: ["package.json", ".vscode/**"] });
     await workspace.call("read", { path: "package.json" });
     await workspace.call("json_write", { path: "package.json", at: "name", value: "x" });
@@ -423,7 +423,7 @@ describe("G04 writes that become code", () => {
     expect((await workspace.refusal("write", { path: "sub/package.json", content: "{}" })).code).toBe("permission_denied");
   });
 
-  test("G04 new files and folders are for their owner only, and a replaced file keeps its permissions", async () => {
+  test("G04 new files and folders are accessible to their owner only, and a replaced file keeps its permissions", async () => {
     const workspace = new TemporaryWorkspace({ "run.sh": "echo" });
     await workspace.call("write", { path: "a/b/new.txt", content: "x" });
     chmodSync(workspace.path("run.sh"), 0o755);

@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 describe("F1.68 json_read", () => {
-  test("F1.68 of a file that is not UTF-8 the error says that, and nothing of a change", async () => {
+  test("F1.68 reports that a file is not UTF-8, without mention of a change", async () => {
     const workspace = new TemporaryWorkspace({ "a.json": Buffer.from('"\u00e9"', "latin1") });
     expect((await workspace.refusal("json_read", { path: "a.json" })).message).toBe(
       '"a.json" is not UTF-8 text, and no other encoding is supported here.',
@@ -29,7 +29,7 @@ describe("F1.68 json_read", () => {
     ["a[", '"a[" is not a place in a JSON document.'],
     ["a[-1]", '"a[-1]" is not a place in a JSON document.'],
     ["[0]b", '"[0]b" is not a place in a JSON document.'],
-  ])("F1.68 %s leads nowhere, and the answer says where it ends", async (at, message) => {
+  ])("F1.68 %s does not resolve, and the error says where it ends", async (at, message) => {
     expect(await read(at)).toBe(message);
   });
 
@@ -41,11 +41,11 @@ describe("F1.68 json_read", () => {
     ["1", true],
     ["", JSON.parse(DOCUMENT) as unknown],
     ["$", JSON.parse(DOCUMENT) as unknown],
-  ])("F1.68 %s reads one value", async (at, value) => {
+  ])("F1.68 %s resolves to one value", async (at, value) => {
     expect(await read(at)).toEqual(value);
   });
 
-  test("F1.68 digits that a number cannot keep are not read, and stay where another value is set", async () => {
+  test("F1.68 a number with too many digits is not read, and is unchanged when another value is set", async () => {
     const workspace = new TemporaryWorkspace({ "a.json": "[12345678901234567890,1]" });
     await workspace.call("read", { path: "a.json" });
     expect((await workspace.refusal("json_read", { path: "a.json" })).message).toMatch(/would lose digits/);
@@ -62,7 +62,7 @@ describe("F1.68 json_read", () => {
       JSON.stringify(Object.fromEntries(Array.from({ length: 60_000 }, (_, key) => [`key${key}`, 1]))),
       /50000 keys/,
     ],
-  ])("F1.68 a file with %s is refused", async (_what, content, message) => {
+  ])("F1.68 a file with %s is rejected", async (_what, content, message) => {
     const workspace = new TemporaryWorkspace({ "a.json": content });
     await workspace.call("read", { path: "a.json" });
     expect((await workspace.refusal("json_read", { path: "a.json" })).message).toMatch(message);
@@ -86,11 +86,11 @@ describe("F1.68 json_write", () => {
     ['{"a":[1]}', "a.x", 0, '$.a has no key "x": it is an array of 1 item.'],
     ['{"a":1}', "a.b", 0, '$.a has no key "b": it is a number.'],
     ['{"a":1.0}', "a.rawJSON", 0, '$.a has no key "rawJSON": it is a number.'],
-  ])("F1.68 %s at %s cannot be set, and the file stays", async (before, at, value, message) => {
+  ])("F1.68 %s at %s cannot be set, and the file is unchanged", async (before, at, value, message) => {
     expect(await write(before, at, value)).toBe(message);
   });
 
-  test("F1.68 a value too deep to be read again is refused", async () => {
+  test("F1.68 a value nested too deep to be read again is rejected", async () => {
     const deep = JSON.parse("[".repeat(60) + "]".repeat(60)) as unknown;
     expect(await write("{}", "a.b.c.d.e", deep)).toContain("nests deeper than 59 levels");
   });
@@ -115,7 +115,7 @@ describe("F1.68 json_write", () => {
       2,
       '{"a":[19.90,1e22,0.12345678901234567],"b":2}',
     ],
-  ])("F1.68 %s", async (_what, before, at, value, after) => {
+  ])("F1.68 sets a value: %s", async (_what, before, at, value, after) => {
     expect(await write(before, at, value)).toBe(after);
     expect(Object.hasOwn(Object.prototype, "x")).toBe(false);
   });
@@ -130,7 +130,7 @@ describe("F1.68 json_write", () => {
     expect(await write(before, "a", 2)).toBe(after);
   });
 
-  test("F1.68 a missing file is created, indented by two", async () => {
+  test("F1.68 a missing file is created with two spaces of indentation", async () => {
     const workspace = new TemporaryWorkspace();
     expect(await workspace.call("json_write", { path: "x/a.json", at: "a.b", value: true })).toMatchObject({
       text: "Created x/a.json.",

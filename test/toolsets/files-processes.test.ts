@@ -23,7 +23,7 @@ async function begun(...args: readonly string[]) {
   };
 }
 
-describe("changes of one file by two processes", { timeout: 60_000 }, () => {
+describe("changes of one file by several processes", { timeout: 60_000 }, () => {
   test.skipIf(!inCI).each(["", "store.db"])(`no edit is lost without an error, with the store %j ${IN_CI}`, async (store) => {
     const workspace = new TemporaryWorkspace({ "a.txt": "end\n" });
     const database = store === "" ? "" : join(workspace.outside, store);
@@ -35,7 +35,7 @@ describe("changes of one file by two processes", { timeout: 60_000 }, () => {
     expect(readdirSync(workspace.root)).toEqual(["a.txt"]);
   });
 
-  test("a change waits while another process puts its own in place, and then is refused", async () => {
+  test("a change waits while another process replaces the file, and is then rejected as stale", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one", "theirs.txt": "theirs" });
     await workspace.call("read", { path: "a.txt" });
     const lock = workspace.path(lockOf("a.txt"));
@@ -47,14 +47,14 @@ describe("changes of one file by two processes", { timeout: 60_000 }, () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "theirs"]);
   });
 
-  test("the lock of a process that was killed is taken away", async () => {
+  test("the lock of a killed process is removed", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one", [lockOf("a.txt")]: "half" });
     await workspace.call("read", { path: "a.txt" });
     await workspace.call("edit", { path: "a.txt", old: "one", new: "two" });
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "two"]);
   });
 
-  test("a process whose lock was taken away while it stood still puts no other's file in place, and looks again", async () => {
+  test("a suspended process whose lock was removed does not publish the other's file, and checks the file again", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one", "own.tmp": "own", "theirs.tmp": "theirs" });
     const [target, lock, theirs] = ["a.txt", lockOf("a.txt"), "theirs.tmp"].map((name) => workspace.path(name)) as [string, string, string];
     const seen: string[] = [];

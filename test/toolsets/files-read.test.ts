@@ -12,7 +12,7 @@ const PNG = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR
 const TEN_LINES = Array.from({ length: 10 }, (_none, index) => `line ${index + 1}\n`).join("");
 
 describe("F1.65 read", () => {
-  test("F1.65 a missing file is an error that says how to find it", async () => {
+  test("F1.65 a missing file is an error with a hint how to find it", async () => {
     const workspace = new TemporaryWorkspace();
     expect((await workspace.refusal("read", { path: "a/none.txt" })).toJSON()).toEqual({
       code: "execution_failed",
@@ -23,7 +23,7 @@ describe("F1.65 read", () => {
     });
   });
 
-  test("F1.65 a folder, a socket, and a file taken for a folder are refused", async () => {
+  test("F1.65 a folder, a socket, and a path below a file are rejected", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     mkdirSync(workspace.path("folder"));
     const server = createServer().listen(workspace.path("socket"));
@@ -39,18 +39,18 @@ describe("F1.65 read", () => {
     ]);
   });
 
-  test("F1.65 a pipe nobody writes to is refused at once, where the system can make one", async (context) => {
+  test("F1.65 a pipe without a writer is rejected at once, where the system can create one", async (context) => {
     const workspace = new TemporaryWorkspace();
     if (spawnSync(PIPE_MAKER, [workspace.path("pipe")]).status !== 0) return context.skip("no mkfifo");
     expect((await workspace.refusal("read", { path: "pipe" })).message).toBe('"pipe" is not a regular file but a pipe, socket or device.');
   });
 
-  test("F1.65 an offset past the end says how long the file is", async () => {
+  test("F1.65 an offset past the end is an error with the number of lines", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": TEN_LINES });
     expect((await workspace.refusal("read", { path: "a.txt", offset: 11 })).message).toBe('"a.txt" has 10 lines; line 11 is past its end.');
   });
 
-  test("F1.65 lines are numbered, and the numbers are right with offset and limit", async () => {
+  test("F1.65 lines are numbered correctly, also with offset and limit", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": TEN_LINES });
     expect(await workspace.call("read", { path: "a.txt", offset: 9 })).toMatchObject({
       text: "     9\tline 9\n    10\tline 10\n(lines 9–10 of 10)",
@@ -67,19 +67,19 @@ describe("F1.65 read", () => {
     ["empty lines", "\n\nx\n", "     1\t\n     2\t\n     3\tx"],
     ["Windows line ends", "a\r\nb\r\n", "     1\ta\n     2\tb"],
     ["letters of several bytes", "žluťoučký\n日本語 🎉", "     1\tžluťoučký\n     2\t日本語 🎉"],
-  ])("F1.65 a file with %s reads as it is", async (_what, content, text) => {
+  ])("F1.65 a file with %s is read correctly", async (_what, content, text) => {
     const workspace = new TemporaryWorkspace({ "a.txt": content });
     expect(await workspace.say("read", { path: "a.txt" })).toBe(text);
   });
 
-  test("F1.65 long lines are cut at 2,000 characters and say so", async () => {
+  test("F1.65 long lines are cut at 2,000 characters and marked as cut", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": `${"x".repeat(2000)}\n${"ž".repeat(600_000)}\nshort` });
     expect(await workspace.say("read", { path: "a.txt" })).toBe(
       `     1\t${"x".repeat(2000)}\n     2\t${"ž".repeat(2000)}… (line cut; 1200000 bytes in all)\n     3\tshort`,
     );
   });
 
-  test("F1.65 at most 200 kB are shown, whole lines, with the place to read on", async () => {
+  test("F1.65 at most 200 kB of whole lines are returned, with the offset to continue from", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": `${"x".repeat(999)}\n`.repeat(1000) });
     const first = await workspace.call("read", { path: "a.txt" });
     expect(Buffer.byteLength(first.text)).toBeLessThan(200_200);
@@ -95,7 +95,7 @@ describe("F1.65 read", () => {
     );
   });
 
-  testInCI("a line without end is read no further than 256 MiB, shown as it begins, and said to hide what is behind it", async () => {
+  testInCI("an endless line is read up to 256 MiB, shown from its beginning, and the rest is reported as hidden", async () => {
     const workspace = new TemporaryWorkspace({ "big.log": `first\n${"x".repeat(9000)}`, "small.log": `${"x".repeat(9000)}\nlast\n` });
     truncateSync(workspace.path("big.log"), 100 * 1024 ** 3);
     const cut = `     1\tfirst\n     2\t${"x".repeat(2000)}… (line cut; total length unknown)\n`;
@@ -111,7 +111,7 @@ describe("F1.65 read", () => {
     expect(await workspace.say("read", { path: "small.log", offset: 2 })).toBe("     2\tlast\n(lines 2–2 of 2)");
   });
 
-  test("F1.65 a read stops when the call is cancelled", async () => {
+  test("F1.65 a cancelled call stops the read", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     const reason = new Error("enough");
     await expect(workspace.callWith("read", { path: "a.txt" }, workspace.session.context(AbortSignal.abort(reason)))).rejects.toThrow(
@@ -119,7 +119,7 @@ describe("F1.65 read", () => {
     );
   });
 
-  test("F1.65 images and PDFs come as parts, known by their content", async () => {
+  test("F1.65 images and PDFs are returned as content parts, recognized by their content", async () => {
     const workspace = new TemporaryWorkspace({ "a.png": PNG, "named.txt": PNG, "a.pdf": "%PDF-1.7 …" });
     const image = { content: [{ type: "image", mediaType: "image/png", data: PNG.toString("base64") }] };
     expect(await workspace.call("read", { path: "a.png" })).toMatchObject({
@@ -140,7 +140,7 @@ describe("F1.65 read", () => {
   test.each([
     ["a.png", PNG, 3_500_000, "image/png", "3.5 MB, the largest image"],
     ["a.pdf", "%PDF-1.7 …", 4_500_000, "application/pdf", "4.5 MB, the largest PDF"],
-  ])("F1.65 %s is shown up to its limit, and named with type and size above it", async (path, content, limit, mediaType, largest) => {
+  ])("F1.65 %s is shown up to its limit; above it, only type and size are reported", async (path, content, limit, mediaType, largest) => {
     const workspace = new TemporaryWorkspace({ [path]: content });
     truncateSync(workspace.path(path), limit);
     expect((await workspace.call("read", { path })).content?.map(({ type }) => type)).toEqual([path === "a.png" ? "image" : "file"]);
@@ -154,7 +154,7 @@ describe("F1.65 read", () => {
     });
   });
 
-  test("F1.65 a huge image is named without being read", async () => {
+  test("F1.65 a huge image is reported without being read", async () => {
     const workspace = new TemporaryWorkspace({ "a.png": PNG });
     truncateSync(workspace.path("a.png"), 8 * 1024 * 1024 * 1024); // a sparse file: takes no room
     expect(await workspace.say("read", { path: "a.png" })).toMatch(/^\[file a\.png: image\/png, 8589934592 bytes\]/u);
@@ -173,18 +173,21 @@ describe("text in UTF-16 and UTF-32", () => {
     ["of four bytes each", "UTF-32", Buffer.from("\ufeff\0h\0i\0", "utf16le")],
   ];
 
-  test.each(FILES)("%s is refused by its encoding, with a way out, and named by a search", async (_what, encoding, bytes) => {
-    const workspace = new TemporaryWorkspace({ "a.txt": bytes, "b.txt": "hello\n" });
-    expect((await workspace.refusal("read", { path: "a.txt" })).toJSON()).toMatchObject({
-      message: `"a.txt" is in ${encoding}, and text is read in UTF-8 only.`,
-      hint: `Convert it with a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`,
-    });
-    expect(await workspace.say("grep", { pattern: "hello" })).toBe(
-      `b.txt:1: hello\n(not searched, as text is searched in UTF-8 only: a.txt (${encoding}))`,
-    );
-  });
+  test.each(FILES)(
+    "a file %s is rejected with its encoding and a way to convert it, and grep lists it as not searched",
+    async (_what, encoding, bytes) => {
+      const workspace = new TemporaryWorkspace({ "a.txt": bytes, "b.txt": "hello\n" });
+      expect((await workspace.refusal("read", { path: "a.txt" })).toJSON()).toMatchObject({
+        message: `"a.txt" is in ${encoding}, and text is read in UTF-8 only.`,
+        hint: `Convert it with a command such as iconv -f ${encoding} -t UTF-8, or ask the user to save it as UTF-8.`,
+      });
+      expect(await workspace.say("grep", { pattern: "hello" })).toBe(
+        `b.txt:1: hello\n(not searched, as text is searched in UTF-8 only: a.txt (${encoding}))`,
+      );
+    },
+  );
 
-  test("what only begins like it is a binary file", async () => {
+  test("a file that only begins like UTF-16 is a binary file", async () => {
     const binary = [
       Buffer.from([0xff, 0xfe, 0x00, 0xd8, 0x00, 0xd8]),
       Buffer.from([1, 0, 2, 0, 3, 0, 4, 0]),
@@ -202,7 +205,7 @@ describe("F1.35 the binary guard", () => {
     ["its extension", "a.zip", "text all the same", "its extension is .zip"],
     ["a NUL byte", "a.txt", "text\u0000text", "it contains NUL bytes"],
     ["control bytes over a tenth", "a.txt", "\u0001".repeat(11) + "x".repeat(89), "more than a tenth of it is control bytes"],
-  ])("F1.35 text tools refuse a file for %s", async (_what, path, content, reason) => {
+  ])("F1.35 text tools reject a file because of %s", async (_what, path, content, reason) => {
     const workspace = new TemporaryWorkspace({ [path]: content });
     for (const [name, input] of [
       ["read", {}],
@@ -213,7 +216,7 @@ describe("F1.35 the binary guard", () => {
     expect(await workspace.say("grep", { pattern: "x" })).toBe("(no line matches x)");
   });
 
-  test("F1.35 text is not written over an image that was looked at, nor to a name that means one", async () => {
+  test("F1.35 text cannot be written over an image that was read, nor to a path with the extension of an image", async () => {
     const workspace = new TemporaryWorkspace({ "a.png": PNG, "b.txt": PNG });
     await workspace.call("read", { path: "a.png" });
     await workspace.call("read", { path: "b.txt" });
@@ -239,20 +242,20 @@ describe("F1.35 the binary guard", () => {
 describe("F1.36 unchanged reads", () => {
   const SHORT = "(a.txt is unchanged since you read this part of it; see the earlier result)";
 
-  test("F1.36 off by default: a second read shows the text again", async () => {
+  test("F1.36 are off by default: a second read returns the text again", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a" });
     await workspace.call("read", { path: "a.txt" });
     expect(await workspace.say("read", { path: "a.txt" })).toBe("     1\ta");
   });
 
-  test("F1.36 a second identical read of an unchanged file is one line", async () => {
+  test("F1.36 a second identical read of an unchanged file returns one line", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a\nb\n" }, { unchangedReads: true });
     await workspace.call("read", { path: "a.txt" });
     expect(await workspace.call("read", { path: "./a.txt" })).toMatchObject({ text: SHORT, output: { path: "a.txt", unchanged: true } });
     expect(await workspace.say("read", { path: "a.txt", offset: 2 })).toBe("     2\tb\n(lines 2–2 of 2)");
   });
 
-  test("F1.36 a changed file is shown, even with the same size and time, and so is one's own change", async () => {
+  test("F1.36 a changed file is returned again, even with the same size and time, and also after the session's own change", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "one" }, { unchangedReads: true });
     const time = new Date("2026-01-01");
     utimesSync(workspace.path("a.txt"), time, time);
@@ -267,14 +270,14 @@ describe("F1.36 unchanged reads", () => {
 });
 
 describe("F1.65 pdfText", () => {
-  test("F1.65 the text of a PDF comes in numbered lines, which offset and limit choose, and it counts as read", async () => {
+  test("F1.65 the text of a PDF is returned in numbered lines, selected by offset and limit, and it counts as a read", async () => {
     const workspace = new TemporaryWorkspace({ "f.pdf": pdfOf("Ferries of May") }, { pdfText: true });
     expect(await workspace.say("read", { path: "f.pdf" })).toBe("     1\t--- page 1 of 1 ---\n     2\tFerries of May");
     expect(await workspace.say("read", { path: "f.pdf", offset: 2 })).toMatch(/^ {5}2\tFerries of May/u);
     expect((await workspace.refusal("read", { path: "f.pdf", offset: 9 })).message).toBe('"f.pdf" has 2 lines; line 9 is past its end.');
   });
 
-  test("F1.65 a damaged PDF is refused and says so", async () => {
+  test("F1.65 a damaged PDF is rejected with an error that says so", async () => {
     const workspace = new TemporaryWorkspace({ "f.pdf": "%PDF-1.7 nonsense" }, { pdfText: true });
     expect((await workspace.refusal("read", { path: "f.pdf" })).message).toMatch(/^The PDF document cannot be converted: /u);
   });

@@ -15,7 +15,7 @@ function sessionOver(workspace: TemporaryWorkspace): RuntimeSession {
 
 const edit = (path: string, old: string): ToolCall => ({ name: "files::edit", input: { path, old, new: `<${old}>` } });
 
-test("F1.33 five edits of one file in one message, and two more through a link, all survive", async () => {
+test("F1.33 five edits of one file in one message, and two more through a link, are all applied", async () => {
   const workspace = new TemporaryWorkspace({ "a.txt": "1 2 3 4 5 6 7" });
   symlinkSync("a.txt", workspace.path("link"));
   const session = sessionOver(workspace);
@@ -27,7 +27,7 @@ test("F1.33 five edits of one file in one message, and two more through a link, 
   expect(workspace.text("a.txt")).toBe("<1> <2> <3> <4> <5> <6> <7>");
 });
 
-test("a refusal reads as a sentence with what to do", async () => {
+test("an error result reads as a sentence with a hint", async () => {
   const workspace = new TemporaryWorkspace({ "a.txt": "1" });
   const result = await sessionOver(workspace).execute(edit("a.txt", "1"));
   expect([result.status, result.attempts, resultText(result)]).toEqual([
@@ -37,7 +37,7 @@ test("a refusal reads as a sentence with what to do", async () => {
   ]);
 });
 
-test("every tool's schema is usable, and its own examples of input pass it", async () => {
+test("every tool's schema is usable, and the example inputs succeed", async () => {
   const workspace = new TemporaryWorkspace({ "a.json": '{"a":[1]}', "a.txt": "one" });
   const session = sessionOver(workspace);
   const calls: readonly ToolCall[] = [

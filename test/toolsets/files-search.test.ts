@@ -16,7 +16,7 @@ describe("F1.67 glob", () => {
     return [...(output as { paths: string[] }).paths].sort(); // glob's output, as its own description has it
   };
 
-  test("F1.67 a pattern that leads out, is too long or has too many alternatives is an error", async () => {
+  test("F1.67 a pattern that leaves the workspace, is too long or has too many alternatives is an error", async () => {
     const workspace = new TemporaryWorkspace();
     for (const pattern of ["../*", "/etc/*", "a/../../*", "x".repeat(1001), "{a,b}".repeat(7)]) {
       expect([pattern.slice(0, 20), (await workspace.refusal("glob", { pattern })).code]).toEqual([pattern.slice(0, 20), "invalid_input"]);
@@ -39,7 +39,7 @@ describe("F1.67 glob", () => {
     });
   });
 
-  test("F1.67 100 files are shown and the answer says that more match; limit changes the number", async () => {
+  test("F1.67 returns 100 files by default and says that more match; limit changes the number", async () => {
     const workspace = new TemporaryWorkspace(numbered(101));
     const { text, output } = await workspace.call("glob", { pattern: "*.txt" });
     expect([text.split("\n").length, text.split("\n").at(-1)]).toEqual([101, "(more files match; the 100 newest of 101 are shown)"]);
@@ -48,7 +48,7 @@ describe("F1.67 glob", () => {
     expect(await workspace.say("glob", { pattern: "*.md" })).toBe("(no file matches *.md)");
   });
 
-  test("F1.67 .gitignore is respected: nested files, negation, folders, anchors; node_modules and .git always", async () => {
+  test("F1.67 follows .gitignore with nested files, negation, folders and anchors, and always skips node_modules and .git", async () => {
     const workspace = new TemporaryWorkspace({
       ".gitignore": "# comment\n*.log\n!keep.log\nbuild/\n/top.txt\ndocs/*.tmp\n\\#odd\n**/deep/*.bak\n",
       "a.log": "",
@@ -85,27 +85,30 @@ describe("F1.67 glob", () => {
     expect(await paths(workspace, { pattern: "**", path: "node_modules/m" })).toEqual(["node_modules/m/index.js"]);
   });
 
-  test("F1.67 a file that looks like several lines is quoted", async () => {
+  test("F1.67 a file name with a line break is quoted", async () => {
     const workspace = new TemporaryWorkspace({ "a\nREAD ME.txt": "" });
     expect(await workspace.say("glob", { pattern: "*" })).toBe('"a\\nREAD ME.txt"');
   });
 });
 
 describe("F1.67 grep", () => {
-  test.each(["(", "[", "a{2,1}", "*", "(a)\\1"])("F1.67 %s is not a usable pattern: an error, not a match", async (pattern) => {
-    const workspace = new TemporaryWorkspace({ "a.txt": pattern });
-    expect(await workspace.refusal("grep", { pattern })).toMatchObject({
-      code: "invalid_input",
-      message: expect.stringMatching(/^Cannot search: /),
-    });
-  });
+  test.each(["(", "[", "a{2,1}", "*", "(a)\\1"])(
+    "F1.67 the unusable pattern %s is an error, not a search without matches",
+    async (pattern) => {
+      const workspace = new TemporaryWorkspace({ "a.txt": pattern });
+      expect(await workspace.refusal("grep", { pattern })).toMatchObject({
+        code: "invalid_input",
+        message: expect.stringMatching(/^Cannot search: /),
+      });
+    },
+  );
 
   test("F1.67 a path that does not exist is an error", async () => {
     const workspace = new TemporaryWorkspace();
     expect((await workspace.refusal("grep", { pattern: "a", path: "none" })).message).toBe('Cannot search "none": it does not exist.');
   });
 
-  test("F1.67 matches come by path and line, and as data", async () => {
+  test("F1.67 matches are sorted by path and line, as text and as data", async () => {
     const workspace = new TemporaryWorkspace({ "b.txt": "one\ntwo\n", "a/c.txt": "no\r\nstone\r\n", "z.bin": "one", "n.txt": "one\u0000" });
     expect(await workspace.call("grep", { pattern: "one$" })).toMatchObject({
       text: "b.txt:1: one\na/c.txt:2: stone",
@@ -119,7 +122,7 @@ describe("F1.67 grep", () => {
     });
   });
 
-  test("F1.67 glob filters by name or by path, path names a folder or a file", async () => {
+  test("F1.67 glob filters by name or by path, and path is a folder or a file", async () => {
     const workspace = new TemporaryWorkspace({ "a.ts": "x", "src/b.ts": "x", "src/c.js": "x", "lib/d.ts": "x" });
     expect(await workspace.say("grep", { pattern: "x", glob: "*.ts" })).toBe("a.ts:1: x\nlib/d.ts:1: x\nsrc/b.ts:1: x");
     expect(await workspace.say("grep", { pattern: "x", glob: "src/*.{js,ts}" })).toBe("src/b.ts:1: x\nsrc/c.js:1: x");
@@ -128,7 +131,7 @@ describe("F1.67 grep", () => {
       expect(await workspace.say("grep", { pattern: "x", path: "src/b.ts", ...glob })).toBe("src/b.ts:1: x");
   });
 
-  test("F1.67 a byte order mark is no part of the first line", async () => {
+  test("F1.67 a byte order mark is not part of the first line", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "\ufefffirst\n\ufefffirst\n" });
     expect((await workspace.call("grep", { pattern: "^first" })).output).toEqual({
       matches: [{ path: "a.txt", line: 1, text: "first" }],
@@ -136,7 +139,7 @@ describe("F1.67 grep", () => {
     });
   });
 
-  test.skipIf(sep === "\\")("F1.67 a backslash in a name divides no path where it is a character", async () => {
+  test.skipIf(sep === "\\")("F1.67 a backslash in a file name is a character, not a separator, where the system allows it", async () => {
     const workspace = new TemporaryWorkspace({ "back\\slash.txt": "x" });
     for (const pattern of ["*.txt", "back*", "**/*slash.txt"])
       expect((await workspace.call("glob", { pattern })).output).toMatchObject({ paths: ["back\\slash.txt"] });
@@ -144,7 +147,7 @@ describe("F1.67 grep", () => {
     expect((await workspace.call("grep", { pattern: "x", glob: "back*" })).output).toMatchObject({ matches: [{ text: "x" }] });
   });
 
-  test("F1.67 50 matches are shown and the answer says that more exist", async () => {
+  test("F1.67 returns 50 matches by default and says that more exist", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "x\n".repeat(30), "b.txt": "x\n".repeat(21) });
     const lines = (await workspace.say("grep", { pattern: "x" })).split("\n");
     expect([lines.length, lines[49], lines[50]]).toEqual([
@@ -155,20 +158,20 @@ describe("F1.67 grep", () => {
     expect((await workspace.say("grep", { pattern: "x", limit: 51 })).split("\n").at(-1)).toBe("b.txt:21: x");
   });
 
-  test("F1.67 context shows the lines around, each once, groups apart", async () => {
+  test("F1.67 context shows the surrounding lines, each once, with separate groups", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "1\n2\nx3\n4\nx5\n6\n7\n8\n9\nx10\n" });
     expect(await workspace.say("grep", { pattern: "x", context: 1 })).toBe(
       ["a.txt-2- 2", "a.txt:3: x3", "a.txt-4- 4", "a.txt:5: x5", "a.txt-6- 6", "--", "a.txt-9- 9", "a.txt:10: x10"].join("\n"),
     );
   });
 
-  test("F1.67 ignored files are not searched, unless one is named", async () => {
+  test("F1.67 ignored files are not searched, unless path names one", async () => {
     const workspace = new TemporaryWorkspace({ ".gitignore": "*.log\n", "a.log": "x", "a.txt": "x" });
     expect(await workspace.say("grep", { pattern: "x" })).toBe("a.txt:1: x");
     expect(await workspace.say("grep", { pattern: "x", path: "a.log" })).toBe("a.log:1: x");
   });
 
-  test("F1.67 long lines are searched in their first 10,000 characters and shown cut, over any piece of the file", async () => {
+  test("F1.67 only the first 10,000 characters of a long line are searched, and the line is shown cut", async () => {
     const workspace = new TemporaryWorkspace({
       "a.txt": `${"y".repeat(9_000)}x${"y".repeat(700_000)}x\nlast x\n`,
       "b.txt": `${"y".repeat(10_000)}x`,
@@ -181,7 +184,7 @@ describe("F1.67 grep", () => {
     expect(lines[0]?.length).toBeLessThan(600);
   });
 
-  test("A10 a pattern that would run away elsewhere takes linear time, and the loop goes on", async () => {
+  test("A10 a pattern with catastrophic backtracking elsewhere takes linear time and does not block the event loop", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": `${"a".repeat(9_000)}!\n`.repeat(20) });
     let longest = 0;
     let last = process.hrtime.bigint();
@@ -197,13 +200,13 @@ describe("F1.67 grep", () => {
 });
 
 describe("F1.67 list", () => {
-  test("F1.67 a file, or nothing, is not a folder", async () => {
+  test("F1.67 a file and a missing path are rejected, because they are not folders", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "" });
     expect((await workspace.refusal("list", { path: "a.txt" })).message).toContain("file, not a folder");
     expect((await workspace.refusal("list", { path: "none" })).message).toContain("does not exist");
   });
 
-  test("F1.67 shows one level, more with depth, folders and links marked, ignored ones counted", async () => {
+  test("F1.67 lists one level, or more with depth, marks folders and links, and counts ignored entries", async () => {
     const workspace = new TemporaryWorkspace({ ".gitignore": "*.log\n", "a.log": "", "src/a.ts": "", "src/deep/b.ts": "", "z.md": "" });
     symlinkSync("z.md", workspace.path("link"));
     mkdirSync(workspace.path("empty"));
@@ -216,7 +219,7 @@ describe("F1.67 list", () => {
     expect(await workspace.say("list", { path: "empty" })).toBe("(empty is empty)");
   });
 
-  test("F1.67 a folder below that goes away is passed over, and the answer says so", async () => {
+  test("F1.67 a subfolder that disappears during the walk is skipped, and the answer says so", async () => {
     const workspace = new TemporaryWorkspace({ "a/1.txt": "", "gone/2.txt": "", "z/3.txt": "" });
     const { enter } = Walk.prototype;
     vi.spyOn(Walk.prototype, "enter").mockImplementation(async function (this: Walk, level, entry) {
@@ -229,7 +232,7 @@ describe("F1.67 list", () => {
     expect(await workspace.say("list", { depth: 2 })).toBe(`a/\na/1.txt\ngone/\nz/\nz/3.txt\n${note}`);
   });
 
-  test("F1.67 100 entries are shown, the upper level first, and the answer says that more exist", async () => {
+  test("F1.67 returns 100 entries, the upper level first, and says that more exist", async () => {
     const workspace = new TemporaryWorkspace({
       ...numbered(60),
       ...Object.fromEntries(Object.keys(numbered(60)).map((name) => [`a/${name}`, ""])),
@@ -240,30 +243,36 @@ describe("F1.67 list", () => {
     expect(lines.at(-1)).toBe("(more entries exist; only 100 are shown: list a subfolder, or use glob)");
   });
 
-  test.skipIf(process.getuid?.() === 0)("F1.67 a folder that may not be read is an error at the top and passed over below", async () => {
-    const workspace = new TemporaryWorkspace({ "closed/a.txt": "x", "b.txt": "x" });
-    chmodSync(workspace.path("closed"), 0o000);
-    expect((await workspace.refusal("list", { path: "closed" })).code).toBe("permission_denied");
-    expect(await workspace.say("list", { depth: 2 })).toBe("b.txt\nclosed/\n(folders that could not be opened and are not listed: 1)");
-    expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x\n(folders that could not be opened and were not searched: 1)");
-    chmodSync(workspace.path("closed"), 0o700);
-  });
+  test.skipIf(process.getuid?.() === 0)(
+    "F1.67 an unreadable folder is an error if it is the listed one, and is skipped below it",
+    async () => {
+      const workspace = new TemporaryWorkspace({ "closed/a.txt": "x", "b.txt": "x" });
+      chmodSync(workspace.path("closed"), 0o000);
+      expect((await workspace.refusal("list", { path: "closed" })).code).toBe("permission_denied");
+      expect(await workspace.say("list", { depth: 2 })).toBe("b.txt\nclosed/\n(folders that could not be opened and are not listed: 1)");
+      expect(await workspace.say("grep", { pattern: "x" })).toBe("b.txt:1: x\n(folders that could not be opened and were not searched: 1)");
+      chmodSync(workspace.path("closed"), 0o700);
+    },
+  );
 
-  test.skipIf(process.getuid?.() === 0)("F1.67 glob finds files in a folder of which the names alone may be read", async () => {
-    const workspace = new TemporaryWorkspace({ "names/a.txt": "x", "b.txt": "x" });
-    chmodSync(workspace.path("names"), 0o400);
-    expect(await workspace.say("glob", { pattern: "**/*.txt" })).toBe("b.txt\nnames/a.txt");
-    chmodSync(workspace.path("names"), 0o700);
-  });
+  test.skipIf(process.getuid?.() === 0)(
+    "F1.67 glob finds files in a folder whose names can be read but whose files cannot be opened",
+    async () => {
+      const workspace = new TemporaryWorkspace({ "names/a.txt": "x", "b.txt": "x" });
+      chmodSync(workspace.path("names"), 0o400);
+      expect(await workspace.say("glob", { pattern: "**/*.txt" })).toBe("b.txt\nnames/a.txt");
+      chmodSync(workspace.path("names"), 0o700);
+    },
+  );
 
-  testInCI("F1.67 a line without an end does not take the search past its limit", async () => {
+  testInCI("F1.67 an endless line does not make the search exceed its limit", async () => {
     const workspace = new TemporaryWorkspace({ "a.log": `start\n${"x".repeat(9_000)}` });
     truncateSync(workspace.path("a.log"), 100 * 1024 ** 3);
     expect(await workspace.say("grep", { pattern: "start" })).toBe("a.log:1: start\n(stopped after 256 MiB; search in a subfolder)");
   });
 });
 
-test("F1.67 a walk stops after as many entries as it may look at, and says so", async () => {
+test("F1.67 a walk stops after its maximum number of entries and reports it", async () => {
   const workspace = new TemporaryWorkspace({ "a/1": "", "a/2": "", "b/3": "", "b/4": "" });
   const walkAll = async (maxEntries: number): Promise<readonly [readonly string[], boolean]> => {
     const walk = new Walk({
@@ -280,7 +289,7 @@ test("F1.67 a walk stops after as many entries as it may look at, and says so", 
   expect(await walkAll(4)).toEqual([["1", "2"], true]);
 });
 
-test("a folder that cannot be opened on the way is counted, so that the answer says it was not searched", async () => {
+test("a folder that cannot be opened during a walk is counted, so that the answer can report it", async () => {
   const workspace = new TemporaryWorkspace({ "a.txt": "", "z/b.txt": "" });
   const walk = new Walk({
     workspace: new Workspace({ root: workspace.root, guard: "block", allowSensitive: [] }),
@@ -295,13 +304,13 @@ test("a folder that cannot be opened on the way is counted, so that the answer s
   expect([names, walk.unopenedCount]).toEqual([["a.txt"], 1]);
 });
 
-test("a name that reads from right to left is listed with its marks as escapes", async () => {
+test("a file name with a right-to-left mark is shown with the mark escaped", async () => {
   const workspace = new TemporaryWorkspace({ "invoice\u202egpj.txt": "x" });
   expect(await workspace.say("glob", { pattern: "**" })).toBe('"invoice\\u202egpj.txt"');
   expect(await workspace.say("grep", { pattern: "x" })).toBe('"invoice\\u202egpj.txt":1: x');
 });
 
-test("of ignore files one below the other no more than two thousand rules hold together", () => {
+test("nested ignore files have at most 2,000 rules together", () => {
   const text = Array.from({ length: 1_500 }, (_, index) => `a${index}`).join("\n");
   const outer = createIgnoreRules(undefined, text);
   const middle = createIgnoreRules(outer, text);

@@ -152,7 +152,7 @@ describe("a sensitive path", () => {
     ["credentials", CREDENTIALS],
     ["obeyed", OBEYED],
     [undefined, ORDINARY],
-  ])("is %s in every spelling that a file system may take for the same", (kind, paths) => {
+  ])("is classified as %s in every spelling that a file system may treat as the same", (kind, paths) => {
     for (const path of paths)
       fc.assert(
         fc.property(kind === undefined ? fc.constant(path) : spelled(path), (one) => {
@@ -162,7 +162,7 @@ describe("a sensitive path", () => {
       );
   });
 
-  test.each(CREDENTIALS)("G04 %s is neither read nor written by any tool, through links neither", async (path) => {
+  test.each(CREDENTIALS)("G04 %s cannot be read or written by any tool, not even through links", async (path) => {
     const workspace = new TemporaryWorkspace({ [path]: '{"password":"hunter2"}' });
     symlinkSync(workspace.path(path), workspace.path("innocent.txt"));
     for (const spelling of [path, "innocent.txt"]) {
@@ -174,7 +174,7 @@ describe("a sensitive path", () => {
     expect(found.text).not.toContain("password");
   });
 
-  test.each(OBEYED)("G04 %s is read and not written by any tool, through links neither", async (path) => {
+  test.each(OBEYED)("G04 %s can be read but not written by any tool, not even through links", async (path) => {
     const workspace = new TemporaryWorkspace({ [path]: '{"password":"hunter2"}' });
     symlinkSync(workspace.path(path), workspace.path("innocent.txt"));
     await workspace.call("read", { path });
@@ -195,7 +195,7 @@ describe("a sensitive path", () => {
     expect(workspace.text(path)).toBe("new");
   });
 
-  test("grep says that it left files with credentials out, and the option lets them be read", async () => {
+  test("grep reports the files with credentials that it skipped, and allowSensitive lets them be read", async () => {
     const files = { ".env": "TOKEN=hunter2", "a.txt": "no hunter2 here" };
     const closed = new TemporaryWorkspace(files);
     expect((await closed.call("grep", { pattern: "hunter2" })).text).toBe(
@@ -207,7 +207,7 @@ describe("a sensitive path", () => {
     expect(open.text(".env")).toBe("TOKEN=");
   });
 
-  test("a hard link is a file of its own: a change of it leaves what the other name shows", async () => {
+  test("a write to a hard link of a sensitive file does not change the sensitive file", async () => {
     const workspace = new TemporaryWorkspace({ ".git/hooks/pre-commit": "exit 0" });
     linkSync(workspace.path(".git/hooks/pre-commit"), workspace.path("notes.txt"));
     await workspace.call("read", { path: "notes.txt" });
@@ -217,7 +217,7 @@ describe("a sensitive path", () => {
 });
 
 describe("a configuration", () => {
-  test("G04 keeps a model from its own file, its store, and the code and documents that it names", async () => {
+  test("G04 keeps a model from writing to its own file, its store, and the code and documents that it names", async () => {
     const text = `
 store = { path = "kept/sessions.db" }
 [toolsets.files]
@@ -244,7 +244,7 @@ path = "tools/own.json"
     await runtime.close();
   });
 
-  test("G04 keeps a model from the programs that it starts, and not from their data", async () => {
+  test("G04 keeps a model from writing to the programs that it starts, but not to their data", async () => {
     const text = `
 [toolsets.files]
 type = "files"

@@ -80,18 +80,18 @@ describe("F4.38 reads and writes of one file", () => {
     expect(await replaces(newer, older)).toBe(false);
   });
 
-  test.each(["edit", "multi_edit"])("F4.38 %s would replace what came before if it answered with the content", (name) => {
+  test.each(["edit", "multi_edit"])("F4.38 %s would replace an earlier read if its output had the content", (name) => {
     const newer = { name, input: { path }, output: { path, content: TWENTY_LINES } };
     const older = { name: "read", input: { path }, output: { path, firstLine: 1, lastLine: 20, totalLines: 20 } };
     expect(new TemporaryWorkspace().tool(name).supersedes?.(newer, older)).toBe(true);
   });
 
-  test("F4.38 a read that only says that nothing changed replaces nothing, least of all what it refers to", async () => {
+  test("F4.38 a read that only reports an unchanged file replaces nothing, not even the read it refers to", async () => {
     const workspace = new TemporaryWorkspace(FILES, { unchangedReads: true });
     expect(await replaces(read, read, workspace)).toBe(false);
   });
 
-  test("F4.38 a part of a file that has grown replaces the same part, which was its end before", async () => {
+  test("F4.38 a part of a file that has grown replaces an earlier read of the same part", async () => {
     const workspace = new TemporaryWorkspace(FILES);
     const older = await made(workspace, readPart(15, 6));
     workspace.put(path, TWENTY_LINES.repeat(2));
@@ -161,7 +161,7 @@ describe("F4.38 listings and searches", () => {
   });
 });
 
-test("F4.38 what is not a usable input replaces nothing", () => {
+test("F4.38 a call with an unusable input replaces nothing", () => {
   const workspace = new TemporaryWorkspace();
   const odd: readonly PastCall[] = [
     { name: "read", input: { path: 5 }, output: "text" },
@@ -177,7 +177,7 @@ test("F4.38 what is not a usable input replaces nothing", () => {
   expect(asked.filter(([, , answer]) => answer === true)).toEqual([[odd[7], odd[7], true]]);
 });
 
-test("F4.36 F4.37 a session that reads, writes and reads again is trimmed to what holds now", async () => {
+test("F4.36 F4.37 trimming a session that reads, writes and reads again leaves the current results only", async () => {
   const workspace = new TemporaryWorkspace(FILES);
   const toolset = filesToolset({ root: workspace.root });
   const runtime = createRuntime({ toolsets: [toolset] });

@@ -37,7 +37,7 @@ const find = (query: string) => ({ name: "catalog::find_tools", input: { query }
 const call = (name: string, input?: object) => ({ name: "catalog::call_tool", input: { name, ...(input === undefined ? {} : { input }) } });
 
 describe("find_tools", () => {
-  test("describes what it finds with the arguments, where the list of tools cannot grow", async () => {
+  test("returns the tools it finds with their input schemas, where the list of tools cannot grow", async () => {
     const { output, content } = await runtimeOf().execute(find("pay a bill"));
     expect(output).toEqual({ tools: [{ name: "shop::pay", description: "Pays a bill." }] });
     expect(content).toEqual([
@@ -48,7 +48,7 @@ describe("find_tools", () => {
     ]);
   });
 
-  test("finds neither itself nor the tools of the runtime, and cuts what is endless", async () => {
+  test("finds neither itself nor the runtime's own tools, and cuts a long description", async () => {
     const long = tool("long", () => 1, { description: `zebra ${"x".repeat(10_000)}` });
     const runtime = runtimeOf({ toolsets: [{ name: "shop", tools: [long] }, findToolsToolset()] });
     expect((await runtime.execute(find("find tools call read result"))).output).toEqual({ tools: [] });
@@ -56,7 +56,7 @@ describe("find_tools", () => {
     expect(JSON.stringify(content).length).toBeLessThan(800);
   });
 
-  test("says which toolsets there are where nothing fits, and that there are none where there are none", async () => {
+  test("without a match lists the toolsets, or says that there are no other tools", async () => {
     const texts = [];
     for (const runtime of [runtimeOf(), runtimeOf({ toolsets: [findToolsToolset()] })])
       texts.push((await runtime.execute(find("xyzzy"))).content?.[0]);
@@ -66,13 +66,13 @@ describe("find_tools", () => {
     ]);
   });
 
-  test.each([0, 21, 1.5, "5"])("the limit %j is refused", (limit) => {
+  test.each([0, 21, 1.5, "5"])("throws for the limit %j", (limit) => {
     expect(() => findToolsToolset({ limit: limit as number })).toThrow(/limit of findToolsToolset\(\)/u);
   });
 });
 
 describe("call_tool", () => {
-  test.each(["shop::pay", "shop__pay", "pay"])("calls a tool by the name %s, as part of its own call", async (name) => {
+  test.each(["shop::pay", "shop__pay", "pay"])("calls a tool by the name %s, as a nested call", async (name) => {
     paid.length = 0;
     const session = runtimeOf().session();
     expect(await session.execute(call(name, { amount: "5" }))).toMatchObject({ status: "ok", output: { paid: true } });
@@ -80,7 +80,7 @@ describe("call_tool", () => {
     expect(session.history.map((entry) => entry.call.name)).toEqual(["catalog::call_tool", "shop::pay"]);
   });
 
-  test("answers as the tool does: pictures, errors, outputs that break their schema, and what goes on in the background", async () => {
+  test("returns what the tool returns: images, errors, outputs that break their schema, and results of background tools", async () => {
     const session = runtimeOf().session();
     const results = await session.execute(["picture", "burn", "half", "slow", "nowhere"].map((name) => call(`shop::${name}`)));
     expect(results.map(({ status, error, output, content }) => [status, error?.code, output ?? content?.[0]?.type])).toEqual([
@@ -93,7 +93,7 @@ describe("call_tool", () => {
     expect(results[1]?.error?.message).toBe("The oven is off.");
   });
 
-  test("gives no right that its caller does not have, and asks for approval of the tool itself", async () => {
+  test("grants no right that its caller lacks, and requests approval for the called tool", async () => {
     paid.length = 0;
     const asked: unknown[] = [];
     const runtime = runtimeOf({
@@ -115,7 +115,7 @@ describe("call_tool", () => {
 });
 
 describe.each(ERAS)("an MCP client of the %s era", (era) => {
-  test("is listed what is pinned and the two tools, and calls what its model finds with all checks and progress", async () => {
+  test("lists the pinned tools and the two catalog tools, and calls found tools with all checks and progress", async () => {
     paid.length = 0;
     const slow = tool("count", (_input, { progress }) => (progress({ done: 1, total: 2 }), "counted"), { description: "Counts sheep." });
     const { runtime } = await openRuntime({
@@ -144,7 +144,7 @@ describe.each(ERAS)("an MCP client of the %s era", (era) => {
   });
 });
 
-test("adapters give frameworks what is pinned and the two tools, by which every other is called", async () => {
+test("adapters offer the pinned tools and the two catalog tools, and call_tool reaches every other tool", async () => {
   const runtime = runtimeOf();
   const tools = toAiSdkTools(runtime, { session: runtime.session(), only: ["catalog::*", "shop::picture"] });
   expect(Object.keys(tools)).toEqual(["catalog__call_tool", "catalog__find_tools", "shop__picture"]);

@@ -31,13 +31,13 @@ function withInfo(tools: readonly Tool[], options?: InfoOptions): Runtime {
 const info = (name: string): { readonly name: string; readonly input: { readonly name: string } } => ({ name: "info", input: { name } });
 
 describe("info", () => {
-  test("F1.45 an unknown tool is an error with the names that may have been meant", async () => {
+  test("F1.45 an unknown tool is an error with near names", async () => {
     const runtime = withInfo([make("edit"), make("read")]);
     const { error } = await runtime.execute(info("edti"));
     expect([error?.code, error?.message]).toEqual(["not_found", 'No tool "edti". Did you mean "edit"?']);
   });
 
-  test("F1.45 F3.37 a hidden tool has no documentation, and is named by no error", async () => {
+  test("F1.45 F3.37 a hidden tool has no documentation, and no error names it", async () => {
     const runtime = withInfo([make("edit", { documentation: "Secret." }), make("read")]);
     const allow = { deny: ["*::edit"] };
     const [hidden, misspelt] = await runtime.execute([info("edit"), info("edti")], { allow });
@@ -45,14 +45,14 @@ describe("info", () => {
     expect(JSON.stringify([hidden, misspelt])).not.toContain("Secret");
   });
 
-  test("F1.5 F1.45 gives an override before the tool's own documentation, and that before the description", async () => {
+  test("F1.5 F1.45 returns an override before the tool's own documentation, and that before the description", async () => {
     const tools = [make("a", { documentation: "Own a." }), make("b", { documentation: "Own b." }), make("c")];
     const runtime = withInfo(tools, { overrides: new Map([["default::a", "Ours a."]]) });
     const results = await runtime.execute([info("a"), info("b"), info("c")]);
     expect(results.map(({ output }) => output)).toEqual(["Ours a.", "Own b.", "Does c.\n\nIt takes no particular parameters."]);
   });
 
-  test("F1.45 the qualified name of an override wins over the bare one", async () => {
+  test("F1.45 an override for the qualified name takes precedence over one for the bare name", async () => {
     const overrides = new Map([
       ["a", "Any a."],
       ["default::a", "This a."],
@@ -61,7 +61,7 @@ describe("info", () => {
     expect(output).toBe("This a.");
   });
 
-  test("F1.45 F1.7 overrides are those of the session that asks, and reading them unlocks there", async () => {
+  test("F1.45 F1.7 overrides can depend on the data of the session, and reading one unlocks the tool in that session", async () => {
     const overrides = new Map([["gated", "For agent one."]]);
     const runtime = withInfo([make("gated", { documentation: "For all.", requiresReading: true })], {
       overrides: ({ data }) => (data["agent"] === "one" ? overrides : undefined),
@@ -73,14 +73,14 @@ describe("info", () => {
     expect([first?.output, other?.output, unlocked?.output]).toEqual(["For agent one.", "For all.", "gated"]);
   });
 
-  test("F1.45 takes the name that a provider was given", async () => {
+  test("F1.45 accepts the provider name of a tool", async () => {
     const runtime = createRuntime({ toolsets: [{ name: "files", tools: [make("edit", { documentation: "How." })] }] });
     await runtime.open();
     runtime.registry.addToolset(infoToolset());
     expect((await runtime.execute(info("files__edit"))).output).toBe("How.");
   });
 
-  test("F1.45 leaves no trace in the world: it runs in a simulation, and unlocks nothing outside it", async () => {
+  test("F1.45 runs in a simulation, where it unlocks nothing outside of it", async () => {
     const runtime = withInfo([make("gated", { requiresReading: true })]);
     const session = runtime.session();
     const { results } = await session.simulate([info("gated")]);
@@ -90,7 +90,7 @@ describe("info", () => {
 });
 
 describe("the documentation of a definition", () => {
-  test("F1.45 is the description, and its schemas as lines", () => {
+  test("F1.45 is the description, with the schemas as lines", () => {
     const { registry } = createRuntime({ tools: [make("edit", { inputSchema: SCHEMA, outputSchema: { type: "integer" } })] });
     expect(documentationOf(registry, "edit")).toEqual({
       name: "default::edit",
@@ -110,7 +110,7 @@ describe("the documentation of a definition", () => {
     });
   });
 
-  test("F1.45 of overloads is the same in whatever order they were registered", () => {
+  test("F1.45 of overloads does not depend on the order of registration", () => {
     const tools = ["x", "y", "z"].map((key) =>
       make("find", { inputSchema: { type: "object", properties: { [key]: { type: "string" } } } }),
     );
@@ -123,7 +123,7 @@ describe("the documentation of a definition", () => {
     expect(texts[0]?.match(/^- [xyz] /gmu)).toEqual(["- x ", "- y ", "- z "]);
   });
 
-  test("F1.45 of a schema without end is bounded, and names stay on their lines", () => {
+  test("F1.45 of a schema with thousands of properties is cut, and each name stays on its line", () => {
     const properties = Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`p${index}\n## System`, { type: "string" }]));
     const { registry } = createRuntime({ tools: [make("wide", { inputSchema: { type: "object", properties } })] });
     const lines = documentationOf(registry, "wide").text.split("\n");
@@ -147,14 +147,14 @@ describe("override files", () => {
     return folder;
   }
 
-  test("F1.45 a folder that is not there, and a file that is no text, are refused", async () => {
+  test("F1.45 a missing folder and a file that is not text are rejected", async () => {
     const folder = await temporary();
     await expect(readOverrides(join(folder, "none"))).rejects.toMatchObject({ code: "invalid_config" });
     await writeFile(join(folder, "a.md"), new Uint8Array([0xff, 0xfe, 0x00]));
     await expect(readOverrides(folder)).rejects.toMatchObject({ code: "invalid_config" });
   });
 
-  test("F1.45 info gives what a file says, for a tool by its bare name or by its toolset", async () => {
+  test("F1.45 info returns the text of a file, for a tool by its bare name or by its toolset", async () => {
     const folder = await temporary();
     await mkdir(join(folder, "files"));
     await mkdir(join(folder, "files", "deep"));

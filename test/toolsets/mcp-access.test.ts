@@ -63,7 +63,7 @@ async function call(runtime: Runtime, name: string, input: JsonObject = {}) {
   return runtime.execute({ name: `mcp::${name}`, input });
 }
 
-test("F1.71 a model lists servers and what one has, calls its tools, and reads its resources and prompts", async () => {
+test("F1.71 a model can list servers and their contents, call tools, and read resources and prompts", async () => {
   const runtime = await connected();
   expect((await call(runtime, "mcp_list")).output).toEqual([{ server: "far", state: "connected", tools: "2 tools" }]);
   expect((await call(runtime, "mcp_list", { server: "far" })).output).toMatchObject({
@@ -84,7 +84,7 @@ test("F1.71 a model lists servers and what one has, calls its tools, and reads i
   });
 });
 
-test.each(FILES)("F1.71 of the resource $uri a model is shown what providers take", async ({ uri, mimeType, blob }) => {
+test.each(FILES)("F1.71 the resource $uri is returned as content that providers accept", async ({ uri, mimeType, blob }) => {
   const runtime = await connected();
   const { content } = await call(runtime, "mcp_read_resource", { server: "far", uri });
   const mediaType = uri === "file://page as document" ? "application/octet-stream" : mimeType;
@@ -92,7 +92,7 @@ test.each(FILES)("F1.71 of the resource $uri a model is shown what providers tak
   expect(content).toEqual([uri === "file://image" ? { type: "image", mediaType, data: blob } : file]);
 });
 
-test("F1.71 an answer with isError is an error result, and names that are wrong say which there are", async () => {
+test("F1.71 an answer with isError is an error result, and an unknown server name lists the known servers", async () => {
   const runtime = await connected();
   const failed = await call(runtime, "mcp_call", { server: "far", tool: "break" });
   expect(failed).toMatchObject({ status: "error", error: { code: "execution_failed" } });
@@ -105,7 +105,7 @@ test("F1.71 an answer with isError is an error result, and names that are wrong 
   expect(await call(runtime, "mcp_read_resource", { server: "far", uri: "note://b" })).toMatchObject({ status: "ok" });
 });
 
-test("F1.71 what is denied is not listed and not called, and a server of which all is denied is not there", async () => {
+test("F1.71 a denied tool is not listed and not called, and a server with all tools denied is not visible", async () => {
   const some = await connected({ permission: { deny: ["far::break"] } });
   expect((await call(some, "mcp_list")).output).toEqual([{ server: "far", state: "connected", tools: "1 tool" }]);
   expect(await call(some, "mcp_call", { server: "far", tool: "break" })).toMatchObject({
@@ -117,7 +117,7 @@ test("F1.71 what is denied is not listed and not called, and a server of which a
   expect(await call(none, "mcp_read_resource", { server: "far", uri: "note://a" })).toMatchObject({ error: { code: "not_found" } });
 });
 
-test("F1.71 a tool that needs approval is asked about when it is called through mcp_call", async () => {
+test("F1.71 a tool that needs approval also needs it when called through mcp_call", async () => {
   const asked: string[] = [];
   const runtime = await connected({
     approval: {
@@ -134,7 +134,7 @@ test("F1.71 a tool that needs approval is asked about when it is called through 
   expect(asked).toContain("far::say");
 });
 
-test("F1.71 a server is disconnected and connected again by name", async () => {
+test("F1.71 a server can be disconnected and connected again by name", async () => {
   const runtime = await connected();
   expect((await call(runtime, "mcp_disconnect", { server: "far" })).output).toEqual({ server: "far", state: "not connected" });
   expect(await call(runtime, "mcp_call", { server: "far", tool: "say" })).toMatchObject({ status: "error" });

@@ -19,7 +19,7 @@ function bench(options: MemoryOptions = {}) {
 }
 
 describe("F1.70 search_memory", () => {
-  test("F1.70 a word from an earlier result or message is found in the record, the best first and at most k", async () => {
+  test("F1.70 finds a word of an earlier result or message in the log, the best first and at most k", async () => {
     const { session, search } = bench();
     await session.execute(WEATHER.map((_, at) => ({ name: "say", input: { at } })));
     await session.addMessage({ role: "user", content: "I live near the harbour." });
@@ -32,7 +32,7 @@ describe("F1.70 search_memory", () => {
     expect(await search({ query: "volcano" })).toBe('Nothing was found for "volcano".');
   });
 
-  test("F1.70 its own answers, and results of calls that were rolled back, are not found", async () => {
+  test("F1.70 does not find its own answers, or results of calls that were rolled back", async () => {
     const { runtime, session, search } = bench();
     runtime.registry.register(
       tool("fail", () => {
@@ -44,7 +44,7 @@ describe("F1.70 search_memory", () => {
     expect(await search({ query: "tickets" })).toBe('Nothing was found for "tickets".');
   });
 
-  test("F1.70 with embed it is found by meaning, alone or together with words, and each text is embedded once", async () => {
+  test("F1.70 with embed finds by meaning, alone or together with words, and embeds each text once", async () => {
     const asked: string[] = [];
     const embed: NonNullable<MemoryOptions["embed"]> = (texts) => {
       asked.push(...texts);
@@ -58,7 +58,7 @@ describe("F1.70 search_memory", () => {
     expect(asked.filter((text) => text.includes("Tickets"))).toHaveLength(1);
   });
 
-  test("F1.70 an embed that answers with something else is an error result", async () => {
+  test("F1.70 an invalid return value of embed is an error result", async () => {
     const { session } = bench({ embed: () => Promise.resolve([]) });
     await session.addMessage({ role: "user", content: "x" });
     expect((await session.execute({ name: "search_memory", input: { query: "x" } })).error?.message).toMatch(
@@ -66,7 +66,7 @@ describe("F1.70 search_memory", () => {
     );
   });
 
-  test("F1.70 a promise of `allows` allows nothing", async () => {
+  test("F1.70 an allows function that returns a promise allows nothing", async () => {
     const store = memoryStore();
     const { runtime, search } = bench({ store, allows: (() => Promise.resolve(false)) as never });
     const other = runtime.session("private");
@@ -75,7 +75,7 @@ describe("F1.70 search_memory", () => {
     expect(await search({ query: "walnut" })).toBe('Nothing was found for "walnut".');
   });
 
-  test("F1.70 other sessions of a store are searched where the program allows it, one of them by its id", async () => {
+  test("F1.70 searches other sessions of a store where allows permits it, or one of them by its id", async () => {
     const store = memoryStore();
     const { runtime, session, search } = bench({ store, allows: (id) => id !== "private" });
     for (const id of ["a", "private"]) {
@@ -92,7 +92,7 @@ describe("F1.70 search_memory", () => {
     expect((await session.execute({ name: "search_memory", input: { query: "x", session: "private" } })).error?.code).toBe("not_found");
   });
 
-  test("F1.70 a session that is not among the 200 that were used last is searched by its id", async () => {
+  test("F1.70 can search a session by its id even if it is not among the 200 most recently used", async () => {
     const asked: string[] = [];
     const { runtime, search, session } = bench({ store: memoryStore(), allows: (id) => (asked.push(id), id !== "shut") });
     for (const id of ["old", "shut", ...Array.from({ length: 200 }, (_, at) => `s${at}`)]) {
@@ -108,7 +108,7 @@ describe("F1.70 search_memory", () => {
     }
   });
 
-  test("F1.70 at most 16 million characters are searched: the latest, and those of its own session first", async () => {
+  test("F1.70 searches at most 16 million characters: the latest, and those of its own session first", async () => {
     const { runtime, session, search } = bench({ store: memoryStore() });
     await runtime.session("other").addMessage({ role: "user", content: "Of another session." });
     await session.addMessage({ role: "user", content: "Of long ago." });
@@ -119,14 +119,14 @@ describe("F1.70 search_memory", () => {
     for (const page of ["page0", "page1999"]) expect(await search({ query: page })).toContain(page);
   });
 
-  test("F1.70 only its own answers are left out, under whatever name of the toolset", async () => {
+  test("F1.70 leaves out only its own answers, whatever the toolset is named", async () => {
     const { runtime, session, search } = bench({ name: "past" });
     runtime.registry.register(tool("research_memory", () => "Rain in Oslo."));
     await session.execute({ name: "research_memory" });
     for (let count = 0; count < 2; count++) expect(await search({ query: "Oslo rain" })).toMatch(/^\[[^\n]*Rain in Oslo\.$/u);
   });
 
-  test("F1.70 a call outside of a session is refused", async () => {
+  test("F1.70 a call outside of a session is rejected", async () => {
     const { runtime } = bench();
     expect((await runtime.execute({ name: "search_memory", input: { query: "walnut" } })).error?.code).toBe("unavailable");
   });

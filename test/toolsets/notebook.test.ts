@@ -40,7 +40,7 @@ function bench(content: unknown = NOTEBOOK) {
 }
 
 describe("F1.72 notebook_read", () => {
-  test("F1.72 cells are numbered, with the text of their outputs; pictures are named", async () => {
+  test("F1.72 cells are numbered, with the text of their outputs; images are named by type", async () => {
     const { use } = bench();
     expect(resultText(await use("notebook_read", {}))).toBe(
       "[0] markdown\n# Sales\nof May\n\n[1] code\nprint(total)\noutput: total\n42\noutput: (image/png, text/html)\noutput: ValueError: no rows",
@@ -56,7 +56,7 @@ describe("F1.72 notebook_read", () => {
     ["an old one", { nbformat: 3, worksheets: [] }, /its nbformat is 3, and only 4 is supported/u],
     ["one without cells", { nbformat: 4, cells: {} }, /"cells" is not an array/u],
     ["one with an odd cell", { nbformat: 4, cells: [{ cell_type: "__proto__" }] }, /its cell 0 is not a code, markdown or raw cell/u],
-  ])("F1.72 %s is refused and says why", async (_what, content, message) => {
+  ])("F1.72 %s is rejected with the reason", async (_what, content, message) => {
     const { use, text } = bench(content);
     const before = text();
     for (const name of ["notebook_read", "notebook_edit"])
@@ -66,7 +66,7 @@ describe("F1.72 notebook_read", () => {
 });
 
 describe("F1.72 notebook_edit", () => {
-  test("F1.72 a version that is written as 4.0 is one, and stays written so", async () => {
+  test("F1.72 a version written as 4.0 is accepted and stays written so", async () => {
     const { use, text } = bench(
       JSON.stringify(NOTEBOOK, null, 1).replace('"nbformat": 4', '"nbformat": 4.0').replace('minor": 5', 'minor": 5.0'),
     );
@@ -76,7 +76,7 @@ describe("F1.72 notebook_edit", () => {
     expect(text().match(/"id":/gu)).toHaveLength(NOTEBOOK.cells.length + 1);
   });
 
-  test("F1.72 a replaced code cell keeps its id and metadata and loses its outputs; all else stays as it was", async () => {
+  test("F1.72 a replaced code cell keeps its id and metadata and loses its outputs; the rest of the file is unchanged", async () => {
     const { use, document, text } = bench();
     await use("notebook_read", {});
     expect((await use("notebook_edit", { cell: 1, source: "a = 1\nb = 2" })).output).toBe(
@@ -95,7 +95,7 @@ describe("F1.72 notebook_edit", () => {
     expect(text()).toMatch(/^\{\n "cells"[^]*\n\}\n$/u);
   });
 
-  test("F1.72 numbers that JavaScript writes otherwise stay as they are", async () => {
+  test("F1.72 numbers that JavaScript would write differently are unchanged", async () => {
     const output = { output_type: "display_data", metadata: {}, data: { "application/json": { long: 1, float: 2, small: 3 } } };
     const content = JSON.stringify({ ...NOTEBOOK, cells: [...NOTEBOOK.cells, { ...NOTEBOOK.cells[1], id: "a3", outputs: [output] }] })
       .replace('"long":1', '"long":12345678901234567890')
@@ -107,7 +107,7 @@ describe("F1.72 notebook_edit", () => {
     expect(text()).toContain('"application/json":{"long":12345678901234567890,"float":12.0,"small":1e-05}');
   });
 
-  test("F1.72 the attachments of a cell stay, unless it becomes a code cell, which may have none", async () => {
+  test("F1.72 the attachments of a cell are kept, unless it becomes a code cell, which may have none", async () => {
     const attachments = { "a.png": { "image/png": "iVBORw0" } };
     const cell = { id: "a1", cell_type: "markdown", attachments, metadata: {}, source: ["![](attachment:a.png)"] };
     const { use, document } = bench({ ...NOTEBOOK, cells: [cell] });
@@ -123,7 +123,7 @@ describe("F1.72 notebook_edit", () => {
     }
   });
 
-  test("F1.72 cells are inserted at any place and deleted; new ones have a valid id", async () => {
+  test("F1.72 cells can be inserted at any place and deleted; new ones have a valid id", async () => {
     const { use, document } = bench();
     await use("notebook_read", {});
     await use("notebook_edit", { cell: 2, action: "insert", source: "end", type: "markdown" });
@@ -141,7 +141,7 @@ describe("F1.72 notebook_edit", () => {
     expect(document().cells).toHaveLength(3);
   });
 
-  test("F1.72 an unread notebook, a cell that is not there and a missing source are refused, and the file stays as it is", async () => {
+  test("F1.72 an unread notebook, an unknown cell and a missing source are rejected, and the file is unchanged", async () => {
     const { use, text } = bench();
     const before = text();
     expect((await use("notebook_edit", { cell: 0, source: "x" })).error?.message).toMatch(/was not read in this session/u);

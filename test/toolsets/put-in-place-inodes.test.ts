@@ -19,7 +19,7 @@ function ofName(path: string, stats: Stats | undefined): Stats | undefined {
   return stats && Object.assign(stats, { ino: path.endsWith(".lock") ? 1 : 2 });
 }
 
-test("a file is put in place where each of its names has an inode of its own", async () => {
+test("a file is replaced where each of its names has its own inode, as on sshfs", async () => {
   const workspace = new TemporaryWorkspace({ "a.txt": "old", "own.tmp": "new" });
   const signal = AbortSignal.timeout(5_000);
   await renameOver(workspace.path("own.tmp"), workspace.path("a.txt"), { check: () => Promise.resolve(), signal });

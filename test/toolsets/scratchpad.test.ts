@@ -16,7 +16,7 @@ function bench() {
 }
 
 describe("F1.55 scratchpad", () => {
-  test("F1.55 what is set is read, listed and deleted; a missing key is an answer", async () => {
+  test("F1.55 a value is set, read, listed and deleted; a missing key is an answer, not an error", async () => {
     const { use } = bench();
     expect((await use({ action: "list" })).output).toBe("The scratchpad is empty.");
     expect((await use({ action: "set", key: "plan", value: "first tea" })).output).toBe('Set "plan".');
@@ -30,14 +30,14 @@ describe("F1.55 scratchpad", () => {
     expect((await use({ action: "delete", key: "plan" })).output).toBe('There is no key "plan".');
   });
 
-  test("F1.55 another tool of the session sees the value, another session does not", async () => {
+  test("F1.55 other tools of the session see a value, other sessions do not", async () => {
     const { runtime, session, use } = bench();
     await use({ action: "set", key: "plan", value: "x" });
     expect((await session.execute({ name: "peek" })).output).toBe("x");
     expect((await runtime.session("other").execute({ name: "peek" })).output).toBe("nothing");
   });
 
-  test("F1.55 reserved keys are refused, hidden, and survive clear", async () => {
+  test("F1.55 reserved keys are rejected, hidden, and not removed by clear", async () => {
     const { session, use } = bench();
     await session.execute({ name: "reserve" });
     await use({ action: "set", key: "plan", value: "x" });
@@ -52,7 +52,7 @@ describe("F1.55 scratchpad", () => {
     expect((await session.execute({ name: "owner" })).output).toBe("program");
   });
 
-  test("F1.55 a missing key or value is said by name; __proto__ and constructor are plain text", async () => {
+  test("F1.55 a missing key or value is reported by name, and constructor and __proto__ reach no prototype", async () => {
     const { use } = bench();
     const problems = async (input: object) => (await use(input)).error?.details;
     expect(await problems({ action: "set" })).toEqual(['"key" is missing: set needs one.', '"value" is missing: set needs one.']);
@@ -62,7 +62,7 @@ describe("F1.55 scratchpad", () => {
     expect((await use({ action: "set", key: "\ud800", value: "x" })).status).toBe("ok");
   });
 
-  test("F1.55 parallel calls of one message keep every value, changes are events, and a fork has notes of its own", async () => {
+  test("F1.55 parallel calls of one message keep every value, changes are events, and a fork has its own values", async () => {
     const { session, events, use } = bench();
     await session.execute(
       Array.from({ length: 50 }, (_, at) => ({ name: "scratchpad", input: { action: "set", key: `k${at}`, value: `${at}` } })),
@@ -77,7 +77,7 @@ describe("F1.55 scratchpad", () => {
     expect(results[0]?.output).toBe("7");
   });
 
-  test("F1.55 more than 500 keys are refused", async () => {
+  test("F1.55 more than 500 keys are rejected", async () => {
     const { session, use } = bench();
     const calls = Array.from({ length: 500 }, (_, at) => ({ name: "scratchpad", input: { action: "set", key: `k${at}`, value: "" } }));
     await session.execute(calls);

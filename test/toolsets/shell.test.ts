@@ -12,7 +12,7 @@ import { IN_CI, inCI } from "../ci.ts";
 import { findBlockingCommand } from "../../src/toolsets/programs/blocking-commands.ts";
 import { testInCI } from "../test-in-ci.ts";
 
-describe("F1.64 a command that is refused or fails", () => {
+describe("F1.64 a command that is rejected or fails", () => {
   test.each([
     ["sleep 60", "it only waits"],
     ["vim notes.txt", "it needs a terminal, and there is none"],
@@ -22,7 +22,7 @@ describe("F1.64 a command that is refused or fails", () => {
     ["FOO=1 git rebase -i HEAD~3", "it needs a terminal, and there is none"],
     ["sudo apt install x", "it may ask for a password"],
     ["read name", "it reads from a terminal, and there is none"],
-  ])("%s waits for input, so it is not run, and the model reads what to do instead", async (command, reason) => {
+  ])("%s waits for input, so it is rejected with a hint for the model", async (command, reason) => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const { status, error } = await bash(runtime, command);
     expect([status, error?.code, error?.message.endsWith(`is not run: ${reason}.`), error?.hint]).toEqual([
@@ -33,7 +33,7 @@ describe("F1.64 a command that is refused or fails", () => {
     ]);
   });
 
-  testInCI("commands that only look like it are run", async () => {
+  testInCI("commands that only look interactive are run", async () => {
     const runtime = await openedRuntime({ root: folderWith({ "a.txt": "one\ntwo\n" }), sandbox: "none" });
     const commands = [
       "tail -n 1 a.txt",
@@ -120,17 +120,17 @@ describe("F1.64 a command that is refused or fails", () => {
     "tail -f log.txt &> out",
     "watch -n 1 ls",
     "su -l www",
-  ])("%j waits for input, and is named as it was written", (command) => {
+  ])("%j waits for input, and is reported as it was written", (command) => {
     expect(findBlockingCommand(`echo; ${command}`)?.part).toBe(command.replace(/^FOO=1 \\\n /u, ""));
   });
 
-  test("a command that would wait is named as it was written, with what is quoted in it", async () => {
+  test("a command that would wait for input is reported as it was written, with its quotes", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const { error } = await bash(runtime, `echo 'vim x'; vim "my file" 'b c'`);
     expect(error?.message).toBe(`The command "vim \\"my file\\" 'b c'" is not run: it needs a terminal, and there is none.`);
   });
 
-  test("an exit code other than 0 is an error that keeps output and code", async () => {
+  test("an exit code other than 0 is an error with the output and the code", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const result = await bash(runtime, "echo out; echo err >&2; exit 3");
     expect(result).toMatchObject({
@@ -142,12 +142,12 @@ describe("F1.64 a command that is refused or fails", () => {
     expect(resultText(result)).toBe("Error (execution_failed): The command exited with code 3.\nout\nerr\n");
   });
 
-  test("F1.3 the exit code is in the result of one that went well, and that of a signal is 128 and its number", async () => {
+  test("F1.3 a successful command has its exit code in the result, and a command killed by a signal has 128 plus its number", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     expect([(await bash(runtime, "true")).exitCode, (await bash(runtime, "kill -9 $$")).exitCode]).toEqual([0, 137]);
   });
 
-  test("a command whose time is up ends with what it had written and the exit code -1", async () => {
+  test("a command that times out ends with its output so far and the exit code -1", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const result = await bash(runtime, "echo first; sleep 60; echo last", 0.3);
     expect(result).toMatchObject({
@@ -158,7 +158,7 @@ describe("F1.64 a command that is refused or fails", () => {
     });
   });
 
-  testInCI("a command of a call that has little time is run, and ended in time to answer with its output", async () => {
+  testInCI("a command in a call with little time left is run, and ended in time to answer with its output", async () => {
     const { tools = [], ...shell } = shellToolset({ root: folderWith(), sandbox: "none" });
     const limited = { ...shell, tools: tools.map((tool) => ({ ...tool, timeoutMs: 3_400 })) };
     await using runtime = createRuntime({ toolsets: [limited], approval: { never: ["*"] } });
@@ -172,13 +172,13 @@ describe("F1.64 a command that is refused or fails", () => {
     });
   });
 
-  test("it is given SIGTERM first, so that it can end well", async () => {
+  test("a command that times out gets SIGTERM first, so that it can end cleanly", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const result = await bash(runtime, "trap 'echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done", 0.4);
     expect(result.output).toMatch(/^ready\n(?:Terminated\n)?saved\n$/u);
   });
 
-  test("a NUL character, a shell that is missing and a folder that is none are said", async () => {
+  test("a NUL character, a missing shell, a missing folder and other invalid options are reported", async () => {
     const root = folderWith();
     const runtime = await openedRuntime({ root, sandbox: "none", shell: "no-such-shell" });
     expect((await bash(runtime, "echo x")).error?.message).toBe('There is no shell "no-such-shell" here.');
@@ -193,7 +193,7 @@ describe("F1.64 a command that is refused or fails", () => {
   });
 });
 
-test("without bubblewrap it is said what to install, and nothing is run", async () => {
+test("without bubblewrap the error says what is missing, and no command runs", async () => {
   const path = process.env["PATH"];
   onTestFinished(() => void (process.env["PATH"] = path));
   process.env["PATH"] = "/nowhere";
@@ -209,7 +209,7 @@ test("without bubblewrap it is said what to install, and nothing is run", async 
   expect((await bash(runtime, "echo x")).error?.code).toBe("unavailable");
 });
 
-test("without Python it is said what to install", async () => {
+test("without Python the error says what to install", async () => {
   const runtime = createRuntime({ toolsets: [pythonToolset({ root: folderWith(), sandbox: "none", python: "python-of-nobody" })] });
   onTestFinished(async () => void (await runtime.close()));
   const { failed } = await runtime.open();
@@ -219,20 +219,20 @@ test("without Python it is said what to install", async () => {
   ]);
 });
 
-test("G10 a command gets few variables, and those of the option", async () => {
+test("G10 a command gets few environment variables, and those of the env option", async () => {
   process.env["HAFT_TEST_SECRET"] = "hush";
   const runtime = await openedRuntime({ root: folderWith(), sandbox: "none", env: { COLOUR: "blue" } });
   const { output } = await bash(runtime, "env");
   expect([String(output).includes("hush"), String(output).includes("COLOUR=blue")]).toEqual([false, true]);
 });
 
-test("G06 what stands in a command is read by its shell alone", async () => {
+test("G06 the syntax of a command is interpreted by its shell only", async () => {
   const root = folderWith({ "a b.txt": "x" });
   const runtime = await openedRuntime({ root, sandbox: "none" });
   expect((await bash(runtime, "cat 'a b.txt'; echo $(echo y) `echo z` \"$HOME\" | tr a-z A-Z")).output).toMatch(/^xY Z \//u);
 });
 
-test("a command asks for approval, whatever it does, and a simulation does not run it", async () => {
+test("every command needs approval, and a simulation does not run it", async () => {
   const asked: unknown[] = [];
   const approve = ({ input }: ApprovalRequest) => {
     asked.push(input);
@@ -247,8 +247,8 @@ test("a command asks for approval, whatever it does, and a simulation does not r
   expect(simulated.results[0]?.error?.code).toBe("not_simulatable");
 });
 
-describe("as a background job", () => {
-  test("F1.26 its output is read while it runs, and a cancelled one leaves no process", async () => {
+describe("a command as a background job", () => {
+  test("F1.26 has output that can be read while it runs, and leaves no process when it is cancelled", async () => {
     const heard = Promise.withResolvers<void>();
     const onEvent = (event: RuntimeEvent) => {
       if (event.type === "job-output") heard.resolve();
@@ -267,8 +267,8 @@ describe("as a background job", () => {
   });
 });
 
-describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
-  test("it changes the workspace, and its effects are the files of it", async () => {
+describe.skipIf(!HAS_SANDBOX)(`a command in the sandbox${SANDBOX}`, () => {
+  test("can change the workspace, and its effects name the workspace's files", async () => {
     const root = folderWith({ "a.txt": "one" });
     const runtime = await openedRuntime({ root });
     const result = await bash(runtime, "cat a.txt; echo two > b.txt; pwd");
@@ -281,7 +281,7 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     });
   });
 
-  test("G04 files that programs obey are read-only, those of credentials closed, unless they are allowed; new ones are told of", async () => {
+  test("G04 cannot write sensitive files or read credentials, unless allowSensitive permits it; new ones are reported", async () => {
     const files = { ".env": "A=1", "package.json": "{}", "ok.txt": "" };
     const root = folderWith(files);
     const command = "cat .env; echo x >> package.json; echo x >> ok.txt; mkdir .vscode";
@@ -293,7 +293,7 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     expect([open.output, readFileSync(join(root, "package.json"), "utf8")]).toEqual(["A=1", "{}x\n"]);
   });
 
-  test("folders to read and to write are those of the options", async () => {
+  test("can read and write the folders of the options read and write", async () => {
     const data = folderWith({ "data.txt": "numbers" }, "/var/tmp");
     const out = folderWith({}, "/var/tmp");
     const runtime = await openedRuntime({ root: folderWith(), read: [data], write: [out] });
@@ -304,7 +304,7 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     ]);
   });
 
-  test("neither /dev nor what is hidden takes files: they would be memory without a limit", async () => {
+  test("cannot create files in /dev or in hidden folders, where they would use memory without a limit", async () => {
     const runtime = await openedRuntime({ root: folderWith({ ".ssh/id_rsa": "secret" }) });
     const { output } = await bash(runtime, "chmod 700 .ssh; cat .ssh/id_rsa; echo x > .ssh/made; echo x > /dev/made; echo x > /dev/null");
     expect(output).toMatch(/\.ssh.*Read-only file system\n(?:.*\n)*.*\/dev\/made: Read-only file system\n/u);
@@ -322,17 +322,20 @@ describe.skipIf(!HAS_SANDBOX)(`in the sandbox${SANDBOX}`, () => {
     for (const input of [{}, { code: "1", file: "a" }]) expect((await run(input)).error?.code).toBe("invalid_input");
   });
 
-  test.skipIf(spawnSync("git", ["--version"]).status !== 0)("git reads the repository, and changes it where that is allowed", async () => {
-    const root = folderWith({ "a.txt": "one\n" });
-    for (const args of [
-      ["init", "-q"],
-      ["add", "."],
-      ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
-    ])
-      spawnSync("git", args, { cwd: root });
-    writeFileSync(join(root, "a.txt"), "two\n");
-    const commit = "git status --short; git -c user.name=a -c user.email=a@b commit -qam second; git log --oneline | wc -l";
-    expect((await bash(await openedRuntime({ root }), commit)).output).toMatch(/^ M a\.txt\n.*Read-only file system\n1\n$/su);
-    expect((await bash(await openedRuntime({ root, allowSensitive: [".git/**"] }), commit)).output).toBe(" M a.txt\n2\n");
-  });
+  test.skipIf(spawnSync("git", ["--version"]).status !== 0)(
+    "can read the git repository, and change it where allowSensitive permits it",
+    async () => {
+      const root = folderWith({ "a.txt": "one\n" });
+      for (const args of [
+        ["init", "-q"],
+        ["add", "."],
+        ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-qm", "first"],
+      ])
+        spawnSync("git", args, { cwd: root });
+      writeFileSync(join(root, "a.txt"), "two\n");
+      const commit = "git status --short; git -c user.name=a -c user.email=a@b commit -qam second; git log --oneline | wc -l";
+      expect((await bash(await openedRuntime({ root }), commit)).output).toMatch(/^ M a\.txt\n.*Read-only file system\n1\n$/su);
+      expect((await bash(await openedRuntime({ root, allowSensitive: [".git/**"] }), commit)).output).toBe(" M a.txt\n2\n");
+    },
+  );
 });

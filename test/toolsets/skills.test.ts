@@ -23,7 +23,7 @@ async function bench(files: Readonly<Record<string, string>>) {
 const REPORT = "---\nname: report\ndescription: >\n  Writes the weekly\n  report.\n---\n# Report\nUse template.md.\n";
 
 describe("F1.72 skills", () => {
-  test("F1.72 each is listed in one line and read when it is asked for, with its other files", async () => {
+  test("F1.72 each skill is listed in one line and can be read, with its other files", async () => {
     const { description, read } = await bench({
       "report/SKILL.md": REPORT,
       "report/docs/template.md": "Dear …",
@@ -36,7 +36,7 @@ describe("F1.72 skills", () => {
     expect((await read({ name: "report", file: "docs/template.md" })).output).toBe("Dear …");
   });
 
-  test("F1.72 an unknown skill names the nearest and the others; another folder's files are refused", async () => {
+  test("F1.72 an unknown skill is an error with near and known names; files outside of its folder are rejected", async () => {
     const { read, folder } = await bench({ "report/SKILL.md": REPORT, "deploy/SKILL.md": "---\ndescription: Deploys.\n---\n" });
     writeFileSync(join(folder, "secret.txt"), "secret");
     symlinkSync(join(folder, "secret.txt"), join(folder, "skills", "report", "link.md"));
@@ -56,7 +56,7 @@ describe("F1.72 skills", () => {
       });
   });
 
-  test("F1.72 a skill whose front matter cannot be used is left out with a warning, the others work", async () => {
+  test("F1.72 a skill with unusable front matter is left out with a warning, and the others work", async () => {
     const { ports, description } = await bench({
       "a/SKILL.md": "No front matter.",
       "b/SKILL.md": "---\nname: b\n---\n",
@@ -71,7 +71,7 @@ describe("F1.72 skills", () => {
     expect(warnings[0]).toBe('The skill a/SKILL.md is left out: it does not begin with a front matter between two lines "---".');
   });
 
-  test("F1.72 a skill behind a link that leads out of its folder is left out with a warning; one that is listed can be read", async () => {
+  test("F1.72 a skill behind a link out of its folder is left out with a warning; every listed skill can be read", async () => {
     const { runtime, ports, description, read, folder } = await bench({
       "report/SKILL.md": REPORT,
       "own/README.md": "---\ndescription: Its own.\n---\n",
@@ -96,7 +96,7 @@ describe("F1.72 skills", () => {
     );
   });
 
-  test("F1.72 a new skill is there after a refresh, and a folder that is gone is said", async () => {
+  test("F1.72 a new skill appears after a refresh, and a missing folder throws", async () => {
     const { runtime, description, folder } = await bench({});
     expect(description()).toMatch(/\(there are none\)$/u);
     mkdirSync(join(folder, "skills", "late"), { recursive: true });

@@ -25,7 +25,7 @@ const heardBy = (session: ReturnType<typeof bench>["session"]): readonly unknown
   session.messages().flatMap((message) => (message.role === "user" ? [message.content] : []));
 
 describe("F1.58 triggers as tools", () => {
-  test("a call adds one, tells its id, and the agent is woken by it", async () => {
+  test("a call adds a trigger, returns its id, and the trigger wakes the agent", async () => {
     const { session, triggers, ports } = bench();
     const agent = createAgent({ session, triggers, model: scriptedModel([{ text: "Good morning." }, { text: "Again." }]) });
     agent.start();
@@ -42,7 +42,7 @@ describe("F1.58 triggers as tools", () => {
     expect(ports.clock.pending).toBe(0);
   });
 
-  test("missing arguments, settings that cannot be and a name in use are error results", async () => {
+  test("missing arguments, invalid settings and a name in use are error results", async () => {
     const { session, channels } = bench();
     channels.open("news");
     const call = async (name: string, input: object) => session.execute({ name, input });
@@ -59,7 +59,7 @@ describe("F1.58 triggers as tools", () => {
     expect(session.triggers).toHaveLength(1);
   });
 
-  test("they are listed and removed by their id, those of other sessions are not there", async () => {
+  test("triggers are listed and removed by id; those of other sessions are not visible", async () => {
     const { session, runtime } = bench();
     expect((await session.execute({ name: "list_triggers" })).output).toBe("There are no triggers.");
     await session.execute({ name: "add_schedule", input: { dailyAt: "09:00", zone: "UTC", prompt: "x", name: "daily" } });
@@ -77,7 +77,7 @@ describe("F1.58 triggers as tools", () => {
     expect(session.triggers).toEqual([]);
   });
 
-  test("each kind that is universal is a tool that says so, one of a program's own as well", async () => {
+  test("each universal kind is a tool labelled as a trigger, also a kind of the program's own", async () => {
     const door: Trigger<{ readonly room: string }> = {
       name: "door",
       description: "Wakes you when a door opens.",
@@ -106,7 +106,7 @@ describe("F1.58 triggers as tools", () => {
     await agent.stop();
   });
 
-  test("a call outside of a session is refused, and one that is only tried leaves nothing", async () => {
+  test("a call outside of a session is rejected, and a simulated call adds no trigger", async () => {
     const { runtime, session } = bench();
     const call = { name: "add_timer", input: { interval: 5, prompt: "x" } };
     expect(codeOf(await runtime.execute(call))).toBe("unavailable");
@@ -114,7 +114,7 @@ describe("F1.58 triggers as tools", () => {
     expect([codeOf(results[0] ?? (await runtime.execute(call))), session.triggers]).toEqual(["not_simulatable", []]);
   });
 
-  test("they work as text commands", async () => {
+  test("a trigger can be added by a text command", async () => {
     const { session, triggers, ports } = bench();
     const script = scriptedModel([{ text: "[/add_timer]\n@@interval=60\n@@prompt=tick\n@@name=t\n[add_timer/]" }, { text: "Set." }]);
     const agent = createAgent({ session, triggers, model: textToolsModel(script, { format: "bracket" }) });
@@ -128,7 +128,7 @@ describe("F1.58 triggers as tools", () => {
 });
 
 describe("F1.47 stop_job", () => {
-  test("removes a trigger by its id, and knows unknown ids", async () => {
+  test("removes a trigger by its id, and returns not_found for an unknown id", async () => {
     const { session } = bench();
     await session.execute({ name: "add_timer", input: { interval: 5, prompt: "x", name: "mine" } });
     expect((await session.execute({ name: "stop_job", input: { id: "mine" } })).output).toBe("The trigger mine is removed.");
@@ -138,7 +138,7 @@ describe("F1.47 stop_job", () => {
 });
 
 describe("F1.56 send_message", () => {
-  test("sends to the agent's own channel first, with the real sender, and answers with the id", async () => {
+  test("sends to the session's own channel first, with the real sender, and returns the message id", async () => {
     const { session, channels } = bench({}, { agentName: "planner" });
     const shared = channels.open("notes");
     const own = channels.open("notes", { sessionId: "s" });
@@ -152,7 +152,7 @@ describe("F1.56 send_message", () => {
     expect(own.history.map(({ sender }) => sender)).toEqual(["planner"]);
   });
 
-  test("makes no channel: an unknown one is an error that lists the real ones", async () => {
+  test("does not create a channel: an unknown one is an error that lists the existing channels", async () => {
     const { session, channels } = bench();
     channels.open("news", { kind: "broadcast", description: "What is new" });
     const result = await session.execute({ name: "send_message", input: { channel: "nwes", message: "hi" } });
@@ -161,7 +161,7 @@ describe("F1.56 send_message", () => {
     expect(channels.list()).toHaveLength(1);
   });
 
-  test("a list of channels comes in its order among the messages of a batch", async () => {
+  test("list_channels runs in its order among the messages of a batch", async () => {
     const { session, channels, ports } = bench();
     channels.open("tasks");
     const send = { name: "send_message", input: { channel: "tasks", message: "x" } };
@@ -173,7 +173,7 @@ describe("F1.56 send_message", () => {
     ]);
   });
 
-  test("says that a channel is full when it stays so, and sends once there is room", async () => {
+  test("returns resource_busy if a channel stays full, and sends once there is room", async () => {
     const { session, channels, ports } = bench();
     await channels.open("tasks", { capacity: 1 }).send("1", { sender: "Ann" });
     const call = { name: "send_message", input: { channel: "tasks", message: "2" } };
@@ -185,7 +185,7 @@ describe("F1.56 send_message", () => {
   });
 });
 
-test("F1.56 F1.61 two agents talk on a channel, neither is woken by itself", async () => {
+test("F1.56 F1.61 two agents talk on a channel, and neither is woken by its own messages", async () => {
   const { runtime, triggers, channels } = bench();
   channels.open("table", { kind: "broadcast" });
   const say = (message: string) => ({ calls: [{ name: "channels::send_message", input: { channel: "table", message } }] });
@@ -208,7 +208,7 @@ test("F1.56 F1.61 two agents talk on a channel, neither is woken by itself", asy
   for (const agent of agents) await agent.stop();
 });
 
-test.each([triggersToolset, channelsToolset])("a toolset refuses options that it does not know", (toolset) => {
+test.each([triggersToolset, channelsToolset])("a toolset of triggers or channels rejects unknown and missing options", (toolset) => {
   const make = toolset as unknown as (options: object) => unknown;
   expect(() => make({ nope: 1 })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   expect(() => make({})).toThrow(expect.objectContaining({ code: "invalid_argument" }));

@@ -57,7 +57,7 @@ const send =
     void response.writeHead(status, { "content-type": type }).end(body);
 
 describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
-  test("F1.69 a page comes as Markdown with its title, tables and whole links, without menus, and no script runs", async () => {
+  test("F1.69 returns a page as Markdown with its title, tables and absolute links, without menus, and runs no script", async () => {
     const { fetchPage, host } = await bench(send("text/html; charset=utf-8", PAGE));
     const result = await fetchPage("/ferries");
     expect(result.status, JSON.stringify(result.error)).toBe("ok");
@@ -75,26 +75,26 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     ["text alone", "The ferry leaves.", "The ferry leaves."],
     ["a paragraph without a body", "<!doctype html><p>The ferry leaves.</p>", "The ferry leaves."],
     ["a head and no body", "<html><head><title>Ferries</title></head ><p>The ferry leaves.</p>", "The ferry leaves."],
-  ])("F1.69 a page that is %s is read", async (_what, html, text) => {
+  ])("F1.69 reads a page that is %s", async (_what, html, text) => {
     const { fetchPage } = await bench(send("text/html", html));
     const result = await fetchPage("/");
     expect(resultText(result), JSON.stringify(result.error)).toMatch(new RegExp(`\n\n${text.replaceAll(/[().]/gu, "\\$&")}$`, "u"));
   });
 
-  test("F1.69 the text of a PDF document comes page by page", async () => {
+  test("F1.69 returns the text of a PDF document page by page", async () => {
     const { fetchPage } = await bench(send("application/pdf", pdfOf("Ferries of May")));
     const result = await fetchPage("/f.pdf");
     expect(resultText(result), JSON.stringify(result.error)).toMatch(/--- page 1 of 1 ---\nFerries of May$/u);
   });
 
-  test("F1.69 other texts come as they are, in parts; the cap says how to go on", async () => {
+  test("F1.69 returns other text unchanged and in parts; a part that is cut says where to continue", async () => {
     const { fetchPage } = await bench(send("text/plain", "0123456789"));
     expect(resultText(await fetchPage("/t", { maxChars: 4 }))).toMatch(/\n\n0123\n\n\(6 more characters; continue with from: 4\)$/u);
     expect(resultText(await fetchPage("/t", { from: 8 }))).toMatch(/\n\n89$/u);
     expect(resultText(await fetchPage("/t", { from: 10 }))).toMatch(/\(no text\)$/u);
   });
 
-  test("F1.69 a part ends behind a character, not in the middle of it", async () => {
+  test("F1.69 ends a part after a whole character, never in the middle of one", async () => {
     const { fetchPage } = await bench(send("text/plain; charset=utf-8", "😀😀a😀"));
     const read: unknown[] = [];
     for (let from = 0; from < 7;) {
@@ -109,7 +109,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
 
   const PNG = Buffer.from("iVBORw0KGgo=", "base64");
 
-  test("F1.69 an image is an image; a type without text is refused", async () => {
+  test("F1.69 returns an image as an image part; a type without text is rejected", async () => {
     const { fetchPage } = await bench((request, response) =>
       send(request.url === "/i" ? "image/png" : "application/zip", PNG)(request, response),
     );
@@ -120,7 +120,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     });
   });
 
-  test("F1.69 an image that is sent as one of another type has its own", async () => {
+  test("F1.69 detects the type of an image that is sent with the wrong type", async () => {
     const { fetchPage } = await bench(send("image/jpeg", PNG));
     expect(await fetchPage("/i")).toMatchObject({
       output: { mediaType: "image/png", bytes: 8 },
@@ -132,18 +132,21 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     ["a page", Buffer.from("<h1>Log in</h1>"), "execution_failed", /it is sent as image\/png, but is not an image\.$/u],
     ["nothing", Buffer.alloc(0), "execution_failed", /but is not an image\.$/u],
     ["more than providers take", Buffer.concat([PNG, Buffer.alloc(3_500_000)]), "too_large", /at most 3500000 are shown\.$/u],
-  ])("F1.69 %s that is sent as image/png is refused, as providers would refuse every later request", async (_what, body, code, message) => {
-    const { fetchPage } = await bench(send("image/png", body));
-    const { content, error } = await fetchPage("/i");
-    expect([content, error]).toEqual([undefined, expect.objectContaining({ code, message: expect.stringMatching(message) })]);
-  });
+  ])(
+    "F1.69 %s that is sent as image/png is rejected, as providers would reject every later request with it",
+    async (_what, body, code, message) => {
+      const { fetchPage } = await bench(send("image/png", body));
+      const { content, error } = await fetchPage("/i");
+      expect([content, error]).toEqual([undefined, expect.objectContaining({ code, message: expect.stringMatching(message) })]);
+    },
+  );
 
   test.each([
     "<script>var tag = '<body>';</script>",
     "<script>var tag = '</head>';</script>",
     "<!-- <body> -->",
     "<!--><p>First.<!-- </head> -->",
-  ])("F1.69 a page without <body> has its text, also where %s only looks like a tag", async (part) => {
+  ])("F1.69 returns the text of a page without <body>, also when %s only looks like a tag", async (part) => {
     const { fetchPage } = await bench(send("text/html", Buffer.from(`<!doctype html><title>Hours</title>${part}<p>Open until five.</p>`)));
     expect(resultText(await fetchPage("/"))).toContain("Open until five.");
   });
@@ -156,7 +159,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     ["text/html; charset=of-none", '<meta charset="windows-1251">', [0xcf, 0xf0], "Пр"],
     ["text/html", '<meta charset="of-none">', [...Buffer.from("日本")], "日本"],
     ["application/xhtml+xml", '<?xml version="1.0" encoding="iso-8859-2"?>', [0xb1, 0xe6], "ąć"],
-  ])("F1.69 a page of the type %s with %s is read in its encoding", async (type, head, bytes, text) => {
+  ])("F1.69 decodes a page of the type %s with %s in its encoding", async (type, head, bytes, text) => {
     const isProlog = head.startsWith("<?");
     const before = isProlog ? `${head}<html><head></head><body><p>` : `<html><head>${head}</head><body><p>`;
     const { fetchPage } = await bench(
@@ -166,7 +169,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(resultText(result), JSON.stringify(result.error)).toContain(text);
   });
 
-  test("F1.69 a byte order mark counts more than the encoding that the type says", async () => {
+  test("F1.69 a byte order mark takes precedence over the encoding in the content type", async () => {
     const { fetchPage } = await bench(send("text/plain; charset=iso-8859-1", "\ufeff日本"));
     expect(resultText(await fetchPage("/t"))).toMatch(/\n\n日本$/u);
   });
@@ -177,27 +180,27 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     ["a name that means this machine", "http://localhost:9/", "permission_denied"],
     ["another scheme", "file:///etc/passwd", "invalid_input"],
     ["no address", "example", "invalid_input"],
-  ])("F1.69 %s is refused and nothing is sent", async (_what, url, code) => {
+  ])("F1.69 %s is rejected and no request is sent", async (_what, url, code) => {
     const { runtime, asked } = await bench(send("text/plain", "secret"));
     expect((await runtime.execute({ name: "web_fetch", input: { url } })).error?.code).toBe(code);
     expect(asked).toEqual([]);
   });
 
-  test("F1.69 a redirect to a private address is refused", async () => {
+  test("F1.69 a redirect to a private address is rejected", async () => {
     const { fetchPage } = await bench(
       (_request, response) => void response.writeHead(302, { location: "http://127.0.0.1:9/secret" }).end(),
     );
     expect((await fetchPage("/")).error?.code).toBe("permission_denied");
   });
 
-  test("F1.69 a status that is not 2xx is an error that says it; too many bytes are refused", async () => {
+  test("F1.69 a status that is not 2xx is an error with the status; a body over maxBytes is rejected", async () => {
     const { fetchPage } = await bench(send("text/html", "<p>gone", 410));
     expect((await fetchPage("/")).error).toMatchObject({ code: "execution_failed", message: expect.stringMatching(/^HTTP 410: /u) });
     const small = await bench(send("text/plain", "x".repeat(2_000)), () => ({ maxBytes: 1_000 }));
     expect((await small.fetchPage("/")).error?.code).toBe("too_large");
   });
 
-  test("the values of form fields follow the text of their page, and a page without either says so", async () => {
+  test("the values of PDF form fields follow the text of their page, and a page without text or fields says so", async () => {
     const page = "<< /Type /Page /Parent 2 0 R /MediaBox [0 0 612 792]";
     const field = (at: number, rest: string): string => `<< /Type /Annot /Subtype /Widget /Rect [0 ${at} 99 ${at + 9}] ${rest} >>`;
     const more = [
@@ -215,7 +218,7 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(text).not.toContain("member");
   });
 
-  test("a PDF document that opens with a password only says so", async () => {
+  test("a PDF document that needs a password is an error that says so", async () => {
     const more = [`<< /Filter /Standard /V 1 /R 2 /Length 40 /P -4 /O <${"11".repeat(32)}> /U <${"22".repeat(32)}> >>`];
     const file = Buffer.from(pdfOfObjects(streamOf(HELLO), { more })).toString("latin1");
     const locked = Buffer.from(file.replace("trailer <<", "trailer << /Encrypt 6 0 R /ID [<00> <00>]"), "latin1");
@@ -235,12 +238,12 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   const HELLO = Buffer.from("BT /F1 24 Tf 72 720 Td (Hello) Tj ET");
   const TWICE = "/Filter [/FlateDecode /FlateDecode]";
 
-  test("F1.69 a page that is damaged is named, and the others are read", async () => {
+  test("F1.69 a damaged page of a PDF document is reported, and the other pages are read", async () => {
     const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(HELLO), { kids: "3 0 R 99 0 R" })));
     expect(resultText(await fetchPage("/"))).toMatch(/page 1 of 2 ---\nHello\n\n--- page 2 of 2 ---\n\(this page cannot be read: .*\)$/u);
   });
 
-  test("F1.69 a document whose text needs a character map that is not there says so", async () => {
+  test("F1.69 a PDF document that needs a missing character map says so", async () => {
     const font = "<< /Type /Font /Subtype /Type0 /BaseFont /SimSun /Encoding /UniGB-UCS2-H /DescendantFonts [6 0 R] >>";
     const more = [
       "<< /Type /Font /Subtype /CIDFontType0 /BaseFont /SimSun /CIDSystemInfo << /Registry (Adobe) /Ordering (GB1) /Supplement 2 >> >>",
@@ -252,19 +255,19 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     );
   });
 
-  test("F1.69 a stream that is packed twice is read", async () => {
+  test("F1.69 a PDF stream that is compressed twice is read", async () => {
     const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(deflateSync(deflateSync(HELLO)), TWICE))));
     expect(resultText(await fetchPage("/"))).toMatch(/\nHello$/u);
   });
 
-  testInCI("F1.69 a few kilobytes of PDF that unpack to more than half a gigabyte do not take it", async () => {
+  testInCI("F1.69 a few kilobytes of PDF that decompress to over half a gigabyte are refused", async () => {
     const bomb = deflateSync(deflateSync(Buffer.alloc(600_000_000, " ")));
     expect(bomb.length).toBeLessThan(10_000);
     const { fetchPage } = await bench(send("application/pdf", pdfOfObjects(streamOf(bomb, TWICE))));
     expect((await fetchPage("/")).error?.message).toBe("The PDF document cannot be converted: it unpacks to more than 512 MB.");
   });
 
-  testInCI("F1.69 200,000 nested elements end in an error or a text, and the program goes on", async () => {
+  testInCI("F1.69 200,000 nested elements end in an error or a text, while the event loop keeps running", async () => {
     const deep = await bench(send("text/html", `${"<div>".repeat(200_000)}deep`), undefined, 3_000); // it takes longer than any timeout
     let turns = 0;
     const timer = setInterval(() => turns++, 5);
@@ -303,7 +306,7 @@ describe("F1.69 web_search", () => {
     ],
     ["searxng", { results: [entry] }, "GET /search?q=ferry+%26+bus&format=json", undefined, ""],
   ] as const)(
-    "F1.69 %s is asked in its own words, with its key, and its results are read",
+    "F1.69 %s gets a request in its own format, with its key, and its results are read",
     async (provider, answer, line, header, body) => {
       const { runtime, asked } = await bench(send("application/json", JSON.stringify(answer)), (url) => ({
         search: { provider, url, ...(header === undefined ? {} : { apiKey: "k-123" }) },
@@ -314,7 +317,7 @@ describe("F1.69 web_search", () => {
     },
   );
 
-  test("F1.69 an answer of another shape is an error, no results are said, and a wrong key does not show the key", async () => {
+  test("F1.69 an answer of another shape is an error, an empty one says that nothing was found, and an error hides the key", async () => {
     const odd = await bench(send("application/json", "[]"), (url) => ({ search: { provider: "searxng", url } }));
     expect((await odd.runtime.execute({ name: "web_search", input: { query: "x" } })).error?.message).toBe(
       "The search searxng answered without a list of results.",
@@ -330,18 +333,18 @@ describe("F1.69 web_search", () => {
     ["nothing", "", "execution_failed"],
     ["a key twice", '{"results":[],"results":[]}', "execution_failed"],
     ["no results, as its engines did not answer", '{"results":[],"unresponsive_engines":[["bing","CAPTCHA"]]}', "unavailable"],
-  ])("F1.69 an answer that is %s is a fault of the search, not of the query", async (_what, body, code) => {
+  ])("F1.69 an answer that is %s is an error of the search, not of the query", async (_what, body, code) => {
     const { runtime } = await bench(send("application/json", body), (url) => ({ search: { provider: "searxng", url } }));
     expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).error).toMatchObject({ code, outcome: "failed" });
   });
 
-  test("F1.69 a long number in an answer does not take its results", async () => {
+  test("F1.69 a number beyond safe integers in an answer does not lose its results", async () => {
     const body = `{"number_of_results":12345678901234567890,"results":${JSON.stringify([entry])}}`;
     const { runtime } = await bench(send("application/json", body), (url) => ({ search: { provider: "searxng", url } }));
     expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe(FOUND);
   });
 
-  test("F1.69 the HTML of brave is read as text", async () => {
+  test("F1.69 the HTML in results of brave is converted to text", async () => {
     const results = [
       {
         title: "Tom &amp; Jerry",
@@ -357,7 +360,7 @@ describe("F1.69 web_search", () => {
     );
   });
 
-  test("F1.69 a search that repeats its key, in an error or in its results, does not show it", async () => {
+  test("F1.69 the search key is redacted if the provider repeats it in an error or in results", async () => {
     const key = "key-of-the-search-1";
     for (const status of [400, 401, 200]) {
       const said = JSON.stringify({ error: `Wrong key ${key}`, results: [{ ...entry, title: `Yours: ${key}` }] });
@@ -370,7 +373,7 @@ describe("F1.69 web_search", () => {
     }
   });
 
-  test("F1.69 the private address of a search is searched, and no page is read from it", async () => {
+  test("F1.69 a search server at a private address is queried, but web_fetch cannot read from it", async () => {
     const { runtime, asked, fetchPage } = await bench(send("application/json", JSON.stringify({ results: [entry] })), (url) => ({
       allowPrivate: [],
       search: { provider: "searxng", url },
@@ -380,7 +383,7 @@ describe("F1.69 web_search", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("F1.69 a function of the program searches as well; without a search there is no tool", async () => {
+  test("F1.69 a function of the program can be the search; without a search there is no web_search tool", async () => {
     const search = (query: string) => Promise.resolve([{ title: query, url: "https://a.example/", snippet: "" }]);
     const { runtime } = await bench(send("text/plain", ""), () => ({ search }));
     expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe("x\nhttps://a.example/");
@@ -410,7 +413,7 @@ describe("F1.69 web_search", () => {
       "The url of the search has a user name, password, query or fragment, which is not supported.",
     ],
     [{ provider: "searxng", url: "ftp://a" }, 'The url "ftp://a" of the search is not an http or https address.'],
-  ])("F1.69 %j is refused where it is written", (search, message) => {
+  ])("F1.69 invalid search options throw when the toolset is created: %j", (search, message) => {
     expect(() => webToolset({ search: search as never })).toThrow(message);
   });
 });

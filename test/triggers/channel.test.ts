@@ -6,7 +6,7 @@ import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 const from = (sender: string) => ({ sender });
 
 describe("F1.57 channels", () => {
-  test("a send that waits for room on a channel is rejected when that is removed, unless an agent was given it", async () => {
+  test("removing a channel cancels sends that wait for room, unless the channel was given to an agent", async () => {
     for (const isGiven of [false, true]) {
       const channels = createChannels();
       const channel = channels.open("work", { capacity: 1 });
@@ -54,13 +54,13 @@ describe("F1.57 channels", () => {
     expect([a, b, c].map((one) => one?.poll())).toEqual([undefined, undefined, undefined]);
   });
 
-  test("the latest 200 messages stay in the history", async () => {
+  test("the history has the latest 200 messages", async () => {
     const news = createChannels().open("news", { kind: "broadcast" });
     for (let n = 1; n <= 10_000; n++) await news.send(String(n), from("a"));
     expect([news.history.length, news.history[0]?.content, news.history.at(-1)?.content]).toEqual([200, "9801", "10000"]);
   });
 
-  test("a full queue lets senders wait in order, refuses them where that was chosen, and takes back who gave up", async () => {
+  test("a full queue makes senders wait in order, or refuses them if so configured, and drops a cancelled send", async () => {
     const queue = createChannels().open("queue", { capacity: 2 });
     await queue.send("1", from("a"));
     await queue.send("2", from("a"));
@@ -83,7 +83,7 @@ describe("F1.57 channels", () => {
     await expect(busy.send("2", from("a"))).rejects.toMatchObject({ code: "resource_busy" });
   });
 
-  test("a full broadcast waits for its slowest subscriber, also when that leaves", async () => {
+  test("a full broadcast waits for its slowest subscriber, or until that one leaves", async () => {
     const news = createChannels().open("news", { kind: "broadcast", capacity: 1 });
     const slow = news.subscribe("slow");
     const quick = news.subscribe("quick");
@@ -97,7 +97,7 @@ describe("F1.57 channels", () => {
     expect(quick.poll()?.content).toBe("2");
   });
 
-  test("10,000 messages through a queue of one arrive once and in order, whatever reader asks", async () => {
+  test("10,000 messages through a queue of capacity 1 arrive once and in order, whichever receiver asks", async () => {
     const queue = createChannels().open("queue", { capacity: 1 });
     const readers = ["x", "y", "z"].map((name) => queue.subscribe(name));
     const got: string[] = [];
@@ -111,7 +111,7 @@ describe("F1.57 channels", () => {
     expect(got).toEqual(Array.from({ length: 10_000 }, (_, n) => String(n)));
   });
 
-  test("what waits behind a full channel goes to those who wait for it, and nothing is lost on the way", async () => {
+  test("sends waiting for a full channel reach waiting receivers, and none is lost", async () => {
     const queue = createChannels().open("queue", { capacity: 1 });
     const sends = ["1", "2", "3"].map((content) => queue.send(content, from("a")));
     const reader = queue.subscribe("b", { accepts: ({ content }) => content !== "1" });
@@ -122,7 +122,7 @@ describe("F1.57 channels", () => {
     await Promise.all(sends);
   });
 
-  test("a receiver that is cancelled takes no message along, and a closed one ends", async () => {
+  test("a cancelled receive takes no message, and a closed receiver rejects", async () => {
     const queue = createChannels().open("queue");
     const reader = queue.subscribe("b");
     const cancel = new AbortController();
@@ -142,7 +142,7 @@ describe("F1.57 channels", () => {
     await expect(reader.receive()).rejects.toMatchObject({ code: "unavailable" });
   });
 
-  test("observers and filters that throw change nothing, and are logged", async () => {
+  test("observers and filters that throw do not affect delivery, and are logged", async () => {
     const ports = fakePorts();
     const queue = createChannels({ ports }).open("queue");
     const seen: string[] = [];
@@ -165,7 +165,7 @@ describe("F1.57 channels", () => {
     for (const word of ["boom", "later", "picky"]) expect(lines.some((line) => line.includes(word))).toBe(true);
   });
 
-  test("a message says its sender, its id and a copy of its metadata", async () => {
+  test("a message has its sender, its id and a copy of its metadata", async () => {
     const ports = fakePorts();
     const queue = createChannels({ ports }).open("queue");
     const metadata = { deep: { n: 1 } };
@@ -184,7 +184,7 @@ describe("F1.57 channels", () => {
 });
 
 describe("F1.56 F1.57 a set of channels", () => {
-  test("opens a channel once, and refuses one that is open otherwise", () => {
+  test("opens a channel once, and rejects different options for one that is open", () => {
     const channels = createChannels();
     const tasks = channels.open("tasks", { capacity: 5 });
     expect(channels.open("tasks")).toBe(tasks);
@@ -193,7 +193,7 @@ describe("F1.56 F1.57 a set of channels", () => {
     expect(() => channels.open("tasks", { capacity: 6 })).toThrow(/capacity 5, not 6/u);
   });
 
-  test("finds the agent's own channel first, then the shared one, and lists the real ones for one that is not there", () => {
+  test("finds the agent's own channel before the shared one, and lists the existing channels for an unknown name", () => {
     const channels = createChannels();
     const shared = channels.open("notes");
     const own = channels.open("notes", { sessionId: "s1" });
@@ -206,7 +206,7 @@ describe("F1.56 F1.57 a set of channels", () => {
     expect(channels.get("notes", "s1")).toBe(shared);
   });
 
-  test("a shared channel that is removed is forgotten, not while it has subscribers, and its name is free", () => {
+  test("removes a shared channel only without subscribers, and its name can be used again", () => {
     const channels = createChannels();
     const tasks = channels.open("tasks");
     const subscription = tasks.subscribe("reader");
@@ -229,7 +229,7 @@ describe("F1.56 F1.57 a set of channels", () => {
     ["x", { whenFull: "drop" }],
     ["x", { size: 5 }],
     [5, {}],
-  ])("refuses a channel %j with %j", (name, options) => {
+  ])("rejects a channel %j with %j", (name, options) => {
     expect(() => createChannels().open(name as string, options as never)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
@@ -240,7 +240,7 @@ describe("F1.56 F1.57 a set of channels", () => {
     ["x", { sender: "a", metadata: [] }],
     ["x", { sender: "a", whenFull: "drop" }],
     ["x", { sender: "a", priority: 1 }],
-  ])("refuses the message %j with %j", async (content, options) => {
+  ])("rejects the message %j with %j", async (content, options) => {
     const channel = createChannels().open("c");
     await expect(channel.send(content as string, options as { sender: string })).rejects.toMatchObject({ code: "invalid_argument" });
     expect(channel.history).toEqual([]);

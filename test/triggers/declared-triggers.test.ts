@@ -51,7 +51,7 @@ const changes = ({ session }: Program) =>
 const STOPPED = (name: string) =>
   `The trigger "${name}" of the session "s" was stopped: it is no longer in the configuration. Remove it from the session, or declare it again.`;
 
-test("one that the next program does not declare is stopped, which its log says, and can be removed", async () => {
+test("a declared trigger that the next program does not declare is stopped with a warning, and can be removed", async () => {
   const first = await start([timer("old"), timer("kept")]);
   await first.ports.clock.advance(2 * MINUTE_MS);
   expect(first.sent()).toEqual({ old: 2, kept: 2 });
@@ -65,14 +65,14 @@ test("one that the next program does not declare is stopped, which its log says,
   expect((await start([timer("kept")], second)).warnings()).toEqual([]);
 });
 
-test("one that was renamed runs under its new name alone", async () => {
+test("a renamed declared trigger runs only under its new name", async () => {
   const first = await start([timer("old")]);
   const second = await start([timer("new")], first);
   await second.ports.clock.advance(3 * MINUTE_MS);
   expect([second.sent(), second.warnings()]).toEqual([{ old: 0, new: 3 }, [STOPPED("old")]]);
 });
 
-test("programs with different configurations that have the session in turn change nothing of each other's triggers", async () => {
+test("programs with different configurations that take turns with a session do not change each other's triggers", async () => {
   let program = await start([timer("a"), timer("b")]);
   await program.own.pause("b");
   for (let turn = 0; turn < 6; turn++) {
@@ -83,7 +83,7 @@ test("programs with different configurations that have the session in turn chang
   expect([program.sent(), program.own.get("b")?.paused]).toEqual([{ a: 6, b: 0, c: 3 }, true]);
 });
 
-test("one that a model or a person has added goes on in every program", async () => {
+test("a trigger that a model or a person has added keeps running in every program", async () => {
   const first = await start([]);
   await first.own.add(timer("added"));
   const second = await start([timer("other")], first);
@@ -91,7 +91,7 @@ test("one that a model or a person has added goes on in every program", async ()
   expect([second.sent(), second.warnings()]).toEqual([{ added: 1, other: 1 }, []]);
 });
 
-test("one with other settings is paused still where the store could not be written when it was replaced", async () => {
+test("a declared trigger with new settings stays paused even if replacing it failed in the store", async () => {
   const first = await start([timer("tick")]);
   await first.own.pause("tick");
   const changed = [timer("tick", { interval: 30 })];
@@ -108,7 +108,7 @@ test("one with other settings is paused still where the store could not be writt
 
 const texts = ({ session }: Program) => session.log.flatMap((event) => (event.type === "inbox-add" ? [event.message.content] : []));
 
-test("one whose prompt alone was changed keeps its rhythm, and sends nothing because its agent starts", async () => {
+test("a declared timer with only a new prompt keeps its rhythm, and does not fire when its agent starts", async () => {
   const first = await start([timer("tick", { immediate: true, prompt: "old" })]);
   await first.ports.clock.advance(MINUTE_MS / 2);
   const second = await start([timer("tick", { immediate: true, prompt: "new" })], first);
@@ -118,7 +118,7 @@ test("one whose prompt alone was changed keeps its rhythm, and sends nothing bec
   expect(texts(second)).toEqual(["old", "new"]);
 });
 
-test("one whose prompt alone was changed makes up for a time that was missed, with the new one", async () => {
+test("a declared schedule with only a new prompt catches up on a missed time, with the new prompt", async () => {
   const hourly = (prompt: string): NamedTrigger => ({ type: "schedule", name: "tick", hourlyAt: 0, zone: "UTC", catchUp: true, prompt });
   const first = await start([hourly("old")]);
   await first.own.stop();
@@ -127,7 +127,7 @@ test("one whose prompt alone was changed makes up for a time that was missed, wi
   expect(texts(second)).toEqual(["new"]);
 });
 
-test("one with other settings sends nothing while a message of it waits in the inbox", async () => {
+test("replacing a trigger with a waiting message does not count that message as sent by the new one", async () => {
   const { runtime } = testRuntime();
   const session = runtime.session("s");
   const tick = { id: "tick", kind: "timer", settings: {} };
@@ -139,7 +139,7 @@ test("one with other settings sends nothing while a message of it waits in the i
   expect(session.trigger("tick")).toMatchObject({ waiting: 0, sent: 0 });
 });
 
-test("one is added once, and said to be wrong by nothing, where its agent is stopped and started again meanwhile", async () => {
+test("a declared trigger is added once, without a warning, when its agent is stopped and started meanwhile", async () => {
   const { runtime, ports } = testRuntime();
   const triggers = createTriggers();
   triggers.declare(timer("tick"));

@@ -68,7 +68,7 @@ function textOf(content: unknown): string {
 
 const send = ({ channel }: Process, content: string) => channel.send(content, { sender: "station" });
 
-testInCI("a broadcast that was sent while an agent's process was gone reaches it in the next one, once and in order", async () => {
+testInCI("a broadcast sent while an agent's process was down reaches its next process, once and in order", async () => {
   const path = await newPath();
   const [one, other] = [startProcess(path, { kind: "broadcast" }), startProcess(path, { kind: "broadcast" })];
   const [clerk, smith] = [await one.agent("clerk"), await other.agent("smith")];
@@ -82,7 +82,7 @@ testInCI("a broadcast that was sent while an agent's process was gone reaches it
   await expect.poll(() => [again.contents(), smith.contents()], SOON).toEqual([0, 1].map(() => ["1", "2", "3", "4"]));
 });
 
-test("a message on a queue that a process had taken when it ended is another's, and one that was received is not", async () => {
+test("a queue message that an ended process had taken goes to another process, and a received one does not", async () => {
   const path = await newPath();
   const [one, other] = [startProcess(path, {}), startProcess(path, {})];
   for (const content of ["1", "2", "3"]) await send(one, content);
@@ -94,18 +94,21 @@ test("a message on a queue that a process had taken when it ended is another's, 
   await expect.poll(() => other.channel.countWaiting(), SOON).toBe(0); // it ends behind its place in the inbox
 });
 
-test.each<ChannelKind>(["queue", "broadcast"])("a %s without readers keeps its messages, and shows them in every process", async (kind) => {
-  const path = await newPath();
-  const [one, other] = [startProcess(path, { kind }), startProcess(path, { kind })];
-  for (const content of ["1", "2"]) await send(one, content);
-  expect((await other.channel.latest()).map(({ content, sender }) => [content, sender])).toEqual([
-    ["1", "station"],
-    ["2", "station"],
-  ]);
-  expect([await other.channel.countWaiting(), other.channel.history]).toEqual([kind === "queue" ? 2 : 0, []]);
-});
+test.each<ChannelKind>(["queue", "broadcast"])(
+  "a %s without readers stores its messages, and shows them in every process",
+  async (kind) => {
+    const path = await newPath();
+    const [one, other] = [startProcess(path, { kind }), startProcess(path, { kind })];
+    for (const content of ["1", "2"]) await send(one, content);
+    expect((await other.channel.latest()).map(({ content, sender }) => [content, sender])).toEqual([
+      ["1", "station"],
+      ["2", "station"],
+    ]);
+    expect([await other.channel.countWaiting(), other.channel.history]).toEqual([kind === "queue" ? 2 : 0, []]);
+  },
+);
 
-test("subscribers and observers of other processes get what is sent from then on", async () => {
+test("subscribers and observers in other processes get the messages sent from their subscription on", async () => {
   const path = await newPath();
   const [one, other] = [startProcess(path, { kind: "broadcast" }), startProcess(path, { kind: "broadcast" })];
   await send(one, "before");
@@ -122,7 +125,7 @@ test("subscribers and observers of other processes get what is sent from then on
   expect(other.channel.subscribers).toBe(0);
 });
 
-test("a full queue lets a sender of another process wait for room, and refuses it where that was chosen", async () => {
+test("a full queue makes a sender in another process wait for room, or rejects it if so configured", async () => {
   const path = await newPath();
   const [one, other] = [startProcess(path, { capacity: 1 }), startProcess(path, { capacity: 1 })];
   await send(one, "1");
@@ -137,7 +140,7 @@ test("a full queue lets a sender of another process wait for room, and refuses i
   await expect(late).rejects.toMatchObject({ code: "cancelled" });
 });
 
-test("a message is not accepted where it cannot be kept", async () => {
+test("a message that cannot be stored is rejected", async () => {
   const process = startProcess(await newPath(), { kind: "broadcast" });
   await process.end();
   await expect(send(process, "1")).rejects.toMatchObject({ code: "store_failed" });

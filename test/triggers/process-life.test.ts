@@ -30,6 +30,6 @@ test("a timer of a started agent keeps its process alive until the agent is stop
   expect(stdout).toBe("woken\nwoken\nover\n");
 });
 
-test("an agent that waits for a channel alone lets its process end", async () => {
+test("an agent with only a channel trigger does not keep its process alive", async () => {
   expect((await program('{ type: "channel", channel: "news" }', "")).stdout).toBe("over\n");
 });

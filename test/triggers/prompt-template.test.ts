@@ -12,7 +12,7 @@ const message = (content: string, metadata: JsonObject = {}) => ({
   at: 0,
 });
 
-test("F1.61 placeholders are filled, those of metadata by path, and nothing is filled twice", () => {
+test("F1.61 placeholders are filled, metadata by path, and inserted text is not filled again", () => {
   const metadata = { topic: "rain", where: { city: "Bonn" }, "a.b": 1, list: [1] };
   const template =
     "{channel} {sender} {message_id} {metadata.topic} {metadata.where.city} {metadata.a.b} {metadata.list} {metadata.none} {content}";
@@ -22,14 +22,14 @@ test("F1.61 placeholders are filled, those of metadata by path, and nothing is f
   expect(fillPromptTemplate("[{metadata.constructor}{metadata.__proto__}{metadata.where.toString}]", message("", metadata))).toBe("[]");
 });
 
-test("F1.61 other braces stay, and doubled ones stand for single ones", () => {
+test("F1.61 other braces stay, and doubled braces become single ones", () => {
   const template = 'Reply as {"a": 1} or {} or { content } for {{content}}';
   checkPromptTemplate(template);
   expect(fillPromptTemplate(template, message("x"))).toBe('Reply as {"a": 1} or {} or { content } for {content}');
 });
 
 test.each(["{contents}", "a {metadata} b", "{metadata.}", "{constructor}", "{__proto__}", "{sender.name}"])(
-  "F1.61 the template %j has an unknown placeholder and is refused",
+  "F1.61 the template %j has an unknown placeholder and is rejected",
   (template) => {
     expect(() => checkPromptTemplate(template)).toThrow(
       expect.objectContaining({ code: "invalid_argument", key: "prompt", hint: expect.stringContaining("{metadata.<key>}") }),

@@ -40,7 +40,7 @@ function valueOf(own: object, key: string | symbol): unknown {
 }
 
 test.each([HOUR_MS, 0, -HOUR_MS])(
-  "a trigger that is resumed reads what was sent from then on, on a clock that is off by %i ms",
+  "a resumed trigger reads the messages sent since then, with a clock that is off by %i ms",
   async (offMs) => {
     const { own, clock, contents, send } = await startProcess(memoryStore(), offMs);
     await own.add(TYPE);
@@ -55,7 +55,7 @@ test.each([HOUR_MS, 0, -HOUR_MS])(
 );
 
 test.each([HOUR_MS, 0, -HOUR_MS])(
-  "a trigger that received nothing before a restart reads what was sent since it was added, on a clock that is off by %i ms",
+  "a trigger without messages before a restart reads those sent since it was added, with a clock that is off by %i ms",
   async (offMs) => {
     const store = memoryStore();
     const first = await startProcess(store, offMs);
@@ -73,7 +73,7 @@ test.each([HOUR_MS, 0, -HOUR_MS])(
   },
 );
 
-test("a trigger is not added, and stays paused, where the store cannot say where it begins", async () => {
+test("adding or resuming a trigger fails when the store cannot determine its position", async () => {
   const store = memoryStore();
   let fails = true;
   const last = async (name: string): Promise<number> => {
@@ -93,7 +93,7 @@ test("a trigger is not added, and stays paused, where the store cannot say where
 });
 
 test.each([HOUR_MS, 0, -HOUR_MS])(
-  "a declared trigger whose prompt alone was changed reads each message once that was sent meanwhile, on a clock that is off by %i ms",
+  "a declared trigger with only a new prompt reads each message sent meanwhile once, with a clock that is off by %i ms",
   async (offMs) => {
     const store = memoryStore();
     const first = await startProcess(store, offMs, [{ ...TYPE, prompt: "old {content}" }]);
@@ -109,7 +109,7 @@ test.each([HOUR_MS, 0, -HOUR_MS])(
   },
 );
 
-test("a declared trigger that reads other messages now begins with those that come from then on", async () => {
+test("a declared trigger with a new filter reads only the messages sent since the change", async () => {
   const store = memoryStore();
   const first = await startProcess(store, 0, [{ ...TYPE, filterSender: "nobody" }]);
   await expect.poll(() => first.own.list().length).toBe(1);

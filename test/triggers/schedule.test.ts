@@ -114,7 +114,7 @@ describe("F1.60 the times of a schedule", () => {
     expect(times(rule, from, expected.length)).toEqual(expected);
   });
 
-  test("the latest time is where the next one after it begins, in any zone", () => {
+  test("next and latest agree: the latest time is directly before the next one, in any zone", () => {
     const zone = fc.constantFrom("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kolkata", "America/Nuuk");
     const rule = fc.oneof(
       fc.integer({ min: 1, max: 1_440 }).map((everyMinutes) => ({ everyMinutes })),
@@ -156,7 +156,7 @@ describe("F1.60 the times of a schedule", () => {
     [{ cron: "" }, "cron", "is not a cron expression"],
     [{ dailyAt: "09:00", zone: "Mars/Olympus" }, "zone", '"Mars/Olympus" is not a time zone'],
     [{ dailyAt: "09:00", zone: "" }, "zone", '"" is not a time zone'],
-  ])("%j is refused", (rule, key, message) => {
+  ])("%j is rejected", (rule, key, message) => {
     expect(() => createSchedule(rule)).toThrow(
       expect.objectContaining({ code: "invalid_argument", key, message: expect.stringContaining(message) }),
     );

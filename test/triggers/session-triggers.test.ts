@@ -51,7 +51,7 @@ function follow(session: RuntimeSession, ports: FakePorts, store: FailingStore, 
 
 const tick: TriggerDefinition = { type: "timer", name: "tick", interval: 60, prompt: "tick" };
 
-describe("issue 20.2 a trigger that is paused", () => {
+describe("issue 20.2 a paused trigger", () => {
   test("stays paused when the program declares it with other settings", async () => {
     const first = await begin();
     await first.own.add(tick);
@@ -88,7 +88,7 @@ describe("issue 20.2 a trigger that is paused", () => {
     expect(await third.heard()).toEqual(["tick", "tick"]);
   });
 
-  test("has no next time, and does not make up for times of the pause", async () => {
+  test("has no next time, and does not catch up on times missed during the pause", async () => {
     const { own, ports, heard } = await begin();
     await own.add(hourly);
     await ports.clock.advance(60 * minute);
@@ -104,7 +104,7 @@ describe("issue 20.2 a trigger that is paused", () => {
     expect(await heard()).toEqual(["hour", "hour"]);
   });
 
-  test("is recorded once each, and one that is not there is undefined", async () => {
+  test("logs each pause and resume once, and pausing an unknown trigger returns undefined", async () => {
     const { own, session } = await begin();
     await own.add(tick);
     await own.pause("tick");
@@ -119,7 +119,7 @@ describe("issue 20.2 a trigger that is paused", () => {
     ]);
   });
 
-  test("receives nothing by another way either, and says when its pause is not stored yet", async () => {
+  test("receives nothing when its session was paused directly, and pausing rejects until the pause is stored", async () => {
     const { own, ports, session, store, heard } = await begin();
     await own.add(tick);
     await session.setTriggerPaused("tick", true); // by somebody else than its manager
@@ -134,7 +134,7 @@ describe("issue 20.2 a trigger that is paused", () => {
 });
 
 describe("F1.59 timers", () => {
-  test("fire again and again, the first time after the interval", async () => {
+  test("fire repeatedly, the first time after the interval", async () => {
     const { own, ports, heard } = await begin();
     expect(await own.add(tick)).toMatchObject({ id: "tick", type: "timer", running: true, sent: 0 });
     await ports.clock.advance(59_999);
@@ -146,7 +146,7 @@ describe("F1.59 timers", () => {
     expect(own.get("tick")).toMatchObject({ sent: 3 });
   });
 
-  test("fire at once where that is asked for, and not again after a restart", async () => {
+  test("fire at once with immediate, and not again after a restart", async () => {
     const first = await begin();
     await first.own.add({ ...tick, immediate: true });
     await first.ports.clock.advance(0);
@@ -158,7 +158,7 @@ describe("F1.59 timers", () => {
     expect(await second.heard()).toEqual(["tick", "tick"]);
   });
 
-  test("go on in their rhythm after a short restart", async () => {
+  test("keep their rhythm after a short restart", async () => {
     const first = await begin();
     await first.own.add(tick);
     await first.ports.clock.advance(70_000);
@@ -169,7 +169,7 @@ describe("F1.59 timers", () => {
     expect(await second.heard()).toEqual(["tick", "tick"]);
   });
 
-  test("send one message for many ticks that an agent was too busy to hear", async () => {
+  test("send one message for many ticks while the agent is too busy to receive them", async () => {
     const { session, own, ports } = await begin();
     own.start(() => {}); // it hears nothing
     await own.add({ ...tick, interval: 0.001 });
@@ -186,7 +186,7 @@ describe("F1.59 timers", () => {
     { prompt: "" },
     { prompt: undefined },
     { intervall: 5 },
-  ])("with %j are refused", async (wrong) => {
+  ])("with %j are rejected", async (wrong) => {
     const { own } = await begin();
     await expect(own.add({ ...tick, ...wrong })).rejects.toMatchObject({ code: "invalid_argument" });
     expect(own.list()).toEqual([]);
@@ -196,7 +196,7 @@ describe("F1.59 timers", () => {
 describe("F1.60 schedules", () => {
   const daily: TriggerDefinition = { type: "schedule", name: "daily", dailyAt: "09:00", zone: "Europe/Berlin", prompt: "morning" };
 
-  testInCI("fire at their time, once for each, and not for what passed while nothing ran", async () => {
+  testInCI("fire once at each of their times, and not for times that passed while nothing ran", async () => {
     const first = await begin();
     await first.own.add(daily);
     await first.ports.clock.advance(8 * 3_600_000 - 1); // 08:00 UTC
@@ -211,7 +211,7 @@ describe("F1.60 schedules", () => {
     expect(await second.heard()).toEqual(["morning", "morning"]);
   });
 
-  test("make up for one message of several that were missed, where that is asked for", async () => {
+  test("send one message for several missed times with catchUp", async () => {
     const first = await begin();
     await first.own.add({ ...daily, catchUp: true });
     const second = await restart(first, {}, 5 * 86_400_000);
@@ -229,7 +229,7 @@ describe("F1.60 schedules", () => {
     expect(settings["zone"]).toBe(new Intl.DateTimeFormat().resolvedOptions().timeZone);
   });
 
-  test("with none or two of the rules are refused", async () => {
+  test("with none or two of the rules are rejected", async () => {
     const { own } = await begin();
     await expect(own.add({ type: "schedule", prompt: "x" })).rejects.toMatchObject({ message: expect.stringContaining("exactly one of") });
     await expect(own.add({ ...daily, hourlyAt: 5 })).rejects.toMatchObject({ message: expect.stringContaining("dailyAt and hourlyAt") });
@@ -254,7 +254,7 @@ describe("F1.61 channel triggers", () => {
     return { ...bench, channels };
   }
 
-  test("wake with the filled prompt, and not for messages of their own agent", async () => {
+  test("wake the agent with the filled prompt, except for the agent's own messages", async () => {
     const { channels, ports, heard, session } = await beginWith();
     const news = channels.get("news");
     await news.send("rain", { sender: "Ann", metadata: { topic: "weather" } });
@@ -264,7 +264,7 @@ describe("F1.61 channel triggers", () => {
     expect(session.log.findLast(({ type }) => type === "inbox-add")).toMatchObject({ sender: "Ann", triggerId: "watch" });
   });
 
-  test("leave messages of other senders in a queue to others", async () => {
+  test("leave a queue's messages from other senders to other receivers", async () => {
     const { channels, ports, heard, own } = await beginWith();
     const tasks = channels.open("tasks");
     await own.add({ type: "channel", channel: "tasks", filterSender: "boss" });
@@ -275,13 +275,13 @@ describe("F1.61 channel triggers", () => {
     expect(tasks.waiting).toBe(2);
   });
 
-  test("refuse an unknown channel with the real ones, and an unknown placeholder", async () => {
+  test("reject an unknown channel, listing the existing ones, and an unknown placeholder", async () => {
     const { own } = await beginWith();
     await expect(own.add({ type: "channel", channel: "nwes" })).rejects.toMatchObject({ code: "not_found", hint: "Channels: news." });
     await expect(own.add({ type: "channel", channel: "news", prompt: "{text}" })).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("find their channel when it is opened after a restart, and say so until then", async () => {
+  test("find a channel that is opened after a restart, and report its absence until then", async () => {
     const first = await beginWith();
     const channels = createTriggers().channels;
     const second = await restart(first, { channels });
@@ -296,7 +296,7 @@ describe("F1.61 channel triggers", () => {
     expect(second.own.get("watch")).not.toHaveProperty("error");
   });
 
-  test("leave a flood in the channel, whose senders wait, instead of in the inbox", async () => {
+  test("leave a flood in the channel, where its senders wait, instead of filling the inbox", async () => {
     const { channels, own, ports, session, heard } = await beginWith();
     const flood = channels.open("flood", { capacity: 10 });
     await own.add({ type: "channel", channel: "flood", prompt: "{content}" });
@@ -313,7 +313,7 @@ describe("F1.61 channel triggers", () => {
     expect(session.log.filter(({ type }) => type === "message-add")).toHaveLength(300);
   });
 
-  test("that are stopped lose no message of a queue, and leave none in two places", async () => {
+  test("that are stopped lose no message of a queue and duplicate none", async () => {
     const { channels, own, ports, store, session } = await beginWith();
     const tasks = channels.open("tasks");
     await own.add({ type: "channel", name: "tasks", channel: "tasks", prompt: "{content}" });
@@ -331,7 +331,7 @@ describe("F1.61 channel triggers", () => {
     expect(session.inbox.map(({ message }) => message.content)).toEqual(["in the inbox, if not durable yet", "waits its turn", "later"]);
   });
 
-  test("give back to a queue what they could not put into the inbox", async () => {
+  test("return to a queue a message that the inbox did not accept", async () => {
     const { channels, own, ports, session } = await beginWith();
     const tasks = channels.open("tasks");
     await own.add({ type: "channel", name: "tasks", channel: "tasks" });
@@ -344,7 +344,7 @@ describe("F1.61 channel triggers", () => {
 });
 
 describe("F1.62 the triggers of a session", () => {
-  test("are there after a restart, but for those that were removed", async () => {
+  test("survive a restart, except for removed ones", async () => {
     const first = await begin();
     for (const name of ["one", "two", "three"]) await first.own.add({ ...tick, name });
     expect(await first.own.remove("two")).toBe(true);
@@ -357,7 +357,7 @@ describe("F1.62 the triggers of a session", () => {
     expect(await second.heard()).toEqual(["tick", "tick"]);
   });
 
-  test("with an id in use are refused, also while that one is being added", async () => {
+  test("with an id in use are rejected, even while the first is still being added", async () => {
     const { own } = await begin();
     const adds = await Promise.allSettled([own.add(tick), own.add(tick)]);
     expect(adds.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
@@ -365,7 +365,7 @@ describe("F1.62 the triggers of a session", () => {
     expect(own.list()).toHaveLength(1);
   });
 
-  test.each(["", " x", "x\n", "x".repeat(129), 5, null])("with the name %j are refused", async (name) => {
+  test.each(["", " x", "x\n", "x".repeat(129), 5, null])("with the name %j are rejected", async (name) => {
     const { own } = await begin();
     const named = { ...tick, name: name as string };
     const refusal = expect.objectContaining({ code: "invalid_argument" });
@@ -374,7 +374,7 @@ describe("F1.62 the triggers of a session", () => {
     expect(() => triggersOf().declare(named)).toThrow(refusal);
   });
 
-  test("fire on when their listener throws", async () => {
+  test("keep firing when their listener throws", async () => {
     const { own, ports, heard } = await begin();
     own.start(() => {
       throw new Error("boom");
@@ -387,21 +387,21 @@ describe("F1.62 the triggers of a session", () => {
     expect(ports.log.lines.map(({ message }) => message)).toEqual(Array.from({ length: 2 }, () => "A listener of triggers threw: boom"));
   });
 
-  test("of an unknown type are refused with the types there are", async () => {
+  test("of an unknown type are rejected with the known types", async () => {
     const { own } = await begin();
     await expect(own.add({ ...tick, type: "timr" })).rejects.toMatchObject({ code: "invalid_argument", hint: 'Did you mean "timer"?' });
     await expect(own.add({ ...tick, type: "__proto__" })).rejects.toMatchObject({ hint: "Known types: timer, schedule, channel." });
     await expect(own.add(null as unknown as TriggerDefinition)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("are at most so many, however many are added at once", async () => {
+  test("never exceed maxTriggers, however many are added at once", async () => {
     const { own } = await begin({ maxTriggers: 5 });
     const adds = await Promise.allSettled(Array.from({ length: 100 }, (_, n) => own.add({ ...tick, name: `t${n}` })));
     expect(adds.filter(({ status }) => status === "fulfilled")).toHaveLength(5);
     expect(adds.at(-1)).toMatchObject({ reason: { code: "limit_exceeded" } });
   });
 
-  test("a tick whose process ends before its acknowledgment gives one message", async () => {
+  test("a tick whose process ends before it is acknowledged gives one message", async () => {
     const first = await begin();
     await first.own.add(tick);
     first.store.hold();
@@ -421,7 +421,7 @@ describe("F1.62 the triggers of a session", () => {
     expect(await after.heard()).toEqual(["tick"]);
   });
 
-  test("a tick is taken once, and none of a trigger that was removed", async () => {
+  test("a tick is received once, and a tick of a removed trigger is rejected", async () => {
     const { session, own } = await begin();
     await own.add(tick);
     const message = { role: "user", content: "x" } as const;
@@ -433,7 +433,7 @@ describe("F1.62 the triggers of a session", () => {
       await expect(session.receive(message, wrong as object)).rejects.toMatchObject({ code: "invalid_argument" });
   });
 
-  test("a store that cannot be written is tried again each second, and the message is there once", async () => {
+  test("a failed store write is retried each second, and the message is stored once", async () => {
     const { own, ports, store, session, heard } = await begin();
     await own.add(tick);
     store.durableError = new ToolError("store_failed", "The disk is full.");
@@ -447,7 +447,7 @@ describe("F1.62 the triggers of a session", () => {
     expect(own.get("tick")).not.toHaveProperty("error");
   });
 
-  test("a session that another process took over, or that was closed, ends them", async () => {
+  test("end when another process takes over the session, or the session is closed", async () => {
     const { own, ports, store, session } = await begin();
     await own.add(tick);
     await testRuntime({ store: new FailingStore(store.disk) }).runtime.resume("s", { takeOver: true });
@@ -460,7 +460,7 @@ describe("F1.62 the triggers of a session", () => {
     expect([other.ports.clock.pending, session.closed]).toEqual([0, false]);
   });
 
-  test("a stop ends what runs, sends nothing more, and leaves no timer behind", async () => {
+  test("a stop ends all running triggers, sends nothing more, and leaves no timer pending", async () => {
     const { own, ports, heard } = await begin();
     for (let n = 0; n < 99; n++) await own.add({ ...tick, name: `t${n}`, prompt: `t${n}` });
     await own.add({ type: "schedule", everyMinutes: 1, prompt: "x" });
@@ -473,7 +473,7 @@ describe("F1.62 the triggers of a session", () => {
     expect(own.get("t0")).toMatchObject({ running: false });
   });
 
-  test("a branch has none of its parent's, and a call outside of a session cannot have any", async () => {
+  test("a branch has its own triggers and none of its parent's", async () => {
     const { session, own } = await begin();
     await own.add(tick);
     const branch = session.fork();
@@ -484,7 +484,7 @@ describe("F1.62 the triggers of a session", () => {
     expect([session.triggers.map(({ id }) => id), branch.triggers.map(({ id }) => id)]).toEqual([["tick"], ["other"]]);
   });
 
-  test("a snapshot has them", async () => {
+  test("are part of a snapshot", async () => {
     const { session, own } = await begin();
     await own.add(tick);
     const from = await session.snapshot();
@@ -493,7 +493,7 @@ describe("F1.62 the triggers of a session", () => {
   });
 });
 
-describe("F1.58 F1.62 triggers of a program's own", () => {
+describe("F1.58 F1.62 custom kinds of triggers", () => {
   const schema = { type: "object", properties: { word: { type: "string" } }, additionalProperties: false } as const;
   const kind = (start: Trigger["start"]): Trigger => ({ name: "own", description: "Wakes.", settingsSchema: schema, start });
 
@@ -520,7 +520,7 @@ describe("F1.58 F1.62 triggers of a program's own", () => {
     expect(log).toEqual(["start hey true", "stop", "start hey false", "stop"]);
   });
 
-  test("that fail are logged and go on after a second: when they start, later, and when they stop", async () => {
+  test("that fail when they start, later, or when they stop are logged and restarted after a second", async () => {
     let starts = 0;
     const bench = await begin({
       kinds: [
@@ -547,7 +547,7 @@ describe("F1.58 F1.62 triggers of a program's own", () => {
       expect(lines.filter((line) => line.includes(word)).length).toBeGreaterThan(0);
   });
 
-  test("that are not there after a restart stay stored, and run no more", async () => {
+  test("whose kind is missing after a restart stay stored, and do not run", async () => {
     const first = await begin({ kinds: [kind(() => undefined)] });
     await first.own.add({ type: "own", name: "o" });
     const second = await restart(first);
@@ -564,16 +564,16 @@ describe("F1.58 F1.62 triggers of a program's own", () => {
     [{ settingsSchema: { type: "object", properties: 5 } }, "invalid_schema"],
     [{ start: undefined }, "invalid_argument"],
     [{ universall: true }, "invalid_argument"],
-  ])("with %j are refused", (wrong, code) => {
+  ])("with %j are rejected", (wrong, code) => {
     expect(() => createTriggers({ kinds: [{ ...kind(() => undefined), ...wrong } as Trigger] })).toThrow(expect.objectContaining({ code }));
   });
 
-  test.each([{ channels: {} }, { kinds: {} }, { maxTriggers: 0 }, { kind: [] }])("createTriggers refuses %j", (wrong) => {
+  test.each([{ channels: {} }, { kinds: {} }, { maxTriggers: 0 }, { kind: [] }])("createTriggers rejects %j", (wrong) => {
     expect(() => createTriggers(wrong as object)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 });
 
-test("F1.59 a timer whose message nobody has heard ends with its session", async () => {
+test("F1.59 a timer with an unread message ends with its session", async () => {
   const { runtime, ports } = testRuntime({ store: new FailingStore() });
   const session = runtime.session("s");
   const own = triggersOf().of(session);

@@ -79,7 +79,7 @@ const send = (channel: Channel, content: string) => channel.send(content, { send
 /** Lets everything that waits for no clock happen. */
 const settle = ({ ports }: Bench) => ports.clock.advance(0);
 
-test("a subscriber and an observer read on after a store that failed when they began", async () => {
+test("a subscriber and an observer recover from a store that failed when they started", async () => {
   const own = bench({ kind: "broadcast" });
   own.failNext("last");
   const subscription = own.channel.subscribe("desk");
@@ -94,7 +94,7 @@ test("a subscriber and an observer read on after a store that failed when they b
   expect([subscription.poll()?.content, seen]).toEqual(["1", ["1"]]);
 });
 
-test("those who wait for room in a full queue are admitted in their order, and only the first of them asks the store", async () => {
+test("senders that wait for room in a full queue are admitted in order, and only the first of them polls the store", async () => {
   const own = bench({ capacity: 1 });
   const reader = own.channel.reader({ reader: "desk" });
   await send(own.channel, "0");
@@ -114,7 +114,7 @@ test("those who wait for room in a full queue are admitted in their order, and o
   expect(own.calls["send"]).toBeLessThan(4 * 50);
 });
 
-test("a sender that gives up, waiting first or among others, holds up nobody behind it", async () => {
+test("a sender that gives up, whatever its place in the line, does not block those behind it", async () => {
   const own = bench({ capacity: 1 });
   await send(own.channel, "0");
   const gaveUp = [new AbortController(), new AbortController()];
@@ -131,7 +131,7 @@ test("a sender that gives up, waiting first or among others, holds up nobody beh
   expect((await last).content).toBe("1");
 });
 
-test("room that another process makes is found at the next look", async () => {
+test("a waiting sender finds room made by another process at its next poll", async () => {
   const own = bench({ capacity: 1 });
   await send(own.channel, "0");
   const waiting = send(own.channel, "1");
@@ -142,7 +142,7 @@ test("room that another process makes is found at the next look", async () => {
   expect((await waiting).content).toBe("1");
 });
 
-test("a message whose end the store did not take is ended before the next one is taken", async () => {
+test("a message that the store failed to acknowledge is acknowledged before the next one is taken", async () => {
   const own = bench({ capacity: 2 });
   await send(own.channel, "1");
   await send(own.channel, "2");
@@ -153,7 +153,7 @@ test("a message whose end the store did not take is ended before the next one is
   expect([next?.message.content, await own.channel.countWaiting()]).toEqual(["2", 1]);
 });
 
-test("a reader that was away for longer than messages are kept says that it may have missed some, and no other reader does", async () => {
+test("a reader that falls behind the stored messages logs that it may have missed some, and other readers do not", async () => {
   const own = bench({ kind: "broadcast", capacity: 200 });
   const contents = Array.from({ length: 250 }, (_, index) => String(index));
   const readAll = async (after: number): Promise<string | undefined> => {
@@ -178,7 +178,7 @@ test("a reader that was away for longer than messages are kept says that it may 
   ]);
 });
 
-test("a subscription that is closed while a message comes gives it back", async () => {
+test("a subscription that is closed while a message arrives returns it to the queue", async () => {
   const own = bench();
   for (let turns = 0; turns < 12; turns++) {
     const subscription = own.channel.subscribe("desk");
@@ -193,7 +193,7 @@ test("a subscription that is closed while a message comes gives it back", async 
   }
 });
 
-test("a subscriber of a queue that waits for no message holds none, and one that stopped waiting gives back what comes", async () => {
+test("a queue subscriber that is not receiving holds no message, and one that stopped waiting returns what arrives", async () => {
   const own = bench();
   const idle = own.channel.subscribe("idle");
   await settle(own);
@@ -211,7 +211,7 @@ test("a subscriber of a queue that waits for no message holds none, and one that
   expect((await other.receive()).content).toBe("2");
 });
 
-test("a subscriber of a queue that polls has the message ready that it asked for, until it is closed", async () => {
+test("a polling queue subscriber has the requested message ready, and returns it when it is closed", async () => {
   const own = bench();
   const subscription = own.channel.subscribe("desk");
   expect(subscription.poll()).toBeUndefined(); // it asks the store
@@ -225,7 +225,7 @@ test("a subscriber of a queue that polls has the message ready that it asked for
   expect((await own.channel.subscribe("other").receive()).content).toBe("2");
 });
 
-test("a message that the store did not take back is given back as soon as it can be, though nobody reads here any more", async () => {
+test("a message whose return the store failed to record is returned at a retry, even with no reader left in this process", async () => {
   const own = bench();
   await send(own.channel, "1");
   const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
@@ -244,7 +244,7 @@ test.each([
   ["is getting", "channel"],
   ["has", "twin"],
   ["is getting", "twin"],
-] as const)("a message is not given back a second time where another reader here %s it by then, by the %s", async (how, by) => {
+] as const)("a message is not returned twice where another reader here %s it by then, by the %s", async (how, by) => {
   const own = bench();
   const [first, second] = [own.channel.reader({ reader: "desk" }), own[by].reader({ reader: "office" })];
   await send(own.channel, "1");
@@ -264,7 +264,7 @@ test.each([
   expect(await own.kept.take({ channel: "news", reader: "third" })).toBeUndefined();
 });
 
-test("a message is not given back a second time while another reader here gets it, whenever two of them ask", async () => {
+test("a message is not returned twice while another reader gets it, whenever two readers ask", async () => {
   const starts = Array.from({ length: 144 }, (_, index) => [index % 12, Math.floor(index / 12)]);
   const received = await Promise.all(
     starts.map(async ([first = 0, second = 0]) => {
@@ -290,7 +290,7 @@ test("a message is not given back a second time while another reader here gets i
   expect(received).toEqual(starts.map(() => 1));
 });
 
-test("a message whose end the store did not take is ended as soon as it can be, though nobody reads here any more", async () => {
+test("a failed acknowledgement is retried until it is stored, even with no reader left in this process", async () => {
   const own = bench();
   await send(own.channel, "1");
   const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
@@ -301,7 +301,7 @@ test("a message whose end the store did not take is ended as soon as it can be, 
   expect(await own.kept.waiting("news")).toBe(0);
 });
 
-test("a message whose end a database refused with the login is ended once it takes the login again, though nobody reads here any more", async () => {
+test("an acknowledgement that failed at the database login is retried, even with no reader left in this process", async () => {
   const own = bench();
   await send(own.channel, "1");
   const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
@@ -312,7 +312,7 @@ test("a message whose end a database refused with the login is ended once it tak
   expect(own.calls["end"]).toBe(2);
 });
 
-test("a message that the store did not take back while its file was away is given back before the next one is taken", async () => {
+test("a message whose return failed while the file was missing is returned before the next one is taken", async () => {
   const own = bench();
   await send(own.channel, "1");
   const reader = own.channel.reader({ reader: "desk" });
@@ -331,7 +331,7 @@ test.each([
   ["received, which the store did not take at first", "done", "end"],
   ["given back", "giveBack", undefined],
   ["given back, which the store did not take at first", "giveBack", "giveBack"],
-] as const)("a queue is remembered no longer than until its message is %s", async (_how, settlement, failing) => {
+] as const)("a queue is tracked only until its message is %s", async (_how, settlement, failing) => {
   const own = bench();
   expect(own.remembered()).toEqual([]);
   await send(own.channel, "1");
@@ -351,7 +351,7 @@ test.each([
   expect(own.remembered()).toEqual([]);
 });
 
-test("a message that another process sent wakes the readers of its own channel, and of all channels where it is not named", async () => {
+test("a message of another process wakes the readers of its channel, or of all channels where none is named", async () => {
   const own = bench({ kind: "broadcast" });
   const reader = own.channel.reader({ reader: "desk", after: 0 });
   const next = reader.next(NEVER);

@@ -40,7 +40,7 @@ test.each([
   ["cancelled", { type: "schedule", everyMinutes: 1, zone: "UTC" }],
   ["failed", { type: "timer", interval: 60 }],
   ["failed", { type: "schedule", everyMinutes: 1, zone: "UTC" }],
-])("F1.59 F1.60 a message that came in a run that was %s is heard with the next tick of %j", async (end, rule) => {
+])("F1.59 F1.60 the unread message of a run that was %s is received with the next tick of %j", async (end, rule) => {
   const { promise, reject } = Promise.withResolvers();
   promise.catch(() => {});
   const { clock, agent, own } = begin(createTriggers(), promise);
@@ -59,7 +59,7 @@ test.each([
   await agent.stop();
 });
 
-test("F1.62 a tick that was taken before wakes no agent", async () => {
+test("F1.62 a tick that was already received does not wake the agent", async () => {
   let fire = (): Promise<boolean> => Promise.resolve(false);
   const feed = {
     name: "feed",
@@ -79,7 +79,7 @@ test("F1.62 a tick that was taken before wakes no agent", async () => {
   await agent.stop();
 });
 
-test("F1.60 a schedule whose clock was a year ahead sends its messages as before", async () => {
+test("F1.60 a schedule keeps firing after its clock was a year ahead", async () => {
   const { clock, agent, own } = begin();
   await own.add({ type: "schedule", everyMinutes: 60, zone: "UTC", name: "t", prompt: "hour" });
   const pass = async (minutes: number): Promise<void> => {
@@ -97,7 +97,7 @@ test("F1.60 a schedule whose clock was a year ahead sends its messages as before
   await agent.stop();
 });
 
-test("F1.61 messages of a channel that came while the agent was switched off are received afterwards, however many", async () => {
+test("F1.61 channel messages sent while the agent was disabled are received afterwards, however many", async () => {
   const clock = new FakeClock({ wallTime: Date.UTC(2026, 4, 1, 8, 0) });
   const session = createRuntime({ ports: { clock, log: new MemoryLog(), ids: countingIds() } }).session("s");
   const triggers = createTriggers();

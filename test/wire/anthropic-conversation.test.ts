@@ -16,7 +16,7 @@ const native: NativeMessage = {
 };
 const reply = { role: "assistant", at: 0, content: "", native } as const;
 
-test("F4.20 thinking goes back as it came, without the calls that are gone and the texts it refuses", () => {
+test("F4.20 thinking is sent back unchanged, without missing calls and texts that the API rejects", () => {
   const messages = [said("user", "Hi"), reply, called("c2", "b", { id: "t2" }), answered("c2", "b", { output: "ok" })];
   expect(FORMAT.encodeMessages(messages).messages.slice(1)).toEqual([
     { role: "assistant", content: [native.blocks[0], native.blocks[2], native.blocks[4]] },
@@ -24,7 +24,7 @@ test("F4.20 thinking goes back as it came, without the calls that are gone and t
   ]);
 });
 
-test("F4.20 a message that paused is sent again as it is, and what follows joins it", () => {
+test("F4.20 a paused message is sent back unchanged, and its continuation is merged into it", () => {
   const paused = { ...reply, native: { ...native, blocks: native.blocks.slice(0, 3) } };
   const blocks = [
     { type: "web_search_tool_result", tool_use_id: "s1", content: [] },
@@ -35,7 +35,7 @@ test("F4.20 a message that paused is sent again as it is, and what follows joins
   expect(messages.slice(1)).toEqual([{ role: "assistant", content: [native.blocks[0], native.blocks[2], ...blocks] }]);
 });
 
-test("F4.22 another provider's message is written in our words", () => {
+test("F4.22 a message of another provider is re-encoded", () => {
   const foreign = { ...reply, content: "I look.", native: { format: "openai-responses", blocks: [{ type: "reasoning" }] } };
   const messages = [
     said("user", "Hi"),
@@ -53,7 +53,7 @@ test("F4.22 another provider's message is written in our words", () => {
   });
 });
 
-test("F4.20 results of one round are one message, before what the user said; a call without one is answered", () => {
+test("F4.20 results of one round are one message, before the user's text, and a call without a result gets one", () => {
   const messages = [called("c1", "a", { id: "t1" }), called("c2", "b", { id: "t2" }), said("user", "Hurry."), failed("c1", "a")];
   expect(FORMAT.encodeMessages(messages).messages.slice(2)).toEqual([
     {
@@ -72,7 +72,7 @@ test("F4.20 results of one round are one message, before what the user said; a c
   ]);
 });
 
-test("F4.18 pictures and documents of a result are blocks, other files words", () => {
+test("F4.18 images and documents of a result are blocks, and other files are text", () => {
   const content = [
     { type: "text", text: "Here:" },
     PICTURE,

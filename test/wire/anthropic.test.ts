@@ -78,7 +78,7 @@ function inPieces(content: readonly JsonObject[], cut: (text: string) => readonl
   return [started(), ...blocks, ...ended("tool_use")];
 }
 
-describe("what goes wrong", () => {
+describe("errors and bad replies", () => {
   test.each([
     ["overloaded_error", "Overloaded", { code: "unavailable", retryable: true }],
     ["api_error", "Internal", { code: "unavailable", retryable: true }],
@@ -90,18 +90,21 @@ describe("what goes wrong", () => {
     ["invalid_request_error", "prompt is too long: 200001 tokens > 200000 maximum", { code: "too_large", retryable: false }],
     ["invalid_request_error", "bad field", { code: "model_failed", retryable: false }],
     ["constructor", "no such type", { code: "model_failed", retryable: false }],
-  ])("F4.17 %s (%s) is a typed error, in a stream and in place of a reply", (type, text, expected) => {
+  ])("F4.17 %s (%s) throws a typed error, in a stream and in place of a reply", (type, text, expected) => {
     const body = { type: "error", error: { type, message: text } };
     const error = expect.objectContaining({ ...expected, message: `Anthropic reports ${type}: ${text}` });
     expect(() => stream([started(), body])).toThrow(error);
     expect(() => FORMAT.decodeReply(body)).toThrow(error);
   });
 
-  test.each<[JsonValue]>([[null], ["hello"], [[]], [{}], [{ content: "hello" }]])("F4.17 %j is not a reply", (body) => {
-    expect(() => FORMAT.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
-  });
+  test.each<[JsonValue]>([[null], ["hello"], [[]], [{}], [{ content: "hello" }]])(
+    "F4.17 %j is not a reply and throws model_failed",
+    (body) => {
+      expect(() => FORMAT.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
+    },
+  );
 
-  test("H07 a stream that ends before its message does has no calls to run", () => {
+  test("H07 a truncated stream returns no calls", () => {
     const whole = [started(), start(0, use("t1", "a")), stop(0), start(1, use("t2", "b")), json(1, '{"x"')];
     expect(streamed(whole)).toMatchObject({ finish: "truncated", calls: [] });
     expect(streamed([])).toEqual({
@@ -121,12 +124,12 @@ describe("what goes wrong", () => {
     ["refusal", "refusal"],
     ["pause_turn", "pause"],
     ["tomorrow", "other"],
-  ])("F4.17 a message that ended with %s has no calls to run", (reason, finish) => {
+  ])("F4.17 a message that ended with %s returns no calls", (reason, finish) => {
     const { calls, ...rest } = FORMAT.decodeReply(message([use("t1", "a")], reason));
     expect({ calls, finish: rest.finish, detail: rest.finishDetail }).toEqual({ calls: [], finish, detail: reason });
   });
 
-  test("F4.17 JSON that eager streaming left broken stays text, and the call keeps its place", () => {
+  test("F4.17 input left as broken JSON by eager streaming stays text, and the call keeps its place", () => {
     const events = [
       started(),
       start(0, use("t1", "a")),
@@ -142,7 +145,7 @@ describe("what goes wrong", () => {
     ]);
   });
 
-  test("F4.17 more than the limit is refused, whatever it stands in", () => {
+  test("F4.17 a block longer than maxChars throws too_large, whatever its type", () => {
     const many = [
       json(0, "x".repeat(60)),
       delta(0, "signature", { signature: "x".repeat(60) }),
@@ -156,7 +159,7 @@ describe("what goes wrong", () => {
       }
   });
 
-  test("F4.17 what it does not know it passes over", () => {
+  test("F4.17 unknown events and fields are ignored", () => {
     const noise = [
       null,
       "[DONE]",
@@ -176,7 +179,7 @@ describe("what goes wrong", () => {
 });
 
 describe("a reply", () => {
-  test("F4.17 its text, calls and tokens; nothing native where our words say all", () => {
+  test("F4.17 decodes text, calls and tokens, and has no native form if it needs none", () => {
     const content = [
       { type: "text", text: "I look." },
       { ...use("t1", "web__search", { q: "x" }), caller: { type: "direct" } },
@@ -195,7 +198,7 @@ describe("a reply", () => {
     });
   });
 
-  test("F1.17 what the API ran is told of and kept as it came, and never a call of ours", () => {
+  test("F1.17 provider-executed calls are reported and kept unchanged, and are never calls", () => {
     const content = [
       { type: "thinking", thinking: "Hm.", signature: "c2ln" },
       { type: "redacted_thinking", data: "ZGF0YQ==" },
@@ -223,13 +226,13 @@ describe("a reply", () => {
     ["text behind a call", [use("t1", "a"), { type: "text", text: "So." }]],
     ["a call out of a toolset", [{ ...use("t1", "click"), toolset_name: "browser" }]],
     ["a block that is not known", [{ type: "tomorrow", x: 1 }]],
-  ])("F1.17 %s is kept as it came", (_name, blocks) => {
+  ])("F1.17 %s is kept unchanged in the native form", (_name, blocks) => {
     expect(FORMAT.decodeReply(message(blocks)).native).toEqual({ format: "anthropic-messages", blocks });
   });
 });
 
 describe("a streamed reply", () => {
-  test("F4.17 a call is sealed when its block stops, blocks may interleave, and no arguments are {}", () => {
+  test("F4.17 a call is sealed when its block stops, blocks may interleave, and missing arguments are {}", () => {
     const events = stream([
       started(),
       start(0, use("t1", "a")),
@@ -254,7 +257,7 @@ describe("a streamed reply", () => {
     expect(events.at(-1)).toMatchObject({ type: "reply-end", reply: { calls: [one, two], finish: "calls" } });
   });
 
-  test("F4.17 native blocks out of deltas equal those of the whole reply", () => {
+  test("F4.17 native blocks from deltas equal those of the whole reply", () => {
     const citation = { type: "char_location", cited_text: "a" };
     const content = [
       { type: "thinking", thinking: "Let me see.", signature: "c2ln" },
@@ -295,7 +298,7 @@ describe("a streamed reply", () => {
     expect(streamed(events)).toEqual(FORMAT.decodeReply(message(content)));
   });
 
-  test("F4.17 input that comes whole, at a block's start or in the message's, is as good as deltas", () => {
+  test("F4.17 input that arrives whole, in a block's start or in the message, is decoded like deltas", () => {
     const block = { ...use("t1", "roll", { player: "one" }), caller: { type: "code_execution_20250825", tool_id: "s1" } };
     const whole = FORMAT.decodeReply(message([block]));
     expect(streamed([started(), start(0, block), stop(0), ...ended("tool_use")])).toEqual(whole);
@@ -303,7 +306,7 @@ describe("a streamed reply", () => {
     expect(streamed([{ type: "message_start", message: message([block]) }, { type: "message_stop" }])).toEqual(whole);
   });
 
-  test("F4.17 a second beginning before the end takes back all that was said", () => {
+  test("F4.17 a second message_start before the end voids the reply so far", () => {
     const events = stream([
       started(),
       start(0, use("t1", "a")),
@@ -319,7 +322,7 @@ describe("a streamed reply", () => {
     expect(events.at(-1)).toMatchObject({ reply: { calls: [{ id: "t2", name: "b", input: {} }], finish: "calls" } });
   });
 
-  test("F4.17 blocks that a gateway did not begin, or did not stop, are read all the same", () => {
+  test("F4.17 blocks without a start or stop event, as some gateways send them, are still read", () => {
     const thought = [delta(0, "thinking", { thinking: "Hm." }), delta(0, "signature", { signature: "c2ln" }), stop(0)];
     const call = [start(2, use("t1", "a")), json(2, '{"x":1}')];
     expect(streamed([started(), ...thought, delta(1, "text", { text: "So." }), ...call, ...ended("tool_use")])).toEqual(
@@ -329,7 +332,7 @@ describe("a streamed reply", () => {
     );
   });
 
-  test("F4.17 later counts of tokens take the place of earlier ones, and null is none", () => {
+  test("F4.17 later token counts replace earlier ones, and null is ignored", () => {
     const usage = { input_tokens: 20, cache_read_input_tokens: null, output_tokens: 9, output_tokens_details: { thinking_tokens: 4 } };
     const close = { type: "message_delta", delta: { stop_reason: "end_turn" }, usage };
     expect(streamed([started(), close]).usage).toEqual({
@@ -341,7 +344,7 @@ describe("a streamed reply", () => {
     });
   });
 
-  test("F4.17 the end is told of once", () => {
+  test("F4.17 the end is reported once", () => {
     const decoder = FORMAT.decodeStream();
     for (const event of [started(), ...ended("end_turn")]) decoder.push(event);
     expect(decoder.end().map(({ type }) => type)).toEqual(["reply-end"]);
@@ -350,7 +353,7 @@ describe("a streamed reply", () => {
 });
 
 describe("a request", () => {
-  test("F4.16 a tool, byte for byte", () => {
+  test("F4.16 encodes a tool byte for byte", () => {
     const { tools, toolNames, notes } = FORMAT.encodeTools([WEATHER]);
     expect(JSON.stringify(tools[0], null, 4)).toBe(`{
     "name": "get_weather",
@@ -371,7 +374,7 @@ describe("a request", () => {
     expect([[...toolNames], notes]).toEqual([[["get_weather", "default::get_weather"]], []]);
   });
 
-  test("F1.18 tools in the API's own words go as they are, and their calls come back under our names", () => {
+  test("F1.18 provider-defined tools are sent unchanged, and their calls are decoded to the tools' own names", () => {
     const bash = { type: "bash_20250124", name: "bash" };
     const search = { type: "web_search_20250305", name: "web_search" };
     const tools: readonly ModelTool[] = [
@@ -385,7 +388,7 @@ describe("a request", () => {
     expect(FORMAT.decodeReply(message([use("t1", "bash")]), { toolNames }).calls).toEqual([{ id: "t1", name: "shell::run", input: {} }]);
   });
 
-  test("F4.16 the model is held to a schema only where nothing of it is lost", () => {
+  test("F4.16 strict is set only where nothing of the schema is lost", () => {
     const closed = { ...(WEATHER.inputSchema as JsonObject), additionalProperties: false };
     const tools = [
       { ...WEATHER, name: "a::closed", inputSchema: closed },
@@ -400,7 +403,7 @@ describe("a request", () => {
     expect(encoded.notes.map(({ kind, tool }) => [kind, tool])).toEqual([["unsupported", "a::long"]]);
   });
 
-  test("F4.16 the least that it takes, and all that can be said", () => {
+  test("F4.16 encodes a minimal body and a complete one", () => {
     expect(FORMAT.path({ model: "claude" })).toBe("/messages");
     const messages = [said("system", "Be kind."), said("user", "Hi")];
     expect(FORMAT.encodeRequest({ messages: messages.slice(1) }, { model: "claude", stream: false }).body).toEqual({
@@ -444,13 +447,13 @@ describe("a request", () => {
     ["required", true, { type: "any" }],
     ["required", false, { type: "any", disable_parallel_tool_use: true }],
     [{ tool: "default::get_weather" }, undefined, { type: "tool", name: "get_weather" }],
-  ] as const)("F4.16 the choice %j with parallel calls %j is %j", (toolChoice, parallelCalls, expected) => {
+  ] as const)("F4.16 encodes the choice %j with parallel calls %j as %j", (toolChoice, parallelCalls, expected) => {
     const rest = parallelCalls === undefined ? {} : { parallelCalls };
     const request = { messages: [], tools: [WEATHER], toolChoice, ...rest };
     expect(FORMAT.encodeRequest(request, { model: "claude-sonnet-4-6" }).body["tool_choice"]).toEqual(expected);
   });
 
-  test("F4.16 a choice that cannot be made is refused", () => {
+  test("F4.16 an impossible tool choice throws invalid_argument", () => {
     const wrong = expect.objectContaining({ code: "invalid_argument" });
     const choose = (toolChoice: "required" | { readonly tool: string }, tools: readonly ModelTool[]): unknown =>
       FORMAT.encodeRequest({ messages: [], tools, toolChoice }, { model: "claude-sonnet-4-6" });
@@ -458,7 +461,7 @@ describe("a request", () => {
     expect(() => choose("required", [])).toThrow(wrong);
   });
 
-  test("F4.21 without tools the calls of the past are text", () => {
+  test("F4.21 without tools, past calls are encoded as text", () => {
     const messages = [said("user", "Hi"), called("c1", "a::b", { id: "t1" }), answered("c1", "a::b", { output: 1 })];
     const { body } = FORMAT.encodeRequest({ messages }, { model: "claude" });
     expect(JSON.stringify(body)).not.toContain("tool_");
@@ -467,7 +470,7 @@ describe("a request", () => {
   });
 });
 
-test("F4.17 F4.18 calls and text come back as they went, whole and in any pieces", () => {
+test("F4.17 F4.18 calls and text round-trip, whole and split anywhere", () => {
   const calls = fc.array(fc.record({ name: names, input: inputs }), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), calls, pieces, (text, made, cut) => {

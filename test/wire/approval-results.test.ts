@@ -30,19 +30,19 @@ const again = (words: readonly ModelMessage[]): readonly ModelMessage[] => [
 describe.each(FORMATS.map((format) => [format.name, format] as const))("%s", (_name, format) => {
   const write = (words: readonly ModelMessage[]): string => JSON.stringify(format.encodeMessages(again(words)).messages);
 
-  test("a call that the model makes once more in a message of its own is no decision: its words and its place stay", () => {
+  test("a call repeated in a message with text is not a decision: its text and position are kept", () => {
     const written = write([said("assistant", "I try again.")]);
     const places = ["I pay.", "needs approval", "I try again.", "paid"].map((text) => written.indexOf(text));
     expect(places).toEqual(places.toSorted((one, other) => one - other));
     expect(places).not.toContain(-1);
   });
 
-  test("a call without words is one: it answers the call that waits", () => {
+  test("a call repeated without text is a decision: its result answers the waiting call", () => {
     expect(write([])).toContain("paid");
     expect(write([])).not.toContain("needs approval");
   });
 
-  test("the messages as they were written before are not what is written with the decision", () => {
+  test("the messages encoded before a decision are not reused after it", () => {
     const messages = again([]);
     expect(JSON.stringify(format.encodeMessages(messages.slice(0, 4)).messages)).toContain("needs approval");
     expect(JSON.stringify(format.encodeMessages(messages).messages)).not.toContain("needs approval");
@@ -56,7 +56,7 @@ const ANSWERS: readonly (readonly [what: string, fields: Partial<ToolResult>, is
     (origin) => [`was answered in place of its tool: ${origin}`, { attempts: 1, origin }, false] as const,
   ),
 ];
-test.each(ANSWERS)("the provider is told that a call was allowed which %s", (_what, fields, isTold) => {
+test.each(ANSWERS)("an approval is acknowledged to the provider only for a call that ran; this one %s", (_what, fields, isTold) => {
   const checks = [{ id: "sc", code: "c", message: "m" }];
   const { result } = answered("c", "computer", { id: "c", output: {}, content: [PICTURE], ...fields });
   const native: JsonObject = { type: "computer_call", call_id: "c", actions: [], pending_safety_checks: checks };
@@ -73,7 +73,7 @@ test.each(ANSWERS)("the provider is told that a call was allowed which %s", (_wh
   }
 });
 
-test("a function of the program's own with such a parameter is answered as any other", () => {
+test("a function of the program with a parameter of that name is answered like any other", () => {
   const [call, answer] = [called("c", "pay", { id: "c", input: INPUT }), answered("c", "pay", { id: "c", output: "paid", attempts: 1 })];
   for (const format of FORMATS)
     expect(JSON.stringify(format.encodeMessages([said("user", "Pay."), call, answer]).messages)).not.toMatch(/acknowledge/u);

@@ -49,8 +49,8 @@ const BEFORE: readonly ModelMessage[] = [
 const END = answered("call_b", "build::run", { id: "toolu_b", output: { files: 12 } }).result;
 const AFTER: readonly ModelMessage[] = [...BEFORE, { ...createJobMessage(JOB, END), at: 0 }, said("user", "And now?")];
 
-describe("F1.11 a pending call and its end, in every wire format", () => {
-  test.each(FORMATS)("$name keeps what was sent before, and pairs every call with one answer", (format) => {
+describe("F1.11 a pending call and its later result, in every wire format", () => {
+  test.each(FORMATS)("$name keeps the messages already sent unchanged, and pairs every call with one result", (format) => {
     const before = written(format.encodeMessages(BEFORE).messages);
     const after = written(format.encodeMessages(AFTER).messages);
     expect(after.startsWith(before.slice(0, -1))).toBe(true); // a provider's prompt cache holds
@@ -88,10 +88,10 @@ const READERS: Readonly<Record<string, WireFormat>> = {
 
 const ROWS = recordedRows();
 
-describe.skipIf(ROWS.length === 0)("F1.11 recorded replies whose first call goes on in the background", () => {
+describe.skipIf(ROWS.length === 0)("F1.11 recorded replies whose first call continues in the background", () => {
   const accepted = new Map<string, number>();
 
-  test.each(Object.entries(READERS))("of %s, in every wire format", (api, reader) => {
+  test.each(Object.entries(READERS))("are valid for every wire format: %s", (api, reader) => {
     for (const row of ROWS.filter((one) => one.api === api)) {
       for (const recorded of recordedReplies(row, reader.framing)) {
         const reply = recorded.streaming ? replyOf(allEvents(reader, recorded.pieces)) : reader.decodeReply(recorded.body);

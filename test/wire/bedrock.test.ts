@@ -57,7 +57,7 @@ function streamed(events: readonly JsonValue[]): ModelReply {
   return last.reply;
 }
 
-describe("what goes wrong", () => {
+describe("errors and bad replies", () => {
   test.each([
     ["throttlingException", "Slow down", { code: "rate_limited", retryable: true }],
     ["serviceUnavailableException", "Later", { code: "unavailable", retryable: true }],
@@ -68,20 +68,20 @@ describe("what goes wrong", () => {
     ["validationException", "Input is too long for requested model.", { code: "too_large", retryable: false }],
     ["validationException", "bad field", { code: "model_failed", retryable: false }],
     ["InternalFailure", "Oh", { code: "model_failed", retryable: false }],
-  ])("F4.17 %s (%s) is a typed error, in a stream and in place of a reply", (type, text, expected) => {
+  ])("F4.17 %s (%s) throws a typed error, in a stream and in place of a reply", (type, text, expected) => {
     const error = expect.objectContaining({ ...expected, message: `Bedrock reports ${type}: ${text}` });
     expect(() => stream([STARTED, { [type]: { message: text } }])).toThrow(error);
     expect(() => FORMAT.decodeReply({ __type: `com.amazon.coral.service#${type}`, message: text })).toThrow(error);
   });
 
   test.each<[JsonValue]>([[null], ["hello"], [[]], [{}], [{ output: { message: {} } }], [{ message: "no type" }]])(
-    "F4.17 %j is not a reply",
+    "F4.17 %j is not a reply and throws model_failed",
     (body) => {
       expect(() => FORMAT.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
     },
   );
 
-  test("H07 a stream that ends before its message does has no calls to run", () => {
+  test("H07 a truncated stream returns no calls", () => {
     expect(streamed([STARTED, start(0, opened("t1", "a")), stop(0)])).toMatchObject({ finish: "truncated", calls: [] });
   });
 
@@ -93,12 +93,12 @@ describe("what goes wrong", () => {
     ["malformed_tool_use", "error"],
     ["malformed_model_output", "error"],
     ["constructor", "other"],
-  ])("F4.17 a message that ended with %s has no calls to run", (reason, finish) => {
+  ])("F4.17 a message that ended with %s returns no calls", (reason, finish) => {
     const { calls, ...rest } = FORMAT.decodeReply(message([use("t1", "a")], reason));
     expect({ calls, finish: rest.finish, detail: rest.finishDetail }).toEqual({ calls: [], finish, detail: reason });
   });
 
-  test("F4.17 broken JSON stays text, and the call keeps its place", () => {
+  test("F4.17 input that is broken JSON stays text, and the call keeps its place", () => {
     const events = [STARTED, start(0, opened("t1", "a")), json(0, '{"x": ['), stop(0), start(1, opened("t2", "b")), stop(1), ...ended()];
     expect(streamed(events).calls).toEqual([
       { id: "t1", name: "a", input: '{"x": [' },
@@ -106,7 +106,7 @@ describe("what goes wrong", () => {
     ]);
   });
 
-  test("F4.17 more than the limit is refused, whatever it stands in", () => {
+  test("F4.17 a block longer than maxChars throws too_large, whatever its type", () => {
     const long = "x".repeat(60);
     const many = [{ text: long }, { reasoningContent: { signature: long } }, { toolUse: { input: long } }, { citation: { title: long } }];
     for (const one of many)
@@ -117,7 +117,7 @@ describe("what goes wrong", () => {
       }
   });
 
-  test("F4.17 what it does not know it passes over", () => {
+  test("F4.17 unknown events and fields are ignored", () => {
     const noise = [null, "[DONE]", 7, [], {}, { tomorrow: { x: 1 } }, { contentBlockDelta: {} }, { messageStop: 1 }, stop(9), json(8, "")];
     const known = [STARTED, start(0, opened("t1", "a")), delta(0, { tomorrow: 1 }), stop(0), ...ended()];
     const events = known.flatMap((event) => [...noise, event, ...noise]);
@@ -126,7 +126,7 @@ describe("what goes wrong", () => {
 });
 
 describe("a reply", () => {
-  test("F4.17 its text, calls and tokens; nothing native where our words say all", () => {
+  test("F4.17 decodes text, calls and tokens, and has no native form if it needs none", () => {
     const typed = { toolUse: { toolUseId: "t1", name: "web__search", input: { q: "x" }, type: "tool_use" } };
     expect(FORMAT.decodeReply(message([{ text: "I look." }, typed]))).toEqual({
       text: "I look.",
@@ -140,7 +140,7 @@ describe("a reply", () => {
     });
   });
 
-  test("F1.17 native blocks and pictures out of deltas equal those of the whole reply, and what the service ran is no call of ours", () => {
+  test("F1.17 native blocks and images from deltas equal those of the whole reply, and provider-executed calls are not calls", () => {
     const citation = { title: "A", location: { documentChar: { documentIndex: 0, start: 0, end: 1 } } };
     const content = [
       { reasoningContent: { reasoningText: { text: "Let me see.", signature: "c2ln" } } },
@@ -196,7 +196,7 @@ describe("a reply", () => {
     expect(streamed(events)).toEqual(whole);
   });
 
-  test("F4.17 a call is sealed when its block stops, blocks may interleave, and tokens may come before the end", () => {
+  test("F4.17 a call is sealed when its block stops, blocks may interleave, and usage may come before the end", () => {
     const [over = {}, counted = {}] = ended();
     const events = stream([
       STARTED,
@@ -221,7 +221,7 @@ describe("a reply", () => {
     });
   });
 
-  test("F4.17 a second beginning takes back all that was said, and the end is told of once", () => {
+  test("F4.17 a second messageStart voids the reply so far, and the end is reported once", () => {
     const decoder = FORMAT.decodeStream();
     const events = [STARTED, delta(0, { text: "One" }), STARTED, delta(0, { text: "Two" }), ...ended("end_turn")].flatMap((event) =>
       decoder.push(event),
@@ -233,14 +233,14 @@ describe("a reply", () => {
 });
 
 describe("a request", () => {
-  test("F4.16 where it goes: the model's id is a part of the path", () => {
+  test("F4.16 is sent to a path that contains the encoded model id", () => {
     const model = "arn:aws:bedrock:eu-west-1::foundation-model/x.y-v1:0";
     const id = "arn%3Aaws%3Abedrock%3Aeu-west-1%3A%3Afoundation-model%2Fx.y-v1%3A0";
     expect(FORMAT.path({ model })).toBe(`/model/${id}/converse-stream`);
     expect(FORMAT.path({ model, stream: false })).toBe(`/model/${id}/converse`);
   });
 
-  test("F4.16 the least that it takes, and all that can be said", () => {
+  test("F4.16 encodes a minimal body and a complete one", () => {
     const messages = [said("system", "Be kind."), said("user", "Hi")];
     const spoken = [{ role: "user", content: [{ text: "Hi" }] }];
     expect(FORMAT.encodeRequest({ messages: messages.slice(1) }, { model: "m" }).body).toEqual({ messages: spoken });
@@ -283,12 +283,12 @@ describe("a request", () => {
     ["auto", undefined],
     ["required", { any: {} }],
     [{ tool: "weather::get" }, { tool: { name: "weather__get" } }],
-  ] as const)("F4.16 the choice %j is %j", (toolChoice, expected) => {
+  ] as const)("F4.16 encodes the tool choice %j as %j", (toolChoice, expected) => {
     const { body } = FORMAT.encodeRequest({ messages: [], tools: [WEATHER], toolChoice }, { model: "m" });
     expect(body["toolConfig"]).toEqual({ tools: [{ toolSpec: SPEC }], ...(expected === undefined ? {} : { toolChoice: expected }) });
   });
 
-  test("F1.18 a tool in the service's own words bears the name given there, and its calls come back under ours", () => {
+  test("F1.18 a provider-defined tool keeps its native name, and its calls are decoded to the tool's own name", () => {
     const own = { toolSpec: { ...SPEC, name: "forecast" } };
     const tools = [{ ...WEATHER, providers: { "bedrock-converse": own } }];
     const { body, toolNames } = FORMAT.encodeRequest({ messages: [], tools, toolChoice: { tool: "weather::get" } }, { model: "m" });
@@ -298,7 +298,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("F4.16 references inside a schema are written out for Nova only", () => {
+  test("F4.16 references in a schema are inlined for Nova only", () => {
     const inputSchema = { type: "object", properties: { at: { $ref: "#/$defs/place" } }, $defs: { place: { type: "string" } } };
     const schemaFor = (model: string): unknown => FORMAT.encodeTools([{ ...WEATHER, inputSchema }], { model }).tools[0];
     expect(schemaFor("us.amazon.nova-pro-v1:0")).toEqual({
@@ -309,13 +309,13 @@ describe("a request", () => {
     });
   });
 
-  test("F4.16 a choice that cannot be made is refused", () => {
+  test("F4.16 an impossible tool choice throws invalid_argument", () => {
     const wrong = expect.objectContaining({ code: "invalid_argument" });
     expect(() => FORMAT.encodeRequest({ messages: [], tools: [WEATHER], toolChoice: { tool: "a" } }, { model: "m" })).toThrow(wrong);
     expect(() => FORMAT.encodeRequest({ messages: [], toolChoice: "required" }, { model: "m" })).toThrow(wrong);
   });
 
-  test("F4.21 without tools, or when none is to be called, the calls of the past are text", () => {
+  test("F4.21 without tools, or with the tool choice none, past calls are encoded as text", () => {
     const native = {
       format: "bedrock-converse",
       blocks: [{ toolUse: { toolUseId: "s1", name: "nova_grounding", type: "server_tool_use", input: {} } }, { text: "Found." }],
@@ -337,7 +337,7 @@ describe("a request", () => {
 });
 
 describe("a conversation", () => {
-  test("F4.20 reasoning goes back as it came, under the ids that the service gave, without calls that are gone and blank texts", () => {
+  test("F4.20 reasoning is sent back unchanged with the service's ids, without missing calls and blank texts", () => {
     const thought = { reasoningContent: { reasoningText: { text: "Hm.", signature: "c2ln" } } };
     const own = use("functions.a:0", "a");
     const content = [thought, { text: " " }, own, use("t2", "b")];
@@ -365,7 +365,7 @@ describe("a conversation", () => {
     ["us.deepseek.r1-v1:0", ["plain"]],
     ["arn:aws:bedrock:us-east-1::foundation-model/openai.gpt-oss-120b-1:0", ["plain"]],
     ["arn:aws:bedrock:us-east-1:1:application-inference-profile/abc", ["signed", "redacted", "plain"]],
-  ])("F4.20 %s is given back reasoning of its own kind alone", (model, kept) => {
+  ])("F4.20 %s is sent only the kind of reasoning that it accepts", (model, kept) => {
     const reasoning = {
       signed: { reasoningContent: { reasoningText: { text: "Hm.", signature: "s" } } },
       redacted: { reasoningContent: { redactedContent: "eA==" } },
@@ -378,7 +378,7 @@ describe("a conversation", () => {
     expect(messages[1]).toEqual({ role: "assistant", content: [...wanted, { text: "Hi." }] });
   });
 
-  test("F4.22 ids of other providers are made fit", () => {
+  test("F4.22 ids of other providers are sanitised", () => {
     const messages = [said("user", "Hi"), called("c1", "a", { id: "call:1|x" }), failed("c1", "a")];
     const id = expect.stringMatching(/^call_1_x_[0-9a-f]{16}$/u);
     expect(FORMAT.encodeMessages(messages).messages.slice(1)).toEqual([
@@ -392,7 +392,7 @@ describe("a conversation", () => {
     ]);
   });
 
-  test("F4.18 results as text, JSON, pictures and documents, each under a name that is allowed", () => {
+  test("F4.18 results are encoded as text, JSON, images and documents with valid names", () => {
     const pdf = { type: "file", uri: "data:application/pdf;base64,JVBERg==", name: "a/b  ä.pdf" } as const;
     const content = [{ type: "text", text: "Here:" }, PICTURE, pdf, pdf, { type: "file", uri: "data:x/y;base64,AA==", name: "z" }] as const;
     const { result } = answered("c1", "a", { content });
@@ -441,7 +441,7 @@ describe("a conversation", () => {
     expect(FORMAT.encodeResults([])).toEqual([]);
   });
 
-  test("F4.18 a document of the user is never alone, and a model that reads JSON only is given that", () => {
+  test("F4.18 a user's document is sent with a text, and a model that only reads JSON results is sent JSON", () => {
     const file = { type: "file", uri: "data:text/plain;base64,SGk=" } as const;
     const messages = [said("user", [file]), called("c1", "a", { id: "t1" }), answered("c1", "a", { output: "ok" })];
     expect(FORMAT.encodeMessages(messages, { model: "mistral.mistral-large-2407-v1:0" }).messages).toEqual([
@@ -455,7 +455,7 @@ describe("a conversation", () => {
   });
 });
 
-test("F4.17 F4.18 calls and text come back as they went, whole and in any pieces", () => {
+test("F4.17 F4.18 calls and text round-trip, whole and split anywhere", () => {
   const calls = fc.array(fc.record({ name: names, input: inputs }), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(fc.string({ unit: "grapheme" }), calls, pieces, (text, made, cut) => {
@@ -483,7 +483,7 @@ test("F4.17 F4.18 calls and text come back as they went, whole and in any pieces
   );
 });
 
-test("F4.16 what a model refuses is not asked of it", () => {
+test("F4.16 strict and toolChoice are omitted, with a note, for models that reject them", () => {
   const sent = (model: string): readonly unknown[] => {
     const { body, notes } = FORMAT.encodeRequest(
       { messages: [said("user", "?")], tools: [WEATHER], toolChoice: "required" },

@@ -113,7 +113,7 @@ function encoded(format: WireFormat, result: ToolResult): unknown {
 }
 
 describe.each(FORMATS)("%s", (name, format) => {
-  test("a file that the provider does not read is named by its type and size, its bytes are nowhere", () => {
+  test("a file that the provider cannot read is described by type and size, and its bytes are not sent", () => {
     fc.assert(
       fc.property(fc.constantFrom(...SEALED).chain(sentFile), fc.boolean(), ({ data, part }, isPartial) => {
         const sent = encoded(format, resultOf([{ type: "text", text: "Here:" }, part], isPartial ? BROKEN : undefined));
@@ -124,7 +124,7 @@ describe.each(FORMATS)("%s", (name, format) => {
     );
   });
 
-  test(`a PDF file is ${GIVEN_AS_FILES.has(name) ? "given as a file" : "named"}, its bytes are in no text`, () => {
+  test(`a PDF file is ${GIVEN_AS_FILES.has(name) ? "given as a file" : "named"}, and its bytes are in no text`, () => {
     fc.assert(
       fc.property(sentFile("application/pdf"), ({ data, part }) => {
         const sent = encoded(format, resultOf([{ type: "text", text: "Here:" }, part]));
@@ -140,7 +140,7 @@ describe.each(FORMATS)("%s", (name, format) => {
 describe("a file with its bytes", () => {
   const anyFile = fc.constantFrom(...SEALED, "application/pdf").chain(sentFile);
 
-  test("is in the text of a result, in a page of a kept one and over MCP what it is called, its type and its size", () => {
+  test("is described by name, type and size in a result's text, in a page of a stored result and over MCP", () => {
     fc.assert(
       fc.property(anyFile, ({ data, part }) => {
         const store = new LargeResultStore();
@@ -159,7 +159,7 @@ describe("a file with its bytes", () => {
     );
   });
 
-  test("that a tool gives as a data URL in JSON or in text is in no text that a model reads, and the result has its bytes", async () => {
+  test("returned by a tool as a data URL in JSON or text is kept in the result, but not in any text for the model", async () => {
     const anywhere = fc.constantFrom<((url: string) => unknown)[]>(
       (url) => url,
       (url) => ({ file: { url } }),
@@ -183,7 +183,7 @@ describe("a file with its bytes", () => {
     );
   });
 
-  test("reaches a model of another framework as a file or in words", async () => {
+  test("is passed to a model of another framework as a file or as text", async () => {
     await fc.assert(
       fc.asyncProperty(anyFile, async ({ data, part }) => {
         const execute = (): ToolOutput => new ToolOutput({ content: [{ type: "text", text: "Here:" }, part] });

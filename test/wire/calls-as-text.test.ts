@@ -5,7 +5,7 @@ import { CONVERSATION, PICTURE, answered, called, said } from "./conversations.t
 
 const NO_RESULT = "Error (outcome_unknown): This call has no result: it still runs, or it was interrupted. Its effect is not known.";
 
-test("F4.21 calls and results become words, pictures stay, and all else is as it was", () => {
+test("F4.21 calls and results become text, images stay, and everything else is unchanged", () => {
   expect(withCallsAsText(CONVERSATION)).toEqual([
     said("system", "Be brief."),
     said("document", "The house opens at nine.", "Hours"),
@@ -26,7 +26,7 @@ test("F4.21 calls and results become words, pictures stay, and all else is as it
   ]);
 });
 
-test("F4.21 a provider's own form goes with the calls, and stays where there are none", () => {
+test("F4.21 a message's native form is dropped if it has calls, and kept otherwise", () => {
   const native = { format: "x", blocks: [1] };
   const spoken = { role: "assistant", at: 0, content: "Hi", native } as const;
   expect(withCallsAsText([spoken, said("user", "Go."), spoken, called("a", "look"), answered("a", "look", { output: "ok" })])).toEqual([
@@ -37,7 +37,7 @@ test("F4.21 a provider's own form goes with the calls, and stays where there are
   ]);
 });
 
-test("F4.21 a second pass changes nothing, and a conversation without calls is the same one", () => {
+test("F4.21 a second pass changes nothing, and a conversation without calls is returned as the same object", () => {
   const messages = fc.array(
     fc.oneof(
       fc.constantFrom(...CONVERSATION),

@@ -27,14 +27,14 @@ const historyOf = ({ text, native, calls }: ModelReply): readonly ModelMessage[]
   ]),
 ];
 
-describe("F4.16 variants of Chat Completions are rows of a table", () => {
-  test("a provider that is not in the table speaks plain Chat Completions, whatever its name", () => {
+describe("F4.16 variants of Chat Completions", () => {
+  test("an unknown provider name uses plain Chat Completions, even a name of Object.prototype", () => {
     expect([chatVariant("nobody"), chatVariant("__proto__"), chatVariant("constructor")]).toEqual([PLAIN_CHAT, PLAIN_CHAT, PLAIN_CHAT]);
   });
-  test("other names of one provider are the same variant", () => {
+  test("aliases of a provider select the same variant", () => {
     expect([chatVariant("kimi"), chatVariant("grok")]).toEqual([chatVariant("moonshot"), chatVariant("xai")]);
   });
-  test.each(CHAT_VARIANTS)("%s reads and writes a conversation", (name) => {
+  test.each(CHAT_VARIANTS)("%s encodes and decodes a conversation", (name) => {
     const format = openAiChat(name);
     const tools = [{ name: "look", description: "", inputSchema: true as const }];
     const { body: sent } = format.encodeRequest({ messages: CONVERSATION, tools, maxOutputTokens: 5 }, { model: "m" });
@@ -42,7 +42,7 @@ describe("F4.16 variants of Chat Completions are rows of a table", () => {
     const { calls, finish } = format.decodeReply(body({ content: null, reasoning: "Hm.", tool_calls: [CALL] }));
     expect({ calls, finish }).toEqual({ calls: [{ id: "call_1", name: "look", input: {} }], finish: "calls" });
   });
-  test("what a provider does not take is left out, with a note", () => {
+  test("fields that a provider does not accept are omitted, with a note", () => {
     const { body: sent, notes } = openAiChat("deepseek").encodeRequest({ messages: [], tools: [], parallelCalls: true }, { model: "m" });
     expect(sent).toEqual({ model: "m", messages: [], stream: true, stream_options: { include_usage: true } });
     expect(notes.map(({ kind }) => kind)).toEqual(["unsupported"]);
@@ -50,7 +50,7 @@ describe("F4.16 variants of Chat Completions are rows of a table", () => {
       { role: "user", content: "See:\n[image image/png]" },
     ]);
   });
-  test("a program's own differences are taken as they are", () => {
+  test("a custom variant is used as given", () => {
     const own = openAiChat({ ...PLAIN_CHAT, name: "openai-chat:own", path: "/v9/chat", systemRole: "developer" });
     expect(own.path({ model: "m" })).toBe("/v9/chat");
     expect(own.encodeRequest({ system: "Hi", messages: [] }, { model: "m", stream: false }).body).toEqual({
@@ -60,17 +60,17 @@ describe("F4.16 variants of Chat Completions are rows of a table", () => {
   });
 });
 
-describe("F0.41 a system text of the developer", () => {
+describe("F0.41 a system text with the role developer", () => {
   const asking = { system: "Play.", systemRole: "developer", messages: [said("user", "Hi")] } as const;
   const sent = (format: WireFormat): string => JSON.stringify(format.encodeRequest(asking, { model: "gpt-5", stream: false }).body);
 
-  test("has that role at OpenAI", () => {
+  test("is sent with that role to OpenAI", () => {
     expect(sent(openAiChat())).toBe('{"model":"gpt-5","messages":[{"role":"developer","content":"Play."},{"role":"user","content":"Hi"}]}');
   });
 
   const others = CHAT_VARIANTS.filter((name) => name !== "openai").map((name) => [name, openAiChat(name)] as const);
   test.each([...others, ["openai-compatible", openAiChat("openai-compatible")] as const])(
-    "and the provider's own at %s",
+    "is sent with the role system to %s",
     (_name, format) => {
       expect(sent(format)).toContain('[{"role":"system","content":"Play."}');
     },
@@ -78,7 +78,7 @@ describe("F0.41 a system text of the developer", () => {
 
   const formats = [openAiResponses(), anthropicMessages(), gemini(), geminiInteractions(), bedrockConverse(), cohere(), ollama()];
   test.each(formats.map((format) => [format.name, format] as const))(
-    "and changes nothing of %s, whose system text has no role",
+    "does not change a request of %s, whose system text has no role",
     (_name, format) => {
       const { system, messages } = asking;
       expect(sent(format)).toBe(JSON.stringify(format.encodeRequest({ system, messages }, { model: "gpt-5", stream: false }).body));
@@ -86,8 +86,8 @@ describe("F0.41 a system text of the developer", () => {
   );
 });
 
-describe("F4.18 reasoning goes back as its provider wants it, and to no other", () => {
-  test("DeepSeek's with the calls it led to, and only then", () => {
+describe("F4.18 reasoning is sent back in its provider's form, and to no other provider", () => {
+  test("DeepSeek's reasoning is sent only with the calls it led to", () => {
     const format = openAiChat("deepseek");
     const reply = format.decodeReply(body({ content: "I look.", reasoning_content: "Hm.", tool_calls: [CALL] }));
     expect(format.encodeMessages(historyOf(reply)).messages).toEqual([
@@ -100,7 +100,7 @@ describe("F4.18 reasoning goes back as its provider wants it, and to no other", 
     ]);
     expect(format.decodeReply(body({ content: "Done.", reasoning_content: "Hm." })).native).toBeUndefined();
   });
-  test("a message loses the calls that the conversation no longer has", () => {
+  test("calls that the conversation no longer has are omitted from the message", () => {
     const format = openAiChat("deepseek");
     const other = { ...CALL, id: "call_2" };
     const reply = format.decodeReply(body({ content: null, reasoning_content: "Hm.", tool_calls: [CALL, other] }));
@@ -111,7 +111,7 @@ describe("F4.18 reasoning goes back as its provider wants it, and to no other", 
       tool_calls: [CALL],
     });
   });
-  test("OpenRouter's blocks, put together from their pieces", () => {
+  test("OpenRouter's reasoning_details are assembled from their chunks", () => {
     const format = openAiChat("openrouter");
     const detail = (index: number, fields: JsonObject): JsonObject => ({
       choices: [{ index: 0, delta: { reasoning_details: [{ type: "reasoning.text", index, ...fields }] } }],
@@ -139,7 +139,7 @@ describe("F4.18 reasoning goes back as its provider wants it, and to no other", 
       ],
     });
   });
-  test("Gemini's signatures, with ids for calls that had none", () => {
+  test("Gemini's signatures are sent back, with generated ids for calls that had none", () => {
     const format = openAiChat("gemini");
     const extra_content = { google: { thought_signature: "s" } };
     const reply = format.decodeReply(body({ tool_calls: [{ ...CALL, id: "", extra_content }] }));

@@ -138,7 +138,7 @@ describe("OpenAI's Responses", () => {
       { type: "mcp_approval_response", approval_request_id: "c", approve: true },
     ],
   ];
-  test.each(CALLS)("%o with %o is answered by its own item", (call, result, answer) => {
+  test.each(CALLS)("%o with %o is answered by the output item of its kind", (call, result, answer) => {
     const item = call as unknown as JsonObject; // JSON, by a type of the library's
     for (const reply of replies([item])) {
       expect(reply.calls).toMatchObject([{ id: "c" }]);
@@ -149,7 +149,7 @@ describe("OpenAI's Responses", () => {
     }
   });
 
-  test("a computer call without a screenshot has no answer, which the program is told", () => {
+  test("encoding a computer call without a screenshot throws", () => {
     const [reply] = replies([
       { type: "computer_call", id: "i", call_id: "c", status: "completed", actions: [], pending_safety_checks: [] },
     ]);
@@ -191,7 +191,7 @@ describe("OpenAI's Responses", () => {
     { type: "not_known_yet", id: "i", anything: [1] },
   ];
 
-  test("every item of the newest library is a call that is answered, or goes back as it came: its words are a message", () => {
+  test("every output item of the installed OpenAI library is a message, an answered call, or an item sent back unchanged", () => {
     const declared = readFileSync("node_modules/openai/resources/responses/responses.d.ts", "utf8");
     const known = new Set(["message", ...CALLS.map(([{ type }]) => type), ...KEPT.map(({ type }) => type)]);
     const members = (/^export type ResponseOutputItem = (.*);$/mu.exec(declared)?.[1] ?? "").split(" | ");
@@ -200,7 +200,7 @@ describe("OpenAI's Responses", () => {
     expect(types.filter((type) => !known.has(type))).toEqual([]);
   });
 
-  test.each(KEPT)("$type goes back as it came, whole and streamed, beside a call that is run once", (item) => {
+  test.each(KEPT)("$type is sent back unchanged, whole and streamed, and the call beside it is run once", (item) => {
     const call = { type: "function_call", id: "fc", call_id: "t", name: "look", arguments: "{}", status: "completed" };
     for (const reply of replies([item, call])) {
       expect(reply.calls.map(({ id }) => id)).toEqual(["t"]);
@@ -238,7 +238,7 @@ describe("Anthropic's Messages", () => {
     computer_20251124: "computer",
     memory_20250818: "memory",
   } as const;
-  test.each(Object.entries(TOOLS))("%s: its calls are of the tool that offers it", (type, name) => {
+  test.each(Object.entries(TOOLS))("%s: its calls are decoded to the tool that offers it", (type, name) => {
     const tool = { name: "own::tool", description: "", inputSchema: true, providers: { [FORMAT.name]: { type, name } } };
     const { toolNames } = FORMAT.encodeTools([tool]);
     const call = { type: "tool_use", id: "t", name, input: { command: "view" } };
@@ -249,7 +249,7 @@ describe("Anthropic's Messages", () => {
     ]);
   });
 
-  test("a member of a toolset is answered with the name of the toolset, and with the state of the browser where the tool gives it", () => {
+  test("the result of a toolset member names the toolset, and has the browser state if the tool returns it", () => {
     const call = { type: "tool_use", id: "t", name: "navigate", toolset_name: "browser", input: { url: "https://example.com" } };
     const state = { type: "browser_state", tabs: [{ tab_id: "1", url: "https://example.com", title: "E", active: true }] };
     const { loop, program } = sent(FORMAT, FORMAT.decodeReply(message([call])), { output: state, content: [PICTURE] });
@@ -282,7 +282,7 @@ describe("Anthropic's Messages", () => {
   test.each<readonly [string, () => ModelReply]>([
     ["whole", () => FORMAT.decodeReply(message(waits, { container }))],
     ["streamed", streamed],
-  ])("the container in which code waits for results is named with them, and no longer once the user has spoken: %s", (_how, read) => {
+  ])("a waiting code container is sent with the results of its calls, and no longer after a user message: %s", (_how, read) => {
     const { native, text } = read();
     const conversation: ModelMessage[] = [
       said("user", "Go"),
@@ -334,7 +334,7 @@ describe("Gemini", () => {
     { notKnownYet: [1] },
   ];
 
-  test.each(STEPS)("the step $type goes back as it came, and the call behind it is run once", (step) => {
+  test.each(STEPS)("the step $type is sent back unchanged, and the call after it is run once", (step) => {
     const format = geminiInteractions();
     const steps = [step, { type: "function_call", id: "c", name: "look", arguments: { at: 1 } }];
     const decoder = format.decodeStream();
@@ -352,7 +352,7 @@ describe("Gemini", () => {
     }
   });
 
-  test.each(PARTS)("the part %o goes back as it came, and the call behind it is run once", (part) => {
+  test.each(PARTS)("the part %o is sent back unchanged, and the call after it is run once", (part) => {
     const format = gemini();
     const parts = [part, { functionCall: { id: "c", name: "look", args: { at: 1 } } }];
     const body = { candidates: [{ content: { role: "model", parts }, finishReason: "STOP" }] };
@@ -365,7 +365,7 @@ describe("Gemini", () => {
   });
 });
 
-describe("Gemini's computer", () => {
+describe("Gemini's computer use", () => {
   const ROWS = [
     [gemini(), { computerUse: { environment: "ENVIRONMENT_BROWSER" } }],
     [geminiInteractions(), { type: "computer_use", environment: "browser" }],
@@ -382,29 +382,32 @@ describe("Gemini's computer", () => {
         }
       : { status: "requires_action", steps: [{ type: "function_call", id: id ?? "c", name: functionName, arguments: args }] };
 
-  test.each(ROWS)("the functions that it defines are calls of its tool, and are answered by their own name: $name", (format, words) => {
-    const tools = [
-      { name: "pc::use", description: "", inputSchema: true, providers: { [format.name]: words } },
-      { name: "own::look", description: "", inputSchema: { type: "object", properties: {} } },
-    ];
-    const { toolNames } = format.encodeTools(tools);
-    for (const id of ["c", undefined]) {
-      const reply = format.decodeReply(replyOf(format.name, "click_at", { x: 1 }, id), { toolNames });
-      expect(reply.calls).toMatchObject([{ name: "pc::use", input: { x: 1, action: "click_at" } }]);
-      const { loop, program } = sent(format, reply, { output: { url: "https://example.com/" } });
-      const [call, answer] = [JSON.stringify(loop[1]), JSON.stringify(loop[2])];
-      expect(call).toContain('"click_at"');
-      expect(call).not.toContain("action");
-      expect(answer).toContain('"name":"click_at"');
-      expect(JSON.stringify(program)).toContain('"name":"click_at"');
-      if (format.name === gemini().name) expect(answer).toContain('"response":{"url":"https://example.com/"}');
-    }
-    expect(format.decodeReply(replyOf(format.name, "own__look", {}), { toolNames }).calls).toMatchObject([
-      { name: "own::look", input: {} },
-    ]);
-  });
+  test.each(ROWS)(
+    "calls of its predefined functions are calls of the tool, and results use the function's name: $name",
+    (format, words) => {
+      const tools = [
+        { name: "pc::use", description: "", inputSchema: true, providers: { [format.name]: words } },
+        { name: "own::look", description: "", inputSchema: { type: "object", properties: {} } },
+      ];
+      const { toolNames } = format.encodeTools(tools);
+      for (const id of ["c", undefined]) {
+        const reply = format.decodeReply(replyOf(format.name, "click_at", { x: 1 }, id), { toolNames });
+        expect(reply.calls).toMatchObject([{ name: "pc::use", input: { x: 1, action: "click_at" } }]);
+        const { loop, program } = sent(format, reply, { output: { url: "https://example.com/" } });
+        const [call, answer] = [JSON.stringify(loop[1]), JSON.stringify(loop[2])];
+        expect(call).toContain('"click_at"');
+        expect(call).not.toContain("action");
+        expect(answer).toContain('"name":"click_at"');
+        expect(JSON.stringify(program)).toContain('"name":"click_at"');
+        if (format.name === gemini().name) expect(answer).toContain('"response":{"url":"https://example.com/"}');
+      }
+      expect(format.decodeReply(replyOf(format.name, "own__look", {}), { toolNames }).calls).toMatchObject([
+        { name: "own::look", input: {} },
+      ]);
+    },
+  );
 
-  test.each(ROWS)("without it, a function that was not offered stays what it is: $name", (format) => {
+  test.each(ROWS)("without the tool, a function that was not offered keeps its own name: $name", (format) => {
     expect(format.decodeReply(replyOf(format.name, "click_at", { x: 1 })).calls).toMatchObject([{ name: "click_at", input: { x: 1 } }]);
   });
 });

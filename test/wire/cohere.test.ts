@@ -50,18 +50,18 @@ const REPLY = {
   id: "r1",
 };
 
-describe("F4.17 replies of Cohere", () => {
-  test("a stream, cut at any byte, is what the whole message is", () => {
+describe("F4.17 Cohere replies", () => {
+  test("a stream split at every byte decodes like the whole message", () => {
     const bytes = Array.from(frame("sse", STREAM), (byte) => Uint8Array.of(byte));
     expect(replyOf(allEvents(format, allPieces("sse", bytes)))).toEqual(REPLY);
     expect(format.decodeReply({ id: "r1", finish_reason: "TOOL_CALL", message: MESSAGE, usage })).toEqual(REPLY);
   });
-  test("a call is sealed with its end", () => {
+  test("a call is sealed at its tool-call-end", () => {
     const decoder = format.decodeStream();
     const seals = STREAM.map((piece) => decoder.push(piece).filter(({ type }) => type === "call-seal").length);
     expect(seals).toEqual([0, 0, 0, 0, 0, 0, 1, 0, 1, 0]);
   });
-  test("text and thinking", () => {
+  test("text and thinking are decoded", () => {
     const content = [
       { type: "thinking", thinking: "Hm." },
       { type: "text", text: "Hi" },
@@ -84,21 +84,21 @@ describe("F4.17 replies of Cohere", () => {
     ["ERROR", "error"],
     ["ERROR_TOXIC", "content-filter"],
     ["NOVEL", "other"],
-  ])("with %s no call is to be run", (reason, finish) => {
+  ])("a reply that finishes with %s returns no calls", (reason, finish) => {
     const stream = [...STREAM.slice(0, -1), { type: "message-end", delta: { finish_reason: reason } }];
     expect(replyOf(allEvents(format, stream))).toMatchObject({ calls: [], finish });
   });
-  test("a truncated stream has no calls", () => {
+  test("a truncated stream returns no calls", () => {
     expect(replyOf(allEvents(format, STREAM.slice(0, -1)))).toMatchObject({ calls: [], finish: "truncated" });
   });
-  test.each([[null], [{}], [{ message: "invalid request" }]])("what is not a reply is refused: %j", (body) => {
+  test.each([[null], [{}], [{ message: "invalid request" }]])("a body that is not a reply throws: %j", (body) => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
-  test("an error at the end of a stream is thrown", () => {
+  test("an error at the end of a stream throws", () => {
     const end = { type: "message-end", delta: { finish_reason: "ERROR", error: "it broke" } };
     expect(() => allEvents(format, [end])).toThrow(/it broke/u);
   });
-  test("F4.18 the plan goes back with the calls it led to", () => {
+  test("F4.18 the tool plan is sent back with the calls it led to", () => {
     const { text, native } = format.decodeReply({ message: MESSAGE });
     const history = [
       { role: "assistant", at: 0, content: text, ...(native === undefined ? {} : { native }) } as const,
@@ -109,8 +109,8 @@ describe("F4.17 replies of Cohere", () => {
   });
 });
 
-describe("F4.16 requests to Cohere", () => {
-  test("the whole body", () => {
+describe("F4.16 Cohere requests", () => {
+  test("encodes the whole body", () => {
     const { body, notes } = format.encodeRequest(
       {
         system: "Be brief.",
@@ -142,7 +142,7 @@ describe("F4.16 requests to Cohere", () => {
     });
     expect(notes.map(({ kind }) => kind)).toEqual(["unsupported"]);
   });
-  test("the model is held to the tools only where all of them can be: the request would be refused otherwise", () => {
+  test("strict_tools is set only if every tool fits it, because the request would be rejected otherwise", () => {
     const tool = (name: string, rest: JsonObject): ModelTool => ({
       name,
       description: "",
@@ -159,7 +159,7 @@ describe("F4.16 requests to Cohere", () => {
     const properties = Object.fromEntries(Array.from({ length: 200 }, (_, index) => [`field${index}`, { type: "string" }]));
     expect(sent(fits, tool("wide", { properties, required: ["field0"] }))).toEqual([undefined, [["unsupported", undefined]]]);
   });
-  test("one tool that must be called is offered alone; one that is not there cannot be chosen", () => {
+  test("a tool that must be called is the only one offered, and choosing a tool that is not offered throws", () => {
     const { body } = format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: { tool: "go" } }, { model: "m" });
     expect(body).toMatchObject({ tool_choice: "REQUIRED", tools: [{ function: { name: "go" } }] });
     expect((body["tools"] as readonly JsonValue[]).length).toBe(1);
@@ -168,7 +168,7 @@ describe("F4.16 requests to Cohere", () => {
     });
     expect(() => format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: { tool: "x" } }, { model: "m" })).toThrow(/"x" is chosen/u);
   });
-  test("F4.18 results are documents where they are objects, else text, and pictures follow", () => {
+  test("F4.18 results are documents if they are objects, else text, and images follow", () => {
     const messages = [
       said("assistant", "I look."),
       called("a", "look", { id: "1" }),
@@ -195,7 +195,7 @@ describe("F4.16 requests to Cohere", () => {
   });
 });
 
-test("F4.18 calls come back equal from the message they are written to", () => {
+test("F4.18 calls round-trip through the message they are encoded in", () => {
   fc.assert(
     fc.property(fc.array(fc.jsonValue(), { minLength: 1, maxLength: 4 }), (inputs) => {
       const sent = inputs.map((input, index) => ({

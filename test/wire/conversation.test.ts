@@ -17,7 +17,7 @@ const NAMES = [
   ["mail__send", "mail::send"],
 ];
 
-test("F1.30 a session as OpenAI takes it: results in call order, pictures behind them, no pair broken", () => {
+test("F1.30 OpenAI messages have results in call order and images after them, and no call is separated from its results", () => {
   const { messages, toolNames } = toOpenAiMessages(CONVERSATION);
   const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } };
   expect(messages).toEqual([
@@ -51,7 +51,7 @@ test("F1.30 a session as OpenAI takes it: results in call order, pictures behind
   expect([...toolNames]).toEqual(NAMES);
 });
 
-test("F1.30 a session as Anthropic takes it: errors marked, documents in their place, sides in turn", () => {
+test("F1.30 Anthropic messages mark errors, keep documents in place and alternate roles", () => {
   const { system, messages, toolNames } = toAnthropicMessages(CONVERSATION);
   const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } };
   expect(system).toEqual([{ type: "text", text: "Be brief." }]);
@@ -99,7 +99,7 @@ test("F1.30 a session as Anthropic takes it: errors marked, documents in their p
   expect([...toolNames]).toEqual(NAMES);
 });
 
-test("F1.30 a session as Gemini takes it: as many responses as calls, answers and errors under their keys", () => {
+test("F1.30 Gemini contents have one response for each call, with outputs and errors under their keys", () => {
   const { systemInstruction, contents, toolNames } = toGeminiContents(CONVERSATION, {
     thoughtSignature: "skip_thought_signature_validator",
   });
@@ -145,7 +145,7 @@ test("F1.30 a session as Gemini takes it: as many responses as calls, answers an
   expect([...toolNames]).toEqual(NAMES);
 });
 
-describe("which calls are one message", () => {
+describe("which calls are grouped into one message", () => {
   const one = called("c1", "a::b");
   const two = called("c2", "a::b");
   const groups = (messages: readonly ModelMessage[]): unknown =>
@@ -170,8 +170,8 @@ describe("which calls are one message", () => {
   });
 });
 
-describe("what providers refuse is never sent", () => {
-  test("ids: a repeated one, one with other characters and one that is too long are made fit, the same every time", () => {
+describe("input that providers reject is never sent", () => {
+  test("ids: repeated ids, ids with invalid characters and long ids are replaced, always by the same ids", () => {
     const messages = [
       called("r1", "a::b", { id: "functions.b:0" }),
       answered("r1", "a::b"),
@@ -190,7 +190,7 @@ describe("what providers refuse is never sent", () => {
     expect(idsOf(toOpenAiMessages(messages).messages)[0]).toBe("functions.b:0");
   });
 
-  test("half surrogate pairs, in words, titles, inputs and answers", () => {
+  test("lone surrogates in text, titles, inputs and results", () => {
     const messages = [
       said("system", "\ud800"),
       said("document", "\ud800", "\ud800"),
@@ -202,7 +202,7 @@ describe("what providers refuse is never sent", () => {
       expect(textsOf({ ...conversation, toolNames: null }).filter((text) => !text.isWellFormed())).toEqual([]);
   });
 
-  test("to Anthropic: empty blocks, pictures in an error, sounds, and a conversation that begins with the assistant", () => {
+  test("to Anthropic: empty blocks, images in an error, audio, or a conversation that begins with the assistant", () => {
     const messages = [
       said("assistant", ""),
       called("c1", "a::b"),
@@ -230,7 +230,7 @@ describe("what providers refuse is never sent", () => {
     });
   });
 
-  test("a partial answer is no error, and says what is wrong beside the data", () => {
+  test("a partial result is not marked as an error, and has its error text beside the data", () => {
     const error = { code: "invalid_output", message: "no city", retryable: false, outcome: "unknown" } as const;
     const messages = [said("user", "?"), called("c1", "a::b"), answered("c1", "a::b", { status: "partial", error, output: { at: 1 } })];
     expect(toAnthropicMessages(messages).messages[2]).toEqual({
@@ -243,7 +243,7 @@ describe("what providers refuse is never sent", () => {
     });
   });
 
-  test("to OpenAI: sounds in a form it does not know, and pictures of an assistant", () => {
+  test("to OpenAI: audio in an unsupported format, or images of an assistant", () => {
     const sound = { type: "audio", mediaType: "audio/mpeg", data: "SUQz" } as const;
     const messages = [said("user", [sound, { ...sound, mediaType: "audio/ogg" }]), said("assistant", [PICTURE])];
     expect(toOpenAiMessages(messages).messages).toEqual([
@@ -259,7 +259,7 @@ describe("what providers refuse is never sent", () => {
   });
 });
 
-test("section 6.19 whatever the messages, every call has one result right behind its message, and ids are unique", () => {
+test("section 6.19 for any messages, every call has one result directly after its message, and ids are unique", () => {
   const callId = fc.constantFrom("c1", "c2", "c3", "c4", "c5");
   const id = fc.constantFrom("p1", "p2", "bad id", "");
   const message = fc.oneof(

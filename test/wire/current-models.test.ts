@@ -70,7 +70,7 @@ const CLAUDE_ROWS = [
 ];
 
 describe("Claude", () => {
-  test.each(CLAUDE_ROWS)("$model takes a temperature: $temperature", ({ model, temperature }) => {
+  test.each(CLAUDE_ROWS)("$model accepts a temperature: $temperature", ({ model, temperature }) => {
     const left = (format: string, name: string) => (temperature ? [] : [`${format} takes no temperature for ${name} in such a request.`]);
     const own = encode(anthropicMessages(), model, { temperature: 0.5 });
     expect([own.body["temperature"], own.notes]).toEqual([temperature ? 0.5 : undefined, left("anthropic-messages", model)]);
@@ -82,7 +82,7 @@ describe("Claude", () => {
     ]);
   });
 
-  test.each(CLAUDE_ROWS)("a call can be required of $model: $required", ({ model, required }) => {
+  test.each(CLAUDE_ROWS)("$model accepts a required tool choice: $required", ({ model, required }) => {
     const name = `anthropic.${model}`;
     const choices = [
       ["required", { type: "any" }, { any: {} }],
@@ -98,13 +98,13 @@ describe("Claude", () => {
     }
   });
 
-  test("models of others that speak the format are sent what was asked for", () => {
+  test("third-party models with the same format are sent the request unchanged", () => {
     const request = { tools: TOOLS, toolChoice: "required", temperature: 0.5 } as const;
     const { body, notes } = encode(anthropicMessages(), "deepseek-v4-pro", request);
     expect([body["temperature"], body["tool_choice"], notes]).toEqual([0.5, { type: "any" }, []]);
   });
 
-  test("one call at a time is asked for where the call itself cannot be required", () => {
+  test("disable_parallel_tool_use is set also where the call itself cannot be required", () => {
     const { body } = encode(anthropicMessages(), "claude-opus-5-5", { tools: TOOLS, toolChoice: "required", parallelCalls: false });
     expect(body["tool_choice"]).toEqual({ type: "auto", disable_parallel_tool_use: true });
   });
@@ -156,19 +156,22 @@ const OPENAI_ROWS = [
 ];
 
 describe("OpenAI", () => {
-  test.each(OPENAI_ROWS)("$model is given a temperature, probabilities and reasoning as it takes them ($kind)", ({ model, kind }) => {
-    for (const format of [openAiChat(), openAiResponses()]) {
-      const { body, notes } = encode(format, model, { temperature: 0.5 });
-      expect(body["temperature"]).toBe(kind === "always" ? undefined : 0.5);
-      expect(notes).toEqual(kind === "always" ? [`${format.name} takes no temperature for ${model} in such a request.`] : []);
-      const asked = encode(format, model, { temperature: 0.5, reasoningEffort: "high" });
-      expect(asked.body["temperature"]).toBe(kind === "plain" ? 0.5 : undefined);
-    }
-    expect(encode(openAiChat(), model, { candidates: 2 }).body["logprobs"]).toBe(kind === "plain" ? true : undefined);
-    expect(encode(openAiResponses(), model, {}).body["include"]).toEqual(kind === "plain" ? undefined : ["reasoning.encrypted_content"]);
-  });
+  test.each(OPENAI_ROWS)(
+    "$model is sent temperature, log probabilities and reasoning only as it accepts them ($kind)",
+    ({ model, kind }) => {
+      for (const format of [openAiChat(), openAiResponses()]) {
+        const { body, notes } = encode(format, model, { temperature: 0.5 });
+        expect(body["temperature"]).toBe(kind === "always" ? undefined : 0.5);
+        expect(notes).toEqual(kind === "always" ? [`${format.name} takes no temperature for ${model} in such a request.`] : []);
+        const asked = encode(format, model, { temperature: 0.5, reasoningEffort: "high" });
+        expect(asked.body["temperature"]).toBe(kind === "plain" ? 0.5 : undefined);
+      }
+      expect(encode(openAiChat(), model, { candidates: 2 }).body["logprobs"]).toBe(kind === "plain" ? true : undefined);
+      expect(encode(openAiResponses(), model, {}).body["include"]).toEqual(kind === "plain" ? undefined : ["reasoning.encrypted_content"]);
+    },
+  );
 
-  test("a temperature is sent where the effort is none, also in the provider's own words", () => {
+  test("a temperature is sent if the reasoning effort is none, also if it is set in native fields", () => {
     for (const model of ["gpt-5.2", "gpt-5.6-sol", "gpt-6-luna"]) {
       const request = { temperature: 0.5, reasoningEffort: "none" } as const;
       expect(encode(openAiChat(), model, request)).toMatchObject({ body: { temperature: 0.5, reasoning_effort: "none" }, notes: [] });
@@ -180,7 +183,7 @@ describe("OpenAI", () => {
     }
   });
 
-  test("other servers and deployments are given what was asked for", () => {
+  test("other servers and deployments are sent the request unchanged", () => {
     for (const [format, model] of [
       [openAiChat("vllm"), "gpt-9"],
       [openAiChat("azure"), "ours"],
@@ -190,7 +193,7 @@ describe("OpenAI", () => {
   });
 
   test.each(["gpt-prod", "gpt-neo", "EleutherAI/gpt-j-6b", "gpt-neox-20b", "gpt-oss:20b", "gpt-2", "gpt-7b-chat", "gpt-13b", "gpt-6.7b"])(
-    "%s, which only looks like a model of OpenAI's, is given what was asked for",
+    "%s, which only resembles an OpenAI model name, is sent the request unchanged",
     (model) => {
       const request = { temperature: 0.5, reasoningEffort: "none", candidates: 2 } as const;
       const { body, notes } = encode(openAiChat(), model, request);
@@ -214,7 +217,7 @@ describe("Gemini", () => {
       isNew: false,
     })),
   ];
-  test.each(ROWS)("$model is written to as a model from Gemini 3 on: $isNew", ({ model, isNew }) => {
+  test.each(ROWS)("$model is treated as Gemini 3 or newer: $isNew", ({ model, isNew }) => {
     const messages = [said("user", "Look."), called("c1", "look"), answered("c1", "look", { output: 1 })];
     const { body, notes } = encode(gemini(), model, { messages, tools: TOOLS, responseFormat: {} });
     expect(JSON.stringify(body["contents"]).includes('"thoughtSignature":"skip_thought_signature_validator"')).toBe(isNew);
@@ -222,7 +225,7 @@ describe("Gemini", () => {
     expect(notes).toHaveLength(isNew ? 0 : 1);
   });
 
-  test.each(["gemini-flash-latest", "gemini-4-flash"])("%s is asked for the levels that the newest models have", (model) => {
+  test.each(["gemini-flash-latest", "gemini-4-flash"])("%s is sent a thinking level as the newest models are", (model) => {
     const { body, notes } = encode(gemini(), model, { reasoningEffort: "low" });
     expect([body["generationConfig"], notes]).toEqual([{ thinkingConfig: { thinkingLevel: "low" } }, []]);
   });

@@ -66,7 +66,7 @@ describe("Anthropic", () => {
     refusal: "refusal",
     model_context_window_exceeded: "length",
   } as const;
-  test.each(Object.entries(REASONS))("the stop reason %s is %s", (reason, finish) => {
+  test.each(Object.entries(REASONS))("the stop reason %s is decoded as %s", (reason, finish) => {
     const content = [
       { type: "text", text: "Hm." },
       ...(reason === "tool_use" ? [{ type: "tool_use", id: "t", name: "look", input: {} }] : []),
@@ -117,7 +117,7 @@ describe("Anthropic", () => {
     [{ type: "fallback", from: { model: "a" }, to: { model: "b" }, trigger: { type: "refusal" } }],
     [{ type: "not_known_yet", anything: [1] }],
   ];
-  test.each(BLOCKS)("the block %o goes back as it came, and the call behind it is run once", (...blocks) => {
+  test.each(BLOCKS)("the block %o is sent back unchanged, and the call after it is run once", (...blocks) => {
     const call = { type: "tool_use", id: "t", name: "look", input: { at: 1 }, caller: { type: "direct" } };
     const content = [{ type: "text", text: "I look." }, ...blocks, call];
     for (const reply of [
@@ -149,14 +149,14 @@ describe("Anthropic", () => {
       ];
     };
 
-    test("is one tool: the calls of its members are calls of it, with the member as action", () => {
+    test("is one tool: calls of its members are calls of the tool, with the member as action", () => {
       for (const { calls } of replies())
         expect(calls).toEqual([
           { id: "t", name: "pc::use", input: { coordinate: [1, 2], action: "left_click" }, native: { toolset_name: "computer" } },
         ]);
     });
 
-    test("is told the member also where the text of the input is damaged, so that it can be repaired", () => {
+    test("gets the member in the input also if the JSON text is damaged, so that it can be repaired", () => {
       const piece = { type: "content_block_delta", index: 0, delta: { type: "input_json_delta", partial_json: ' {"coordinate":[1,2],}' } };
       const start = { type: "content_block_start", index: 0, content_block: { ...member, input: {} } };
       const [begin = {}, ...rest] = events([], "tool_use");
@@ -166,7 +166,7 @@ describe("Anthropic", () => {
       ]);
     });
 
-    test("gets its calls back as they came, and results that name it", () => {
+    test("gets its calls back unchanged, and results with its name", () => {
       for (const reply of replies())
         expect(sentBack(FORMAT, reply).slice(1)).toEqual([
           { role: "assistant", content: [{ ...member, input }] },
@@ -174,7 +174,7 @@ describe("Anthropic", () => {
         ]);
     });
 
-    test.each(["computer", "browser"])("is offered in Anthropic's words, without a name: %s", (family) => {
+    test.each(["computer", "browser"])("is sent as a native toolset, without a name: %s", (family) => {
       const words = { type: `${family}_toolset_20260801` };
       const tool = { name: "pc::use", description: "", inputSchema: { type: "object" }, providers: { "anthropic-messages": words } };
       const { tools, toolNames } = FORMAT.encodeTools([tool]);
@@ -201,7 +201,7 @@ describe("OpenAI's Responses", () => {
 
   /** `Response.IncompleteDetails.reason` of openai 7.59.0. */
   const REASONS = { max_output_tokens: "length", max_messages: "length", content_filter: "content-filter", steered: "pause" } as const;
-  test.each(Object.entries(REASONS))("what is incomplete for %s ends as %s", (reason, finish) => {
+  test.each(Object.entries(REASONS))("a response that is incomplete for %s ends as %s", (reason, finish) => {
     const fields = { status: "incomplete", incomplete_details: { reason } };
     for (const reply of [FORMAT.decodeReply(whole([], fields)), streamed(FORMAT, events([], fields))])
       expect([reply.finish, reply.finishDetail]).toEqual([finish, reason]);
@@ -209,7 +209,7 @@ describe("OpenAI's Responses", () => {
 });
 
 /** Reasons of the other formats, from the libraries of 2026-11. */
-describe("why a reply ended", () => {
+describe("finish reasons", () => {
   /** `FinishReason` of @google/genai 3.3.0. */
   const GEMINI = {
     STOP: "stop",
@@ -236,7 +236,7 @@ describe("why a reply ended", () => {
     CONTINUATION: "pause",
     OTHER: "other",
   } as const;
-  test.each(Object.entries(GEMINI))("Gemini's %s is %s", (finishReason, finish) => {
+  test.each(Object.entries(GEMINI))("Gemini's %s is decoded as %s", (finishReason, finish) => {
     expect(gemini().decodeReply({ candidates: [{ content: { parts: [] }, finishReason }] }).finish).toBe(finish);
   });
 
@@ -250,7 +250,7 @@ describe("why a reply ended", () => {
     failed: "error",
     cancelled: "error",
   } as const;
-  test.each(Object.entries(INTERACTIONS))("the status %s of an interaction is %s", (status, finish) => {
+  test.each(Object.entries(INTERACTIONS))("the status %s of an interaction is decoded as %s", (status, finish) => {
     expect(geminiInteractions().decodeReply({ steps: [], status }).finish).toBe(finish);
   });
 
@@ -266,20 +266,20 @@ describe("why a reply ended", () => {
     stop_sequence: "stop",
     tool_use: "calls",
   } as const;
-  test.each(Object.entries(BEDROCK))("Bedrock's %s is %s", (stopReason, finish) => {
+  test.each(Object.entries(BEDROCK))("Bedrock's %s is decoded as %s", (stopReason, finish) => {
     const content = stopReason === "tool_use" ? [{ toolUse: { toolUseId: "t", name: "look", input: {} } }] : [{ text: "Hm." }];
     expect(bedrockConverse().decodeReply({ output: { message: { role: "assistant", content } }, stopReason }).finish).toBe(finish);
   });
 
   /** Of openai 7.59.0, @mistralai/mistralai 2.7.0 and cohere-ai 8.1.0. */
   const CHAT = { stop: "stop", length: "length", content_filter: "content-filter", model_length: "length", error: "error" } as const;
-  test.each(Object.entries(CHAT))("%s of Chat Completions is %s", (finish_reason, finish) => {
+  test.each(Object.entries(CHAT))("%s of Chat Completions is decoded as %s", (finish_reason, finish) => {
     const choices = [{ index: 0, finish_reason, message: { role: "assistant", content: "Hm." } }];
     expect(openAiChat().decodeReply({ choices }).finish).toBe(finish);
   });
 
   const COHERE = { COMPLETE: "stop", STOP_SEQUENCE: "stop", MAX_TOKENS: "length", ERROR: "error", TIMEOUT: "error" } as const;
-  test.each(Object.entries(COHERE))("Cohere's %s is %s", (finish_reason, finish) => {
+  test.each(Object.entries(COHERE))("Cohere's %s is decoded as %s", (finish_reason, finish) => {
     expect(cohere().decodeReply({ id: "c", finish_reason, message: { content: [{ type: "text", text: "Hm." }] } }).finish).toBe(finish);
   });
 });

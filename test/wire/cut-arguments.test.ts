@@ -59,7 +59,7 @@ describe.each([...TEXT_FORMATS.keys()])("%s", (name) => {
   const tools = [{ name: "change", description: "", inputSchema: SCHEMA }];
   const written = format.writeCalls([{ name: "change", input: INPUT }]);
 
-  test("F1.15 A06 arguments that were cut off, with the call's end behind them, never run a tool that writes with less than was meant", async () => {
+  test("F1.15 A06 a tool that writes never runs with truncated arguments, even if the end of the call follows them", async () => {
     const wrong: unknown[] = [];
     for (const end of endsOf(written))
       for (let at = 0; at < written.length - end.length; at++) {
@@ -70,7 +70,7 @@ describe.each([...TEXT_FORMATS.keys()])("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
-  test("F1.15 F1.40 A06 a message that ends inside a call makes none with other arguments, and all that is left of it is text", async () => {
+  test("F1.15 F1.40 A06 a message that ends inside a call makes no call with other arguments, and its remainder is text", async () => {
     const inputs = [{ title: "first" }, INPUT];
     const two = format.writeCalls(inputs.map((input) => ({ name: "change", input })));
     const wholeAt = [0];
@@ -89,7 +89,7 @@ describe.each([...TEXT_FORMATS.keys()])("%s", (name) => {
     expect(wrong).toEqual([]);
   });
 
-  test("F1.15 the whole call runs", async () => {
+  test("F1.15 the complete call runs", async () => {
     expect(await runAll(readPieces(format, [written], { tools }).reply.calls, runs.strict)).toEqual([INPUT]);
   });
 });
@@ -188,14 +188,14 @@ describe.each(STREAMS.map(([format, stream]) => [format.name, format, stream] as
     return callsOf([...stream(text).flatMap((piece) => decoder.push(piece)), ...decoder.end()]);
   };
 
-  test("F1.15 A06 streamed arguments that were cut off in a message that ends well never run a tool that writes", async () => {
+  test("F1.15 A06 a tool that writes never runs with truncated streamed arguments, even if the message ends normally", async () => {
     const wrong: unknown[] = [];
     for (let at = 1; at < TEXT.length; at++)
       for (const input of await runAll(read(TEXT.slice(0, at)), runs.loose)) wrong.push([TEXT.slice(0, at), input]);
     expect(wrong).toEqual([]);
   });
 
-  test("F1.15 whole ones run", async () => {
+  test("F1.15 complete arguments run", async () => {
     const calls = read(TEXT);
     expect(calls.every(({ input }) => isJsonObject(input))).toBe(true);
     expect(await runAll(calls, runs.loose)).toEqual([INPUT]);

@@ -49,7 +49,7 @@ const GET = { id: "call_1", name: "get", input: X } as const;
 
 const CHAT: readonly Deviation[] = [
   {
-    title: "Groq: a call whole in one piece, behind reasoning with a channel",
+    title: "Groq: a call complete in one chunk, after reasoning with a channel",
     format: openAiChat("groq"),
     pieces: [
       chunk({ role: "assistant", content: null, reasoning: "Hm.", channel: "analysis" }),
@@ -61,7 +61,7 @@ const CHAT: readonly Deviation[] = [
     calls: [GET],
   },
   {
-    title: "xAI: two calls in one piece that ends the message",
+    title: "xAI: two calls in the last chunk",
     format: openAiChat("xai"),
     pieces: [
       chunk(
@@ -97,7 +97,7 @@ const CHAT: readonly Deviation[] = [
     calls: [{ ...GET, id: "a1b2c3d4e" }],
   },
   {
-    title: "GLM through Mistral: the name again and again, empty, without id and role",
+    title: "GLM through Mistral: an empty name repeated in every chunk, without id and role",
     format: mistral(),
     pieces: [
       piece({ id: "a1b2c3d4e" }, { name: "get", arguments: "" }),
@@ -108,7 +108,7 @@ const CHAT: readonly Deviation[] = [
     calls: [{ ...GET, id: "a1b2c3d4e" }],
   },
   {
-    title: "Anthropic through Chat Completions: calls begin at index 1, behind text",
+    title: "Anthropic through Chat Completions: calls begin at index 1, after text",
     format: openAiChat(),
     pieces: [
       chunk({ content: "Hi." }),
@@ -144,7 +144,7 @@ const CHAT: readonly Deviation[] = [
     ],
   },
   {
-    title: "Alibaba: the type with every piece, and empty ids",
+    title: "Alibaba: the type in every chunk, and empty ids",
     format: openAiChat("alibaba"),
     pieces: [
       piece({ index: 0, id: "call_1", type: "function" }, { name: "get", arguments: "" }),
@@ -156,7 +156,7 @@ const CHAT: readonly Deviation[] = [
     calls: [GET],
   },
   {
-    title: "calls that interleave",
+    title: "interleaved calls",
     format: openAiChat(),
     pieces: [
       piece({ index: 0, id: "call_1" }, { name: "get", arguments: '{"x"' }),
@@ -190,7 +190,7 @@ const CHAT: readonly Deviation[] = [
     calls: [{ id: "call_1", name: "sql", input: { input: "SELECT 1" }, kind: "custom" }],
   },
   {
-    title: "the invented wrapper of several calls",
+    title: "a hallucinated wrapper around several calls",
     format: openAiChat(),
     pieces: [
       piece(
@@ -206,19 +206,19 @@ const CHAT: readonly Deviation[] = [
     ],
   },
   {
-    title: "two reasons, the first of which counts",
+    title: "two finish reasons, of which the first is used",
     format: openAiChat(),
     pieces: [chunk({ tool_calls: [{ index: 0, ...WHOLE }] }, "stop"), END, "[DONE]"],
     calls: [GET],
   },
   {
-    title: "a stream of nothing but its cost",
+    title: "a stream with usage only",
     format: openAiChat(),
     pieces: [{ id: "c", choices: [], usage: { prompt_tokens: 1, completion_tokens: 1 } }, "[DONE]"],
     finish: "stop",
   },
   {
-    title: "arguments that were cut off",
+    title: "truncated arguments",
     format: openAiChat(),
     pieces: [piece({ index: 0, id: "call_1" }, { name: "get", arguments: '{"x":' }), chunk({}, "length")],
     finish: "length",
@@ -235,7 +235,7 @@ const CHAT: readonly Deviation[] = [
     text: "Hi.",
   },
   {
-    title: "MiniMax: the whole message once more behind its deltas",
+    title: "MiniMax: the whole message repeated after its deltas",
     format: openAiChat(),
     pieces: [
       chunk({ role: "assistant", content: "Hi." }),
@@ -247,7 +247,7 @@ const CHAT: readonly Deviation[] = [
     text: "Hi.",
   },
   {
-    title: "a stream without a reason or an end mark",
+    title: "a stream without a finish reason or [DONE]",
     format: openAiChat(),
     pieces: [chunk({ tool_calls: [{ index: 0, ...WHOLE }] })],
     finish: "truncated",
@@ -304,46 +304,46 @@ const format = anthropicMessages();
 
 const ANTHROPIC: readonly Deviation[] = [
   {
-    title: "a call without arguments, and so without pieces",
+    title: "a call without arguments and without deltas",
     format,
     pieces: [begin(), ...block(0, USE), ...finished("tool_use")],
     body: message([USE], "tool_use"),
     calls: [{ ...USED, input: {} }],
   },
   {
-    title: "a first piece that is empty",
+    title: "an empty first delta",
     format,
     pieces: [begin(), ...block(0, USE, "", '{"x"', ":1}"), ...finished("tool_use")],
     body: message([{ ...USE, input: X }], "tool_use"),
     calls: [USED],
   },
   {
-    title: "a message that begins with its content",
+    title: "a message_start that contains the content",
     format,
     pieces: [begin([{ ...USE, input: X }]), ...finished("tool_use")],
     body: message([{ ...USE, input: X }], "tool_use"),
     calls: [USED],
   },
   {
-    title: "a gateway that begins anew in the middle",
+    title: "a gateway that restarts the message in the middle",
     format,
     pieces: [begin(), ...block(0, { ...USE, id: "toolu_0" }, '{"x":7}'), begin(), ...block(0, USE, '{"x":1}'), ...finished("tool_use")],
     calls: [USED],
   },
   {
-    title: "eager input that was cut off",
+    title: "truncated input from eager streaming",
     format,
     pieces: [begin(), ...block(0, USE, '{"path": "/tm'), ...finished("max_tokens")],
     finish: "length",
   },
   {
-    title: "eager input that is not JSON",
+    title: "input from eager streaming that is not JSON",
     format,
     pieces: [begin(), ...block(0, USE, '{"x": one}'), ...finished("tool_use")],
     calls: [{ ...USED, input: '{"x": one}' }],
   },
   {
-    title: "a call that a program of the provider's made, whole in its beginning",
+    title: "a call made by provider-executed code, complete in its start event",
     format,
     pieces: [begin(), ...block(0, { ...CODE, input: {} }, '{"code":"get()"}'), ...block(1, FROM_CODE), ...finished("tool_use")],
     body: message([CODE, FROM_CODE], "tool_use"),
@@ -370,7 +370,7 @@ const ANTHROPIC: readonly Deviation[] = [
     providerCalls: [{ id: "mcptoolu_1", name: "ask", kind: "mcp_tool_use", input: { q: "?" } }],
   },
   {
-    title: "a tool of the provider's that pauses",
+    title: "a provider-executed tool that pauses",
     format,
     pieces: [begin(), ...block(0, { ...CODE, input: {} }, '{"code":"get()"}'), ...finished("pause_turn")],
     body: message([CODE], "pause_turn"),
@@ -378,14 +378,14 @@ const ANTHROPIC: readonly Deviation[] = [
     providerCalls: [{ id: "srvtoolu_1", name: "code_execution", kind: "server_tool_use", input: { code: "get()" } }],
   },
   {
-    title: "a tool of a toolset of the client's",
+    title: "a tool of a client toolset",
     format,
     pieces: [begin(), ...block(0, { ...USE, toolset_name: "browser" }, '{"x":1}'), ...finished("tool_use")],
     body: message([{ ...USE, input: X, toolset_name: "browser" }], "tool_use"),
     calls: [{ ...USED, name: "browser", input: { ...X, action: "get" }, native: { toolset_name: "browser" } }],
   },
   {
-    title: "blocks and deltas that nobody knows",
+    title: "unknown blocks and deltas",
     format,
     pieces: [
       begin(),
@@ -440,7 +440,7 @@ const responses = openAiResponses();
 
 const RESPONSES: readonly Deviation[] = [
   {
-    title: "a patch whose difference comes in pieces",
+    title: "a patch whose diff is streamed in deltas",
     format: responses,
     pieces: [
       CREATED,
@@ -454,7 +454,7 @@ const RESPONSES: readonly Deviation[] = [
     calls: [{ id: "call_1", name: "apply_patch_call", input: { operation: PATCH.operation }, native: PATCH }],
   },
   {
-    title: "a shell call whose commands come in pieces",
+    title: "a shell call whose commands are streamed in deltas",
     format: responses,
     pieces: [
       CREATED,
@@ -484,7 +484,7 @@ const RESPONSES: readonly Deviation[] = [
     calls: [{ id: "call_1", name: "sql", input: { input: "SELECT 1" }, kind: "custom" }],
   },
   {
-    title: "a custom call that was cut off",
+    title: "a truncated custom call",
     format: responses,
     pieces: [
       CREATED,
@@ -496,7 +496,7 @@ const RESPONSES: readonly Deviation[] = [
     finish: "length",
   },
   {
-    title: "a call of a program of the provider's",
+    title: "a call made by provider-executed code",
     format: responses,
     pieces: [
       CREATED,
@@ -513,7 +513,7 @@ const RESPONSES: readonly Deviation[] = [
     providerCalls: [{ id: "call_p", name: "program", kind: "program", input: { code: "get()" } }],
   },
   {
-    title: "MCP at the provider",
+    title: "provider-executed MCP",
     format: responses,
     pieces: [
       CREATED,
@@ -534,7 +534,7 @@ const RESPONSES: readonly Deviation[] = [
     ],
   },
   {
-    title: "a tool that a search of the provider's brought, in its namespace",
+    title: "a tool found by provider-executed search, in its namespace",
     format: responses,
     body: response([
       { type: "tool_search_call", id: "ts_1", execution: "server", call_id: null, arguments: { paths: ["crm"] } },
@@ -545,14 +545,14 @@ const RESPONSES: readonly Deviation[] = [
     providerCalls: [{ id: "ts_1", name: "tool_search_call", kind: "tool_search_call", input: { arguments: { paths: ["crm"] } } }],
   },
   {
-    title: "a shell in a container of the provider's",
+    title: "a shell in a provider container",
     format: responses,
     body: response([{ ...SHELL, environment: { type: "container_reference", container_id: "c" } }]),
     finish: "stop",
     providerCalls: [{ id: "call_1", name: "shell_call", kind: "shell_call", input: { action: { commands: ["ls"] } } }],
   },
   {
-    title: "events that nobody knows",
+    title: "unknown events",
     format: responses,
     pieces: [
       CREATED,
@@ -601,13 +601,13 @@ const OTHERS: readonly Deviation[] = [
     calls: [{ name: "get", input: { city: "Oslo", days: [{ n: 3 }, { n: null }] } }],
   },
   {
-    title: "Vertex: the end of a call may be missing",
+    title: "Vertex: a call without an end",
     format: gemini(),
     pieces: [OPENED, value("$.x", { numberValue: 1 }), contents([], "STOP")],
     calls: [{ name: "get", input: X }],
   },
   {
-    title: "Vertex: the next call ends the one before",
+    title: "Vertex: the next call ends the previous one",
     format: gemini(),
     pieces: [
       OPENED,
@@ -621,7 +621,7 @@ const OTHERS: readonly Deviation[] = [
     ],
   },
   {
-    title: "Vertex: a text that more was to come for is not a whole input",
+    title: "Vertex: a string value that should continue makes the input incomplete",
     format: gemini(),
     pieces: [OPENED, value("$.path", { stringValue: "/etc/pass", willContinue: true }), contents([], "STOP")],
     calls: [{ name: "get", input: [{ jsonPath: "$.path", stringValue: "/etc/pass", willContinue: true }] }],
@@ -634,21 +634,21 @@ const OTHERS: readonly Deviation[] = [
     calls: [{ name: "now", input: {} }],
   },
   {
-    title: "Gemini: the reason FUNCTION_CALL of those who speak for it",
+    title: "Gemini: the finish reason FUNCTION_CALL of compatible servers",
     format: gemini(),
     pieces: [contents([{ functionCall: { name: "get", args: X } }], "FUNCTION_CALL")],
     body: contents([{ functionCall: { name: "get", args: X } }], "FUNCTION_CALL"),
     calls: [{ name: "get", input: X }],
   },
   {
-    title: "Gemini: a reason that nobody knows is no good end",
+    title: "Gemini: an unknown finish reason is not a normal end",
     format: gemini(),
     pieces: [contents([{ functionCall: { name: "get", args: X } }], "NEW_REASON")],
     body: contents([{ functionCall: { name: "get", args: X } }], "NEW_REASON"),
     finish: "other",
   },
   {
-    title: "Gemini's Interactions: arguments in pieces",
+    title: "Gemini Interactions: arguments in deltas",
     format: geminiInteractions(),
     pieces: [
       { event_type: "interaction.created", interaction: { id: "i", status: "in_progress" } },
@@ -662,7 +662,7 @@ const OTHERS: readonly Deviation[] = [
     calls: [GET],
   },
   {
-    title: "Bedrock: padding, and text that does not say that it begins",
+    title: "Bedrock: padding, and text without a start event",
     format: bedrockConverse(),
     pieces: [
       { messageStart: { role: "assistant", p: "abcd" } },
@@ -682,7 +682,7 @@ const OTHERS: readonly Deviation[] = [
     text: "Hi.",
   },
   {
-    title: "Cohere: a plan, then a call in pieces",
+    title: "Cohere: a plan, then a call in deltas",
     format: cohere(),
     pieces: [
       { type: "message-start", id: "c", delta: { message: { role: "assistant" } } },
@@ -707,7 +707,7 @@ const OTHERS: readonly Deviation[] = [
     calls: [{ id: "call_1", name: "now", input: {} }],
   },
   {
-    title: "Ollama: calls in lines of their own, and the reason stop",
+    title: "Ollama: calls in separate lines, and the finish reason stop",
     format: ollama(),
     pieces: [
       line([{ function: { name: "get", arguments: X } }]),

@@ -39,7 +39,7 @@ const FORMATS = [
   ollama(),
 ];
 
-test.each(FORMATS)("F4.18 results alone show $name their pictures, once, and say what they are of", (format) => {
+test.each(FORMATS)("F4.18 results encoded alone for $name include each image once, with the text and the id of the call", (format) => {
   const written = JSON.stringify(format.encodeResults([{ id: "abcdefghi", name: "default::look", result: SEEN }]));
   expect({ words: written.includes("a cat"), id: written.includes("abcdefghi"), pictures: written.split(PICTURE).length - 1 }).toEqual({
     words: true,
@@ -55,7 +55,7 @@ describe.each(FORMATS)("F4.22 $name", (format) => {
     return { ...(id === undefined ? {} : { id }), name: "default::look", result: { ...SEEN, ...own } };
   };
 
-  test("F4.22 answers whose ids do not match the calls of the reply are refused, and say which", () => {
+  test("F4.22 results whose ids do not match the calls of the reply throw, and the error names the id", () => {
     const rows: readonly (readonly [answers: readonly (readonly [id?: string, of?: string])[], message: string])[] = [
       [
         [["callAAAAA"], ["callBBBBB", "callAAAAA"]],
@@ -75,7 +75,7 @@ describe.each(FORMATS)("F4.22 $name", (format) => {
       ).toThrow(expect.objectContaining({ code: "invalid_argument", message }));
   });
 
-  test("F4.22 those that match are written, in any order, and without the reply's calls as far as they can be compared", () => {
+  test("F4.22 matching results are encoded in any order, and without the reply's calls only duplicate ids throw", () => {
     const answers = [answer("callBBBBB"), answer("callAAAAA")];
     expect(format.encodeResults(answers, calls)).toEqual(format.encodeResults(answers));
     expect(() => format.encodeResults([answer("x"), answer("x")])).toThrow("answered twice");

@@ -59,7 +59,7 @@ const BAD: Readonly<Record<string, JsonSchema>> = {
 };
 
 describe.each(FORMATS)("$title", ({ format }) => {
-  test("F1.37 a tool that cannot be sent is left out with a note, and the others stay", () => {
+  test("F1.37 a tool that cannot be sent is omitted with a note, and the other tools are kept", () => {
     const tools = [tool("one"), ...Object.entries(BAD).map(([name, schema]) => tool(name, schema)), tool("two")];
     const { tools: written, notes } = format.encodeTools(tools);
     const left = notes.flatMap(({ kind, tool: name }) => (kind === "quarantined" ? [name] : []));
@@ -72,7 +72,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     expect(namesIn(written)).toHaveLength(tools.length - left.length);
   });
 
-  test("F1.37 for Claude a tool with an argument that it refuses is left out, with the name; names inside of arguments may be any", () => {
+  test("F1.37 a tool with a parameter name that Claude rejects is omitted for Claude, with a note; nested names may be any", () => {
     const isClaude = ["anthropic-messages", "bedrock-converse"].includes(format.name);
     const inside = { where: { type: "object", properties: { $gt: { type: "number" } } }, "a.b-c": { type: "string" } };
     const tools = [tool("inside", { type: "object", properties: inside })];
@@ -91,7 +91,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     );
   });
 
-  test("F1.37 of two tools with one name the first is sent, and overloads are told apart", () => {
+  test("F1.37 of two tools with one name only the first is sent, and overloads get different names", () => {
     const tools = [
       tool("a"),
       tool("default::a"),
@@ -107,7 +107,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     expect(names.map((name) => toQualifiedName(name, toolNames))).toEqual(["a", "b", "b", "a.b", "a_b"]);
   });
 
-  test("F4.16 odd names lead back to their tools", () => {
+  test("F4.16 unusual names are decoded to their tools", () => {
     const odd = [
       "n".repeat(65),
       "città::größe",
@@ -128,7 +128,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     expect(new Set(names).size).toBe(odd.length);
   });
 
-  test("F4.19 a choice of what is not offered is refused before anything is sent", () => {
+  test("F4.19 choosing a tool that is not offered throws before anything is sent", () => {
     const messages = [said("user", "Go.")];
     const refused = expect.objectContaining({ code: "invalid_argument" });
     const target = { model: "m" };
@@ -140,7 +140,7 @@ describe.each(FORMATS)("$title", ({ format }) => {
     );
   });
 
-  test("F4.18 where every tool is left out, the calls of the past are told in words", () => {
+  test("F4.18 if every tool is omitted, past calls are encoded as text", () => {
     const messages = [said("user", "Go."), called("call_1", "a", { id: "abcdefghi", input: { city: "Oslo" } })];
     const { body } = format.encodeRequest({ messages, tools: [tool("a", false)] }, { model: "m" });
     expect(JSON.stringify(body)).toContain(JSON.stringify(JSON.stringify({ city: "Oslo" })).slice(1, -1));

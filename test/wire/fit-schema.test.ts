@@ -84,13 +84,13 @@ function fromOpenApi(schema: JsonValue): JsonValue {
   return nullable === true ? { anyOf: [plain, { type: "null" }] } : plain;
 }
 
-describe("what cannot be sent", () => {
-  test.each(SUBSETS)("%s: a root that allows no object is invalid_schema", (subset) => {
+describe("schemas that cannot be sent", () => {
+  test.each(SUBSETS)("%s: a root that allows no object throws invalid_schema", (subset) => {
     for (const schema of [false, { type: "string" }, { type: ["array", "null"] }] satisfies JsonSchema[])
       expect(() => fitSchema(schema, subset)).toThrow(expect.objectContaining({ code: "invalid_schema" }));
   });
 
-  test("H07 references that write out to 2^20 schemas are refused where they cannot stay, and kept where they can", () => {
+  test("H07 references that expand to 2^20 schemas throw where they must be inlined, and are kept where they may stay", () => {
     const level = (next: number): JsonObject => ({
       type: "object",
       properties: { l: { $ref: `#/$defs/d${next}` }, r: { $ref: `#/$defs/d${next}` } },
@@ -105,7 +105,7 @@ describe("what cannot be sent", () => {
       expect(Object.keys(fitSchema(schema, subset).schema["$defs"] as JsonObject)).toHaveLength(20);
   });
 
-  testInCI("H07 schemas that nest without end or have thousands of parts to lay together end as invalid_schema", () => {
+  testInCI("H07 schemas that nest endlessly or have thousands of parts to merge fail with invalid_schema", () => {
     let deep: JsonObject = { type: "string" };
     for (let level = 0; level < 5_000; level++) deep = { type: "object", properties: { a: deep } };
     const many = Array.from({ length: 3_000 }, (_, at) => ({ properties: Object.fromEntries([[`p${at}`, {}]]) }));
@@ -114,7 +114,7 @@ describe("what cannot be sent", () => {
     }
   });
 
-  test.each(SUBSETS)("H07 %s: references that lead in circles are cut off, and that is told", (subset) => {
+  test.each(SUBSETS)("H07 %s: circular references are cut off, and the loss is reported", (subset) => {
     for (const schema of [{ $ref: "#" }, { type: "object", allOf: [{ $ref: "#" }] }]) {
       expect(fitSchema(schema, subset).losses).toContainEqual({
         path: "$.$ref",
@@ -123,7 +123,7 @@ describe("what cannot be sent", () => {
     }
   });
 
-  test("a parameter with a name that Gemini's old schema refuses is left out, and refuses the tool where it is required", () => {
+  test("gemini-openapi: a parameter with an invalid name is omitted; if it is required, the tool is rejected", () => {
     const schema = { type: "object", properties: { "X-Id": { type: "string" }, q: { type: "string" } } };
     expect(fitSchema(schema, "gemini-openapi")).toEqual({
       schema: { type: "object", properties: { q: { type: "string" } } },
@@ -135,8 +135,8 @@ describe("what cannot be sent", () => {
   });
 });
 
-describe("the root", () => {
-  test.each(SUBSETS)("%s: a tool without parameters has an object without properties, and loses nothing", (subset) => {
+describe("the root schema", () => {
+  test.each(SUBSETS)("%s: a tool without parameters has an object without properties, and no loss", (subset) => {
     for (const schema of [true, {}, { type: "object" }] satisfies JsonSchema[]) {
       const fitted = fitSchema(schema, subset);
       expect(fitted.losses).toEqual([]);
@@ -144,7 +144,7 @@ describe("the root", () => {
     }
   });
 
-  test("a union at the root becomes one object, as providers refuse it there", () => {
+  test("a union at the root becomes one object, because providers reject a union there", () => {
     const schema = {
       oneOf: [
         { type: "object", properties: { kind: { const: "id" }, id: { type: "integer" } }, required: ["kind", "id"] },
@@ -170,7 +170,7 @@ describe("the root", () => {
     });
   });
 
-  test("a pattern that looks around is told and not sent, as it makes providers refuse the whole request", () => {
+  test("a pattern with a look-around is reported and omitted, because providers would reject the whole request", () => {
     const email = "^(?!\\.)[a-z.]+@[a-z.]+$"; // as zod writes it
     const schema = {
       type: "object",
@@ -199,7 +199,7 @@ describe("the root", () => {
     ]);
   });
 
-  test("allOf and a reference at the root are laid together without loss", () => {
+  test("allOf and a reference at the root are merged without loss", () => {
     const schema = {
       allOf: [{ $ref: "#/$defs/base" }, { properties: { b: { type: "string" } } }],
       $defs: { base: { type: "object", properties: { a: { type: "string" } }, required: ["a"] } },
@@ -211,8 +211,8 @@ describe("the root", () => {
   });
 });
 
-describe("what is written otherwise and loses nothing", () => {
-  test("openai-strict: what need not be there is required and may be null, and objects are closed", () => {
+describe("lossless rewrites", () => {
+  test("openai-strict: optional properties become required and nullable, and objects are closed", () => {
     const schema = {
       type: "object",
       properties: { a: { type: "string" }, b: { enum: ["x", "y"] }, c: { $ref: "#/$defs/c" }, d: { type: ["integer", "null"] } },
@@ -243,7 +243,7 @@ describe("what is written otherwise and loses nothing", () => {
     });
   });
 
-  test("a reference stands alone where it must, and what is said beside it goes around it", () => {
+  test("a reference that must not have siblings is wrapped, and the siblings move to the wrapper", () => {
     const schema = {
       type: "object",
       properties: { a: { $ref: "#/definitions/a", description: "Which." } },
@@ -257,7 +257,7 @@ describe("what is written otherwise and loses nothing", () => {
     expect(fitSchema(schema, "ollama").schema["properties"]).toEqual({ a: { type: "string", description: "Which." } });
   });
 
-  test("const becomes an enum of one, whole numbers between bounds keep them, null becomes nullable", () => {
+  test("const becomes an enum of one value, exclusive integer bounds become inclusive, and null becomes nullable", () => {
     expect(fitProperty({ const: "x" }, "gemini-json-schema")).toEqual({ a: { type: "string", enum: ["x"] }, losses: [] });
     expect(fitProperty({ type: "integer", exclusiveMinimum: 0, exclusiveMaximum: 9 }, "gemini-openapi")).toEqual({
       a: { type: "integer", minimum: 1, maximum: 8 },
@@ -269,7 +269,7 @@ describe("what is written otherwise and loses nothing", () => {
     });
   });
 
-  test("oneOf becomes anyOf without loss where a required property tells its members apart, and with one where nothing does", () => {
+  test("oneOf becomes anyOf: without loss if a required property tells the members apart, else with a reported loss", () => {
     const member = (kind: string): JsonObject => ({ type: "object", properties: { kind: { const: kind } }, required: ["kind"] });
     expect(fitProperty({ oneOf: [member("x"), member("y")] }, "gemini-json-schema")).toEqual({
       a: {
@@ -283,7 +283,7 @@ describe("what is written otherwise and loses nothing", () => {
     });
   });
 
-  test("oneOf next to anyOf stays where it may", () => {
+  test("oneOf beside anyOf is kept where the subset allows it", () => {
     const schema = { anyOf: [{ minimum: 1 }, { type: "string" }], oneOf: [{ type: "integer" }, { type: "string" }] };
     expect(fitProperty(schema, "bedrock-nova")).toEqual({ a: schema, losses: [] });
   });
@@ -293,7 +293,7 @@ describe("what is written otherwise and loses nothing", () => {
     ["prefixItems, and a rest", { prefixItems: [{ type: "boolean" }], items: { type: "number" } }],
     ["the rest first", { items: { type: "number" }, prefixItems: [{ type: "boolean" }] }],
     ["items of draft-07, and a rest", { items: [{ type: "boolean" }], additionalItems: { type: "number" } }],
-  ])("items by their place may all be anywhere where order cannot be said: %s", (_, tuple) => {
+  ])("tuple items become a union for every item where the subset has no tuples: %s", (_, tuple) => {
     for (const subset of ["openai-strict", "anthropic-strict", "gemini-openapi"] as const) {
       expect(fitProperty({ type: "array", ...tuple }, subset)).toMatchObject({
         a: { items: { anyOf: [{ type: "boolean" }, { type: "number" }] } },
@@ -301,7 +301,7 @@ describe("what is written otherwise and loses nothing", () => {
     }
   });
 
-  test("an empty tuple says nothing", () => {
+  test("an empty tuple is omitted", () => {
     for (const empty of [{ prefixItems: [] }, { items: [] }, { prefixItems: [], items: true }])
       expect(fitProperty({ type: "array", ...empty }, "ollama")).toEqual({ a: { type: "array" }, losses: [] });
     expect(fitProperty({ type: "array", prefixItems: [], items: { type: "number" } }, "ollama")).toEqual({
@@ -310,7 +310,7 @@ describe("what is written otherwise and loses nothing", () => {
     });
   });
 
-  test("other keys that no value fits are no other keys", () => {
+  test("additionalProperties that no value satisfies is the same as false", () => {
     const schema: JsonSchema = {
       type: "object",
       properties: { a: { type: "string" } },
@@ -321,14 +321,14 @@ describe("what is written otherwise and loses nothing", () => {
       expect(fitSchema(schema, subset)).toEqual({ schema: { ...schema, additionalProperties: false }, losses: [] });
   });
 
-  test("items that no value fits are a loss that says so", () => {
+  test("items that no value satisfies are reported as a loss", () => {
     expect(fitProperty({ type: "array", items: { not: {} } }, "anthropic-strict")).toEqual({
       a: { type: "array", items: { type: "string" } },
       losses: ["$.properties.a.items: No value fits, and the provider cannot express that."],
     });
   });
 
-  test("a property that no value fits is not spoken of, however that is written", () => {
+  test("a property that no value satisfies is omitted, however its schema is written", () => {
     for (const never of [false, { not: {} }, { not: true, description: "None." }]) {
       const schema: JsonSchema = { type: "object", properties: { a: { type: "string" }, b: never } };
       for (const subset of ["openai-strict", "gemini-openapi", "gemini-json-schema"] as const) {
@@ -339,7 +339,7 @@ describe("what is written otherwise and loses nothing", () => {
     }
   });
 
-  test("what decides nothing goes into the description, and what is said to nobody goes away", () => {
+  test("annotations move into the description; comments and vendor extensions are omitted", () => {
     const schema = { type: "string", default: "x", format: "uri", description: "Where.", $comment: "mine", "x-order": 3 };
     expect(fitProperty(schema, "ollama")).toEqual({
       a: { type: "string", description: 'Where. (default: "x"; format: "uri")' },
@@ -348,8 +348,8 @@ describe("what is written otherwise and loses nothing", () => {
   });
 });
 
-describe("parts of allOf", () => {
-  test("bounds of both hold, whichever keyword says them", () => {
+describe("merging allOf", () => {
+  test("keeps the tighter of two bounds, whichever keywords express them", () => {
     const schema = {
       allOf: [
         { type: "integer", exclusiveMaximum: 0 },
@@ -359,7 +359,7 @@ describe("parts of allOf", () => {
     expect(fitProperty(schema, "gemini-json-schema")).toEqual({ a: { type: "integer", maximum: -1 }, losses: [] });
   });
 
-  test("of several types those are left that a value of both has", () => {
+  test("intersects the types", () => {
     const schema = { allOf: [{ type: ["null", "string"], minLength: 1 }, { const: null }] };
     expect(fitProperty(schema, "openai-strict")).toMatchObject({ a: { type: "null" } });
     const never = { allOf: [{ type: ["string", "integer"] }, { const: true }] };
@@ -369,8 +369,8 @@ describe("parts of allOf", () => {
   });
 });
 
-describe("what is lost is told", () => {
-  test("a constraint that may not stand goes into the description", () => {
+describe("losses are reported", () => {
+  test("a constraint that the subset does not allow moves into the description", () => {
     expect(fitProperty({ type: "string", maxLength: 5, pattern: "^(?=a)" }, "openai-strict")).toEqual({
       a: { type: "string", description: '(maxLength: 5; pattern: "^(?=a)")' },
       losses: [
@@ -380,7 +380,7 @@ describe("what is lost is told", () => {
     });
   });
 
-  test("an object for any keys cannot be held to in a strict subset", () => {
+  test("an object with arbitrary keys cannot be enforced in a strict subset", () => {
     const note = "$.properties.a.additionalProperties: Keys that are not named are refused.";
     const closed = { type: "object", properties: {}, required: [], additionalProperties: false };
     expect(fitProperty({ type: "object" }, "openai-strict")).toEqual({ a: closed, losses: [note] });
@@ -390,7 +390,7 @@ describe("what is lost is told", () => {
     });
   });
 
-  test("a schema inside itself is written out three times where references may not stay", () => {
+  test("a recursive schema is expanded three times where references are not allowed", () => {
     const schema = {
       type: "object",
       properties: { tree: { $ref: "#/$defs/tree" } },
@@ -409,7 +409,7 @@ describe("what is lost is told", () => {
     });
   });
 
-  test("values that a subset cannot list, and any value where each has a type", () => {
+  test("enum values that the subset cannot list, and an untyped value where a type is required", () => {
     expect(fitProperty({ enum: [1, 2] }, "gemini-openapi")).toEqual({
       a: { type: "integer", description: "(one of: [1,2])" },
       losses: ["$.properties.a.enum: Such values cannot be listed: they are named in the description."],
@@ -420,7 +420,7 @@ describe("what is lost is told", () => {
     });
   });
 
-  test("openai-strict: more than its caps is a loss, so that the tool is sent without being held to", () => {
+  test("openai-strict: exceeding a size limit is a loss, so that the tool is sent without strict", () => {
     const properties = Object.fromEntries(Array.from({ length: 101 }, (_, at) => [`p${at}`, { type: "string" }]));
     expect(fitSchema({ type: "object", properties, required: Object.keys(properties) }, "openai-strict").losses).toEqual([
       { path: "$", note: "It has more than the 100 properties that the provider takes." },
@@ -429,7 +429,7 @@ describe("what is lost is told", () => {
 });
 
 describe("any schema", () => {
-  test.each(SUBSETS)("%s: has no keyword that the subset does not take", (subset) => {
+  test.each(SUBSETS)("%s: uses only keywords of the subset", (subset) => {
     fc.assert(
       fc.property(root, (schema) => {
         const { allowedKeywords } = SUBSET_RULES[subset];
@@ -440,7 +440,7 @@ describe("any schema", () => {
     );
   });
 
-  test.each(SUBSETS)("%s: takes the same values where nothing is lost", (subset) => {
+  test.each(SUBSETS)("%s: accepts the same values if no loss is reported", (subset) => {
     fc.assert(
       fc.property(root, fc.array(fc.record({ a: value, b: value }), { minLength: 5, maxLength: 5 }), (schema, inputs) => {
         const fitted = fitSchema(schema, subset);
@@ -453,7 +453,7 @@ describe("any schema", () => {
     );
   });
 
-  test("the same frozen schema is worked out once", () => {
+  test("the result for a frozen schema is cached", () => {
     const schema = Object.freeze({ type: "object", properties: Object.freeze({}) });
     expect(fitSchema(schema, "ollama")).toBe(fitSchema(schema, "ollama"));
   });

@@ -85,17 +85,17 @@ const REPLY: ModelReply = {
   id: "v1",
 };
 
-describe("what is not a reply, or half of one", () => {
+describe("errors, bad replies and incomplete replies", () => {
   test.each<readonly [JsonValue, string]>([
     [{ error: { code: "too_many_requests", message: "Quota." } }, "rate_limited"],
     [{ error: { code: 503, status: "UNAVAILABLE", message: "Busy." } }, "unavailable"],
     [{}, "model_failed"],
     [null, "model_failed"],
-  ])("%j is %s", (body, code) => {
+  ])("%j throws %s", (body, code) => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("an error in a stream is thrown where it stands", () => {
+  test("an error in a stream is thrown at its position", () => {
     const error = { event_type: "error", error: { code: "internal", message: "Oh." } };
     expect(() => events(start(0, call), error)).toThrow(expect.objectContaining({ code: "unavailable" }));
   });
@@ -105,20 +105,20 @@ describe("what is not a reply, or half of one", () => {
     ["failed", "error"],
     ["cancelled", "error"],
     ["something_new", "other"],
-  ])("an interaction that is %s has no calls", (status, finish) => {
+  ])("an interaction with status %s returns no calls", (status, finish) => {
     const reply = replyOf(events(start(0, call), stop(0), completed(status)));
     expect([reply.finish, reply.finishDetail, reply.calls]).toEqual([finish, status, []]);
   });
 
-  test("F4.17 a piece that is damaged is thrown: the rest is not the whole", () => {
+  test("F4.17 a damaged event throws, because the rest is not the whole reply", () => {
     expect(() => events(...STREAM.slice(0, 3), '{"event_type":"step.del', ...STREAM.slice(4))).toThrow("not JSON");
   });
 
-  test("a stream that breaks off has no calls", () => {
+  test("a truncated stream returns no calls", () => {
     expect(replyOf(events(start(0, call), stop(0)))).toMatchObject({ finish: "truncated", calls: [] });
   });
 
-  test("H07 a reply larger than its limit is too_large", () => {
+  test("H07 a reply longer than maxChars throws too_large", () => {
     const decoder = format.decodeStream({ maxChars: 10 });
     decoder.push(start(0, { type: "thought" }));
     expect(() => decoder.push(delta(0, { type: "thought_signature", signature: "x".repeat(11) }))).toThrow(
@@ -134,7 +134,7 @@ describe("a reply", () => {
     expect(format.decodeReply({ ...interaction, model: "gemini-2.5-flash", steps: STEPS })).toEqual(REPLY);
   });
 
-  test("seals a call at its step.stop, and one without where the interaction ended well", () => {
+  test("seals a call at its step.stop, or at the end of an interaction that ended normally", () => {
     const decoder = format.decodeStream();
     decoder.push(start(0, { ...call, arguments: { city: "Rome" } }));
     const sealed = { type: "call-seal", index: 0, call: { id: "c1", name: "weather::get", input: { city: "Rome" } } };
@@ -142,7 +142,7 @@ describe("a reply", () => {
     expect(events(start(0, { ...call, arguments: { city: "Rome" } }), completed("requires_action"))).toContainEqual(sealed);
   });
 
-  test("passes over what it does not know, and reads a step that was not begun", () => {
+  test("ignores unknown events, and reads a step without a step.start", () => {
     const odd = [null, 7, { event_type: "new" }, stop(9), delta(0, { type: "text", text: "Hi" }), completed("completed")];
     expect(replyOf(events(...odd))).toMatchObject({ text: "Hi", finish: "stop" });
   });
@@ -163,7 +163,7 @@ describe("a request", () => {
   ];
   const image = { type: "image", mime_type: "image/png", data: "iVBORw==" };
 
-  test("F4.16 F4.18 has the whole conversation in steps, Gemini's own as they came", () => {
+  test("F4.16 F4.18 has the whole conversation as steps, with Gemini's own steps unchanged", () => {
     const request = { system: "Be brief.", messages: turn, tools: [weather], temperature: 0, native: { generation_config: { seed: 1 } } };
     expect(format.encodeRequest(request, { model: "gemini-2.5-flash" }).body).toEqual({
       model: "gemini-2.5-flash",
@@ -191,7 +191,7 @@ describe("a request", () => {
     });
   });
 
-  test("F4.18 ends with the user unless the model paused, and has late instructions as the user's", () => {
+  test("F4.18 ends with user input unless the model paused, and sends late system messages as user input", () => {
     const user = (text: string): JsonObject => ({ type: "user_input", content: [{ type: "text", text }] });
     const model = { type: "model_output", content: [{ type: "text", text: "Hi." }] };
     const search = { type: "google_search_call", id: "s1", arguments: {} };
@@ -205,7 +205,7 @@ describe("a request", () => {
     expect(sent(hi, paused, note)).toEqual([user("Hi"), search]);
   });
 
-  test("says whether the model may, must or must not call, and where it goes", () => {
+  test("encodes the tool choice, and has a path for streaming and one without", () => {
     const choice = (toolChoice: "auto" | "none" | "required" | { readonly tool: string }, strict = false): unknown =>
       format.encodeRequest({ messages: [], tools: [weather], toolChoice }, { model: "m", strict, stream: false }).body["generation_config"];
     expect([choice("auto"), choice("auto", true), choice("none"), choice("required"), choice({ tool: "weather::get" })]).toEqual([
@@ -218,7 +218,7 @@ describe("a request", () => {
     expect([format.path({ model: "m" }), format.path({ model: "m", stream: false })]).toEqual(["/interactions?alt=sse", "/interactions"]);
   });
 
-  test("F4.18 has sounds and documents behind an answer, which may hold only text and images", () => {
+  test("F4.18 puts audio and documents after a result, which may contain only text and images", () => {
     const sound = { type: "audio", mediaType: "audio/wav", data: "UklGRg==" } as const;
     const pdf = { type: "file", uri: "data:application/pdf;base64,JVBERi0=", mediaType: "application/pdf", name: "a.pdf" } as const;
     const { messages } = format.encodeMessages([
@@ -243,11 +243,11 @@ describe("a request", () => {
     ]);
   });
 
-  test("F4.21 calls and results are words where no tools are offered", () => {
+  test("F4.21 encodes calls and results as text if no tools are offered", () => {
     expect(JSON.stringify(format.encodeMessages(turn, { tools: false }).messages)).not.toMatch(/function_call|function_result/u);
   });
 
-  test("F4.18 results alone are steps", () => {
+  test("F4.18 encodes results alone as steps", () => {
     const { result } = answered("k1", "weather::get", { output: 12 });
     expect(format.encodeResults([{ name: "weather::get", result }])).toEqual([
       { type: "function_result", call_id: "k1", name: "weather__get", result: "12" },
@@ -255,7 +255,7 @@ describe("a request", () => {
   });
 });
 
-test("F4.20 citations that come after their text are a part of it when it goes back", () => {
+test("F4.20 citations that arrive after their text are merged into it when it is sent back", () => {
   const citation = { type: "url_citation", url: "https://example.com", start_index: 0, end_index: 4 };
   const { text, native } = replyOf(
     events(
@@ -275,7 +275,7 @@ test("F4.20 citations that come after their text are a part of it when it goes b
   });
 });
 
-test("F4.18 an answer bears the name of its call", () => {
+test("F4.18 a result is sent under the name of its call", () => {
   const native = {
     format: format.name,
     blocks: [{ type: "function_call", id: "v1", name: "crm__find__fd97752cad65f86d", arguments: {}, signature: "S" }],

@@ -42,7 +42,7 @@ const STOP = { finishReason: "STOP" };
 const begun = chunk([{ functionCall: { name: "get", willContinue: true } }]);
 const finished = chunk([], STOP);
 
-describe("replies that are none", () => {
+describe("error bodies and bodies that are not replies", () => {
   test.each<readonly [JsonValue, JsonObject]>([
     [
       { error: { code: 429, status: "RESOURCE_EXHAUSTED", message: "Quota.", details: [{ retryDelay: "12.5s" }] } },
@@ -66,7 +66,7 @@ describe("replies that are none", () => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining(error));
   });
 
-  test("an error in a stream is thrown where it stands", () => {
+  test("an error in a stream is thrown at its position", () => {
     const decoder = format.decodeStream();
     decoder.push(chunk([{ text: "Well" }]));
     expect(() => decoder.push({ error: { code: 500, status: "INTERNAL", message: "Oh." } })).toThrow(
@@ -74,7 +74,7 @@ describe("replies that are none", () => {
     );
   });
 
-  test("H07 a reply larger than its limit is too_large, streamed arguments included", () => {
+  test("H07 a reply longer than maxChars throws too_large, streamed arguments included", () => {
     const decoder = format.decodeStream({ maxChars: 100 });
     expect(() => decoder.push(chunk([{ text: "x".repeat(101) }]))).toThrow(expect.objectContaining({ code: "too_large" }));
     const streamed = format.decodeStream({ maxChars: 100 });
@@ -93,18 +93,18 @@ describe("how a message ends", () => {
     ["MALFORMED_FUNCTION_CALL", { finishMessage: "Broken." }, "error", "MALFORMED_FUNCTION_CALL: Broken.", 0],
     ["UNEXPECTED_TOOL_CALL", { finishMessage: "No get." }, "calls", "UNEXPECTED_TOOL_CALL: No get.", 1],
     ["SOMETHING_NEW", {}, "other", "SOMETHING_NEW", 0],
-  ])("%s: calls are there only where it ended well", (finishReason, rest, finish, finishDetail, count) => {
+  ])("%s: calls are returned only if the message ended normally", (finishReason, rest, finish, finishDetail, count) => {
     const reply = format.decodeReply(chunk([call], { finishReason, ...rest }));
     expect([reply.finish, reply.finishDetail, reply.calls.length]).toEqual([finish, finishDetail, count]);
   });
 
-  test("UNEXPECTED_TOOL_CALL without a call is an error, a blocked prompt a content filter", () => {
+  test("UNEXPECTED_TOOL_CALL without a call is an error, and a blocked prompt is a content filter", () => {
     expect(format.decodeReply(chunk([], { finishReason: "UNEXPECTED_TOOL_CALL" })).finish).toBe("error");
     const { finish, finishDetail } = format.decodeReply({ promptFeedback: { blockReason: "SAFETY" } });
     expect([finish, finishDetail]).toEqual(["content-filter", "SAFETY"]);
   });
 
-  test("a stream that breaks off has no calls, sealed ones and half ones alike", () => {
+  test("a truncated stream returns no calls, whether sealed or incomplete", () => {
     const whole = replyOf(events(chunk([call])));
     const half = replyOf(events(begun, piece("$.a", { numberValue: 1 })));
     expect([whole.finish, whole.calls, half.finish, half.calls]).toEqual(["truncated", [], "truncated", []]);
@@ -112,7 +112,7 @@ describe("how a message ends", () => {
 });
 
 describe("a reply", () => {
-  test("F4.17 says text, reasoning, media, calls, provider calls and usage, and keeps its parts", () => {
+  test("F4.17 decodes text, reasoning, media, calls, provider calls and usage, and keeps the native parts", () => {
     const parts = [
       { text: "Hm.", thought: true },
       { text: "Look: " },
@@ -153,7 +153,7 @@ describe("a reply", () => {
     });
   });
 
-  test("in plain words has no native form, and streams come as an array too", () => {
+  test("has no native form if it is plain text, and is also accepted as an array of chunks", () => {
     const reply = format.decodeReply([chunk([{ text: "He" }]), chunk([{ text: "llo" }], STOP)]);
     expect(reply).toEqual({
       text: "Hello",
@@ -167,7 +167,7 @@ describe("a reply", () => {
     });
   });
 
-  test("seals a whole call in the chunk it comes in", () => {
+  test("seals a whole call in the chunk that contains it", () => {
     const decoder = format.decodeStream();
     expect(decoder.push(chunk([{ functionCall: { id: "c1", name: "get", args: { a: 1 } } }]))).toEqual([
       { type: "call-open", index: 0, name: "get" },
@@ -176,14 +176,14 @@ describe("a reply", () => {
     ]);
   });
 
-  test("passes over what it does not know: other candidates, odd parts, odd chunks", () => {
+  test("ignores other candidates, unknown parts and malformed chunks", () => {
     const odd = { candidates: [{ content: { parts: [null, "x", { text: "Hi" }] } }, { content: { parts: [{ text: "no" }] } }] };
     expect(replyOf(events("[DONE]", null, odd, { candidates: [7] }, finished)).text).toBe("Hi");
   });
 });
 
-describe("arguments that come value by value", () => {
-  test("are put together by their paths, own keys only, and the signature stays on the part", () => {
+describe("arguments streamed value by value", () => {
+  test("are assembled by their paths, as own keys only, and the signature stays on the part", () => {
     const all = events(
       chunk([{ functionCall: { name: "get", id: "c1", willContinue: true }, thoughtSignature: "S" }]),
       piece("$.place.city", { stringValue: "Os", willContinue: true }),
@@ -201,7 +201,7 @@ describe("arguments that come value by value", () => {
     expect(all.findIndex(({ type }) => type === "call-seal")).toBeLessThan(all.length - 1);
   });
 
-  test("end with the next call, or with the message, where no sign of their end comes", () => {
+  test("end with the next call or with the message if no end is signalled", () => {
     const { calls } = replyOf(events(begun, piece("$.a", { numberValue: 1 }), begun, piece("$.a", { numberValue: 2 }), finished));
     expect(calls).toEqual([
       { name: "get", input: { a: 1 } },
@@ -210,7 +210,7 @@ describe("arguments that come value by value", () => {
   });
 
   test.each(["a", "$", "$.a[1]", "$.a[0", "$.a..b", "$[0]", "$.x.y", `$${".a".repeat(65)}`])(
-    "H07 whose place cannot be, %j, are no object, so that no schema takes them",
+    "H07 with an impossible path, %j, are decoded as an array that no object schema accepts",
     (path) => {
       const { calls } = replyOf(events(begun, piece("$.x", { numberValue: 1 }), piece(path, { numberValue: 1 }), finished));
       const input = ["$.x", path].map((jsonPath) => ({ jsonPath, numberValue: 1 }));
@@ -218,7 +218,7 @@ describe("arguments that come value by value", () => {
     },
   );
 
-  test("give the same text however it is cut", () => {
+  test("give the same text however it is split", () => {
     fc.assert(
       fc.property(fc.array(fc.string({ unit: "binary" }), { maxLength: 8 }), (texts) => {
         const pieces = texts.map((text, at) => piece("$.t", { stringValue: text, willContinue: at < texts.length - 1 }));
@@ -248,7 +248,7 @@ describe("a conversation", () => {
   const answer = (response: JsonObject): JsonObject => ({ functionResponse: { name: "weather__get", response } });
   const tooSlow = "Error (timeout): too slow\nHint: Ask for less.";
 
-  test("F4.18 goes back as it came, signatures on their parts, calls without ids by their order", () => {
+  test("F4.18 is sent back unchanged, with signatures on their parts, and results matched by order where calls have no ids", () => {
     expect(format.encodeMessages(turn, NEW).messages).toEqual([
       { role: "user", parts: [{ text: "Weather?" }] },
       { role: "model", parts: blocks },
@@ -256,14 +256,14 @@ describe("a conversation", () => {
     ]);
   });
 
-  test("empty texts and thoughts that led to nothing do not go back, signatures do", () => {
+  test("omits empty texts and thoughts without a following part, and keeps signatures", () => {
     const signed = { text: "", thoughtSignature: "s" };
     const blocks = [{ text: "" }, { text: "Hm.", thought: true }, { text: "Hi." }, signed, { text: "So.", thought: true }, { text: "" }];
     const reply = { role: "assistant", at: 0, content: "Hi.", native: { format: format.name, blocks } } as const;
     expect(format.encodeMessages([said("user", "Hi"), reply]).messages[1]?.["parts"]).toEqual([...blocks.slice(1, 3), signed]);
   });
 
-  test("a call that the conversation no longer has is left out of what Gemini said", () => {
+  test("omits a native call that the conversation no longer has", () => {
     const without = turn.filter((message) => !("callId" in message) || message.callId !== "c1");
     expect(format.encodeMessages(without).messages.slice(1)).toEqual([
       { role: "model", parts: [blocks[0], blocks[2]] },
@@ -271,7 +271,7 @@ describe("a conversation", () => {
     ]);
   });
 
-  test("what Gemini said is written anew where its calls are not those of the conversation", () => {
+  test("re-encodes the native message if its calls differ from those of the conversation", () => {
     const other = [
       ...turn.slice(0, 2),
       called("c1", "weather::get", { id: "given", input: {} }),
@@ -283,7 +283,7 @@ describe("a conversation", () => {
     ]);
   });
 
-  test("F4.22 calls of another model carry the documented signature where Gemini 3 asks for one, and pictures stand in the response", () => {
+  test("F4.22 calls of another provider carry the documented signature for Gemini 3, and images are part of the response", () => {
     const foreign = [
       called("c1", "eyes::look", { id: "toolu_1" }),
       called("c2", "eyes::look"),
@@ -302,13 +302,13 @@ describe("a conversation", () => {
     expect(behind).toEqual({ role: "user", parts: [{ text: "Attachments of toolu_1:" }, image] });
   });
 
-  test("F4.21 calls and results are words where no tools are offered", () => {
+  test("F4.21 without tools, calls and results are encoded as text", () => {
     const { messages } = format.encodeMessages(turn, { tools: false });
     expect(JSON.stringify(messages)).not.toMatch(/functionCall|functionResponse/u);
     expect(JSON.stringify(messages)).toContain("weather::get");
   });
 
-  test("F4.18 results alone are one content of the user", () => {
+  test("F4.18 results alone are encoded as one user content", () => {
     const result = answered("c1", "weather::get", { output: 12 }).result;
     expect(format.encodeResults([{ id: "g1", name: "weather::get", result }])).toEqual([
       { role: "user", parts: [{ functionResponse: { id: "g1", name: "weather__get", response: { output: 12 } } }] },
@@ -322,7 +322,7 @@ describe("a request", () => {
   const body = (request: JsonObject, target: JsonObject = {}): JsonObject =>
     format.encodeRequest({ messages: [user], tools: [weather], ...request }, { model: "gemini-2.5-pro", ...target }).body;
 
-  test("F4.16 has declarations, the system instruction, and native fields laid over ours", () => {
+  test("F4.16 has declarations and the system instruction, and native fields override it", () => {
     const searching = {
       name: "search",
       description: "",
@@ -377,7 +377,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("old models get OpenAPI's schema under parameters", () => {
+  test("puts an OpenAPI schema under parameters for old models", () => {
     const { tools } = gemini({ schemaField: "parameters" }).encodeTools([weather]);
     expect(tools).toEqual([
       {
@@ -396,7 +396,7 @@ describe("a request", () => {
     ]);
   });
 
-  test("says whether the model may, must or must not call", () => {
+  test("encodes whether the model may, must or must not call", () => {
     const config = (request: JsonObject, target?: JsonObject): unknown => body(request, target)["toolConfig"];
     expect(config({})).toBeUndefined();
     expect(config({}, { strict: true })).toEqual({ functionCallingConfig: { mode: "VALIDATED" } });
@@ -408,7 +408,7 @@ describe("a request", () => {
     expect(() => config({ toolChoice: { tool: "gone" } })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test("goes to the model's path, which cannot be left", () => {
+  test("is sent to the model's path, which the model name cannot escape", () => {
     expect([
       format.path({ model: "gemini-2.5-pro" }),
       format.path({ model: "publishers/google/models/gemini-3", stream: false }),
@@ -421,7 +421,7 @@ describe("a request", () => {
   });
 });
 
-describe("F4.18 an answer bears the name of its call", () => {
+describe("F4.18 a result is sent under the name of its call", () => {
   const sent = (name: string, tool: string): readonly JsonObject[] => {
     const native = { format: "gemini-generateContent", blocks: [{ functionCall: { id: "g1", name, args: {} }, thoughtSignature: "S" }] };
     const { messages } = format.encodeMessages(
@@ -442,7 +442,7 @@ describe("F4.18 an answer bears the name of its call", () => {
   });
 });
 
-test("F4.20 a name that no tool can have is made fit in Gemini's own message and in the answer", () => {
+test("F4.20 an invalid tool name is sanitised in Gemini's native message and in the result", () => {
   const native = { format: format.name, blocks: [{ functionCall: { name: "default_api.search", args: {} }, thoughtSignature: "S" }] };
   const { messages } = format.encodeMessages(
     [
@@ -460,7 +460,7 @@ test("F4.20 a name that no tool can have is made fit in Gemini's own message and
   ]);
 });
 
-test("F4.16 a tool that takes any arguments is told of them", () => {
+test("F4.16 a tool that takes any arguments keeps its additionalProperties", () => {
   const inputSchema = { type: "object", additionalProperties: { type: "string" } } as const;
   const { tools } = format.encodeTools([{ name: "tag", description: "", inputSchema }]);
   expect(tools).toEqual([

@@ -5,7 +5,7 @@ import { PICTURE, answered, called, said } from "./conversations.ts";
 
 const format = mistral();
 
-test("F4.22 ids of other providers become nine letters and digits, the same in call and result and in a longer conversation", () => {
+test("F4.22 ids of other providers become nine letters and digits, the same for call and result and in later requests", () => {
   const first = [said("user", "Look."), called("a", "look", { id: "call_abc123" }), answered("a", "look", { output: 1 })];
   const second = [called("b", "look", { id: "Kx3_9vPq2", turnId: "t2" }), answered("b", "look", { output: 2 })];
   const third = [called("c", "look", { id: "D681PevKs", turnId: "t3" }), answered("c", "look", { output: 3 })];
@@ -18,7 +18,7 @@ test("F4.22 ids of other providers become nine letters and digits, the same in c
   expect(messages.slice(0, 3)).toEqual(format.encodeMessages(first).messages);
 });
 
-test("F4.22 a conversation whose calls share one id has an id for each", () => {
+test("F4.22 calls that share one id get different ids", () => {
   const messages = format.encodeMessages([
     called("a", "look", { id: "D681PevKs" }),
     answered("a", "look"),
@@ -28,7 +28,7 @@ test("F4.22 a conversation whose calls share one id has an id for each", () => {
   expect(new Set(messages.flatMap(({ tool_call_id: id }) => (id === undefined ? [] : [id]))).size).toBe(2);
 });
 
-test("F4.18 results name their tool and show their pictures; the user speaks behind a word of the assistant", () => {
+test("F4.18 results name their tool and include images, and a user message follows an inserted assistant message", () => {
   const messages = [
     said("user", "Look."),
     called("a", "eyes::look", { id: "D681PevKs" }),
@@ -50,7 +50,7 @@ test("F4.18 results name their tool and show their pictures; the user speaks beh
   ]);
 });
 
-test("F4.18 thinking goes back as chunks with the calls it led to", () => {
+test("F4.18 thinking is sent back as chunks with the calls it led to", () => {
   const tool_calls = [{ id: "D681PevKs", type: "function", function: { name: "look", arguments: '{"at":"it"}' } }];
   const content = [
     { type: "thinking", thinking: [{ type: "text", text: "Hm." }] },
@@ -72,7 +72,7 @@ test("F4.18 thinking goes back as chunks with the calls it led to", () => {
   expect(format.encodeMessages(history).messages[1]).toEqual({ role: "assistant", content, tool_calls });
 });
 
-test("F4.16 a request asks for any call by Mistral's word, and for no usage", () => {
+test("F4.16 a request uses Mistral's value for a required call, and does not request usage", () => {
   const tools = [{ name: "look", description: "Looks.", inputSchema: true as const }];
   expect(
     format.encodeRequest({ messages: [said("user", "Look.")], tools, toolChoice: "required", maxOutputTokens: 7 }, { model: "m" }).body,
@@ -87,7 +87,7 @@ test("F4.16 a request asks for any call by Mistral's word, and for no usage", ()
 });
 
 /** `AudioChunk` of @mistralai/mistralai 2.7.0. */
-test("a sound is sent as its base64 text alone", () => {
+test("audio is sent as plain base64 text", () => {
   const sound = { type: "audio", mediaType: "audio/mpeg", data: "SUQz" } as const;
   expect(format.encodeMessages([said("user", [sound])]).messages).toEqual([
     { role: "user", content: [{ type: "input_audio", input_audio: "SUQz" }] },

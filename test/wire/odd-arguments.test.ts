@@ -104,7 +104,7 @@ describe.each(REPLIES.map(([format, reply]) => [format.name, format, reply] as c
     [{}, {}],
     [null, {}],
     ["", {}],
-  ])("H07 arguments %j are the input %j, and go back in the type that the provider asks for", (args, input) => {
+  ])("H07 arguments %j are read as %j, and are sent back in the type that the provider requires", (args, input) => {
     const { calls, text, native } = format.decodeReply(reply(args));
     expect(calls.map((call) => call.input)).toEqual([input]);
     const messages = [

@@ -23,8 +23,8 @@ const DONE = {
 };
 const call = (name: string, input: JsonValue, more: JsonObject = {}): JsonObject => ({ ...more, function: { name, arguments: input } });
 
-describe("F4.17 replies of Ollama", () => {
-  test("a call is sealed with the line it comes in", () => {
+describe("F4.17 Ollama replies", () => {
+  test("a call is sealed in the line that contains it", () => {
     const decoder = format.decodeStream();
     const seals = [
       line({ content: "", tool_calls: [call("a", { x: 1 })] }),
@@ -34,7 +34,7 @@ describe("F4.17 replies of Ollama", () => {
     expect(seals).toEqual([[{ name: "a", input: { x: 1 } }], [{ id: "call_1", name: "ns::b", input: {} }], []]);
     expect(replyOf(decoder.end())).toMatchObject({ finish: "calls", finishDetail: "stop", usage: { inputTokens: 9, outputTokens: 4 } });
   });
-  test("thinking and text in pieces, cut at any byte", () => {
+  test("thinking and text are assembled from a stream split at every byte", () => {
     const pieces = [line({ thinking: "H" }), line({ thinking: "m." }), line({ content: "Hé" }), line({ content: "llo" }), DONE];
     const bytes = Array.from(frame("json-lines", pieces), (byte) => Uint8Array.of(byte));
     expect(replyOf(allEvents(format, allPieces("json-lines", bytes)))).toEqual({
@@ -49,10 +49,10 @@ describe("F4.17 replies of Ollama", () => {
       model: "m",
     });
   });
-  test("a stream without its last line has no calls", () => {
+  test("a stream without its last line returns no calls", () => {
     expect(replyOf(allEvents(format, [line({ tool_calls: [call("a", {})] })]))).toMatchObject({ calls: [], finish: "truncated" });
   });
-  test("a message that was cut at the limit has no calls", () => {
+  test("a message truncated at the token limit returns no calls", () => {
     expect(format.decodeReply({ ...DONE, done_reason: "length", message: { tool_calls: [call("a", {})] } })).toMatchObject({
       calls: [],
       finish: "length",
@@ -62,16 +62,16 @@ describe("F4.17 replies of Ollama", () => {
     [{ error: "model is broken" }, "model_failed"],
     ["no json", "model_failed"],
     [{ error: { message: "slow", code: 429 } }, "rate_limited"],
-  ])("an error in the stream is thrown: %j", (piece, code) => {
+  ])("an error in the stream throws: %j", (piece, code) => {
     expect(() => allEvents(format, [line({ content: "Hi" }), piece])).toThrow(expect.objectContaining({ code }));
   });
-  test.each([[null], [{}], [{ message: "x" }]])("what is not a reply is refused: %j", (body) => {
+  test.each([[null], [{}], [{ message: "x" }]])("a body that is not a reply throws: %j", (body) => {
     expect(() => format.decodeReply(body)).toThrow(expect.objectContaining({ code: "model_failed" }));
   });
   test.each([
     ["with ids", { id: "call_1" }],
     ["without", {}],
-  ])("F4.18 thinking goes back with the calls it led to, %s", (_, id) => {
+  ])("F4.18 thinking is sent back with the calls it led to, %s", (_, id) => {
     const message = { role: "assistant", content: "I look.", thinking: "Hm.", tool_calls: [call("look", { at: "it" }, id)] };
     const { native, text } = format.decodeReply({ ...DONE, message });
     const history = [
@@ -84,8 +84,8 @@ describe("F4.17 replies of Ollama", () => {
   });
 });
 
-describe("F4.16 requests to Ollama", () => {
-  test("the whole body; a choice and a switch that it does not know are noted", () => {
+describe("F4.16 Ollama requests", () => {
+  test("encodes the whole body, and notes an unsupported tool choice and parallelCalls", () => {
     const { body, notes } = format.encodeRequest(
       {
         system: "Be brief.",
@@ -112,7 +112,7 @@ describe("F4.16 requests to Ollama", () => {
     });
     expect(notes.map(({ kind }) => kind)).toEqual(["unsupported", "unsupported"]);
   });
-  test("to call nothing, nothing is offered; a tool that is not there cannot be chosen", () => {
+  test("the choice none omits the tools, and choosing a tool that is not offered throws", () => {
     expect(format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: "none" }, { model: "m" }).body).toEqual({
       model: "m",
       messages: [],
@@ -120,7 +120,7 @@ describe("F4.16 requests to Ollama", () => {
     });
     expect(() => format.encodeRequest({ messages: [], tools: TOOLS, toolChoice: { tool: "x" } }, { model: "m" })).toThrow(/"x" is chosen/u);
   });
-  test("F4.18 results name tool and call, errors say so, pictures follow", () => {
+  test("F4.18 results name tool and call, errors are text, and images follow", () => {
     const messages = [
       called("a", "look", { id: "1", input: "odd" }),
       called("b", "look", { id: "2" }),
@@ -138,7 +138,7 @@ describe("F4.16 requests to Ollama", () => {
   });
 });
 
-test("F4.18 calls come back equal from the message they are written to", () => {
+test("F4.18 calls round-trip through the message they are encoded in", () => {
   fc.assert(
     fc.property(fc.array(fc.dictionary(fc.string(), fc.jsonValue()), { minLength: 1, maxLength: 4 }), (inputs) => {
       const sent = inputs.map((input, index) => ({
@@ -152,7 +152,7 @@ test("F4.18 calls come back equal from the message they are written to", () => {
   );
 });
 
-test("F4.18 a picture that no model reads is described, not sent", () => {
+test("F4.18 an image in a format that no model reads is described, not sent", () => {
   const drawing = { type: "image", mediaType: "image/svg+xml", data: "PHN2Zy8+" } as const;
   const { messages } = format.encodeMessages([
     said("user", [drawing]),

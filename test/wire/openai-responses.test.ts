@@ -20,7 +20,7 @@ function body(request: Partial<ModelRequest>, model = "gpt-5"): JsonObject {
 }
 
 describe("requests", () => {
-  test("F4.16 tools say that they are not strict, nothing is stored, and reasoning is asked for", () => {
+  test("F4.16 tools are sent with strict: false, store is off, and encrypted reasoning is requested", () => {
     expect(
       body({ system: "Be brief.", tools: [SEARCH], toolChoice: { tool: "web::search" }, parallelCalls: false, maxOutputTokens: 9 }),
     ).toEqual({
@@ -36,7 +36,7 @@ describe("requests", () => {
     });
   });
 
-  test("models that do not reason are not asked for reasoning, and the request's own fields win", () => {
+  test("reasoning is not requested from models without it, and native fields override the body", () => {
     expect(body({}, "openai/gpt-4o-mini")).not.toHaveProperty("include");
     expect(body({ native: { store: true, service_tier: "flex" } })).toMatchObject({ store: true, service_tier: "flex" });
   });
@@ -44,11 +44,11 @@ describe("requests", () => {
   test.each<[string, Partial<ModelRequest>]>([
     ["a tool that is not there", { tools: [SEARCH], toolChoice: { tool: "web::find" } }],
     ["a call where there is no tool", { toolChoice: "required" }],
-  ])("a choice of %s is refused", (_, request) => {
+  ])("a tool choice of %s throws invalid_argument", (_, request) => {
     expect(() => body(request)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test("F1.18 a tool in the provider's own words is sent as it is, and its calls come back under its name", () => {
+  test("F1.18 a provider-defined tool is sent as it is, and its calls are decoded to the tool's own name", () => {
     const shell: ModelTool = { ...SEARCH, name: "box::run", providers: { "openai-responses": { type: "shell" } } };
     const sql: ModelTool = { ...SEARCH, name: "db::sql", providers: { "openai-responses": { type: "custom", name: "write_sql" } } };
     const { tools, toolNames } = format.encodeTools([shell, sql]);
@@ -69,7 +69,7 @@ describe("requests", () => {
     ]);
   });
 
-  test("an overloaded tool is chosen by allowing all of its definitions", () => {
+  test("choosing an overloaded tool allows all of its definitions", () => {
     const tools = ["a", "b"].map((fingerprint) => ({ ...SEARCH, fingerprint }));
     const { tools: sent, tool_choice: choice } = body({ tools, toolChoice: { tool: "web::search" } });
     const names = (sent as readonly JsonObject[]).map((tool) => ({ type: "function", name: tool["name"] ?? null }));
@@ -80,7 +80,7 @@ describe("requests", () => {
 describe("conversations", () => {
   const image = { type: "image", mediaType: "image/png", data: "AAAA" } as const;
 
-  test("F4.18 calls and their results are items, images of results are shown in them, errors are told in words", () => {
+  test("F4.18 calls and results are encoded as items, images of results are included, and errors are text", () => {
     const { messages } = format.encodeMessages([
       said("system", "Be brief."),
       said("user", [{ type: "text", text: "Look:" }, image]),
@@ -105,7 +105,7 @@ describe("conversations", () => {
     ]);
   });
 
-  test("ids of more than 64 characters are made fit, the same for call and result", () => {
+  test("ids of more than 64 characters are shortened, identically for call and result", () => {
     const id = "x".repeat(70);
     const { messages } = format.encodeMessages([called(id, "f"), answered(id, "f", { output: 1 })]);
     const [call, result] = messages;
@@ -133,7 +133,7 @@ describe("conversations", () => {
     ];
   }
 
-  test("the provider's own items go back as they came, each call with the answer of its kind", () => {
+  test("native items are sent back unchanged, each call with the output item of its kind", () => {
     const { messages } = format.encodeMessages(session(own, ["c1", "c2", "c3", "c4", "c5", "c6"]));
     expect(messages).toEqual([
       ...own,
@@ -151,14 +151,14 @@ describe("conversations", () => {
     ]);
   });
 
-  test("a shell that answers in the provider's form is given as it is, tools that were found too", () => {
+  test("a shell output and found tools that are already in the provider's form are sent unchanged", () => {
     const output = [{ stdout: "a", stderr: "b", outcome: { type: "exit", exit_code: 3 } }];
     expect(format.encodeMessages(session(own.slice(4, 5), ["c3"], output)).messages[1]?.["output"]).toEqual(output);
     const tools = [{ type: "function", name: "f" }];
     expect(format.encodeMessages(session(own.slice(7), ["c6"], { tools })).messages[1]?.["tools"]).toEqual(tools);
   });
 
-  test("a screenshot answers a computer call; without one the message is written in our words", () => {
+  test("a screenshot answers a computer call; without one the message is encoded as text", () => {
     const call = { type: "computer_call", id: "cu_1", call_id: "c1", action: { type: "screenshot" } };
     const [first, ...rest] = session([call], ["c1"]).slice(0, 2);
     const shown = answered("run_c1", "f", { id: "c1", content: [image] });
@@ -176,7 +176,7 @@ describe("conversations", () => {
     ]);
   });
 
-  test("reasoning that a provider which keeps nothing could not read is left out of a request", () => {
+  test("reasoning without encrypted content is omitted if the provider stores nothing", () => {
     const messages = session([{ type: "reasoning", id: "rs_1", summary: [] }, ...own.slice(2, 3)], ["c1"]);
     const types = (native: JsonObject): readonly JsonValue[] =>
       (body({ messages, tools: [SEARCH], native })["input"] as readonly JsonObject[]).map(({ type }) => type ?? null);
@@ -184,7 +184,7 @@ describe("conversations", () => {
     expect(types({ store: true })).toEqual(["reasoning", "function_call", "function_call_output"]);
   });
 
-  test("reasoning goes back only with what it led to, and to no model that does not reason", () => {
+  test("reasoning is sent back only before the item that it led to, and only to models with reasoning", () => {
     const thought = (id: string): JsonObject => ({ type: "reasoning", id, summary: [], encrypted_content: id });
     const call = (id: string): JsonObject => ({ type: "function_call", call_id: id, name: "a", arguments: "{}" });
     const blocks = [thought("r1"), thought("r2"), call("c1"), thought("r3"), call("c2"), thought("r4")];
@@ -200,12 +200,12 @@ describe("conversations", () => {
     expect(sent("gpt-4.1", second)).toEqual(["c2", "c2"]);
   });
 
-  test("F4.21 where no tools are offered, calls become text", () => {
+  test("F4.21 without tools, calls are encoded as text", () => {
     const { input } = body({ messages: [said("user", "Go."), called("c", "f"), answered("c", "f", { output: 1 })] });
     expect(JSON.stringify(input)).not.toContain("function_call");
   });
 
-  test("F4.18 results are written by themselves for the call's kind", () => {
+  test("F4.18 results alone are encoded by the kind of their calls", () => {
     const { result } = answered("run_1", "f", { output: "done" });
     expect(
       format.encodeResults([
@@ -255,7 +255,7 @@ function delta(text: string): JsonObject {
 }
 
 describe("streams", () => {
-  test("F1.15 a call is sealed when its arguments are done, not when the message ends", () => {
+  test("F1.15 a call is sealed when its arguments are complete, not when the message ends", () => {
     const finished = { type: "response.function_call_arguments.done", output_index: 0, item_id: "fc_1", arguments: '{"query":"x"}' };
     const decoder = format.decodeStream();
     decoder.push(added);
@@ -291,11 +291,11 @@ describe("streams", () => {
       "without indexes",
       [{ ...added, output_index: null }, { ...delta('{"query":"x"}'), output_index: null }, { ...done, output_index: null }, completed],
     ],
-  ])("H07 a call %s is the same call", (_, pieces) => {
+  ])("H07 a call %s decodes to the same call", (_, pieces) => {
     expect(replyTo(pieces).calls).toEqual([SEALED]);
   });
 
-  test("H07 a stream that is cut off runs nothing, whatever was sealed", () => {
+  test("H07 a truncated stream returns no calls, even if some were sealed", () => {
     for (const pieces of [[added], [added, delta('{"query":"x"}')], [added, done]])
       expect(replyTo(pieces)).toMatchObject({ calls: [], finish: "truncated" });
   });
@@ -304,13 +304,13 @@ describe("streams", () => {
     ["max_output_tokens", "length"],
     ["content_filter", "content-filter"],
     ["something_new", "other"],
-  ])("H07 an incomplete response (%s) ends as %s and runs nothing", (reason, finish) => {
+  ])("H07 an incomplete response (%s) ends as %s and returns no calls", (reason, finish) => {
     const response = { ...completed.response, status: "incomplete", incomplete_details: { reason } };
     expect(replyTo([added, done, { type: "response.incomplete", response }])).toMatchObject({ calls: [], finish, finishDetail: reason });
     expect(format.decodeReply(response)).toMatchObject({ calls: [], finish });
   });
 
-  test("H07 a call that says it is not whole is not run, though the response says it is complete", () => {
+  test("H07 a call with status incomplete is not returned, even if the response is completed", () => {
     const item = { ...CALL, arguments: '{"query":"x', status: "incomplete" };
     const response = { ...completed.response, output: [item] };
     expect(replyTo([added, { ...done, item }, { type: "response.completed", response }])).toMatchObject({ calls: [], finish: "length" });
@@ -326,23 +326,23 @@ describe("streams", () => {
       false,
     ],
     ["an error that says nothing", { type: "error" }, "model_failed", false],
-  ])("%s in a stream is thrown", (_, event, code, retryable) => {
+  ])("%s in a stream throws", (_, event, code, retryable) => {
     const decoder = format.decodeStream();
     decoder.push(added);
     expect(() => decoder.push(event)).toThrow(expect.objectContaining({ code, retryable }));
   });
 
-  test("a message begun anew voids what was before it", () => {
+  test("a second response.created voids the reply so far", () => {
     const begin = (id: string): JsonObject => ({ type: "response.created", response: { id } });
     const all = events([begin("resp_0"), added, done, begin("resp_1"), added, done, completed]);
     expect(all.map(({ type }) => type)).toEqual(["call-open", "call-seal", "reply-void", "call-open", "call-seal", "reply-end"]);
   });
 
-  test("what follows the end of the response is passed over", () => {
+  test("events after the end of the response are ignored", () => {
     expect(replyTo([added, done, completed, { type: "response.output_text.delta", output_index: 3, delta: "more" }]).text).toBe("");
   });
 
-  test("a text that is other at its end than what was streamed is not joined with it, and the reply says so", () => {
+  test("a final text that contradicts the streamed text is not appended, and the reply has a warning", () => {
     const delta = { type: "response.output_text.delta", output_index: 0, content_index: 0, delta: "Hello there" };
     for (const [text, warned] of [
       ["Goodbye, friend", true],
@@ -361,7 +361,7 @@ describe("streams", () => {
     }
   });
 
-  test("text and reasoning are the same whole and streamed, parts of reasoning apart", () => {
+  test("text and reasoning are the same whole and streamed, with parts of reasoning kept apart", () => {
     const reasoning = {
       type: "reasoning",
       id: "rs_1",
@@ -389,7 +389,7 @@ describe("streams", () => {
 });
 
 describe("replies", () => {
-  test("F1.17 what the provider runs is told of and kept, never a call", () => {
+  test("F1.17 provider-executed items are reported and kept, and are never calls", () => {
     const output = [
       { type: "mcp_list_tools", id: "mcpl_1", server_label: "wiki", tools: [] },
       { type: "mcp_call", id: "mcp_1", server_label: "wiki", name: "ask", arguments: '{"q":1}', output: "x" },
@@ -412,20 +412,20 @@ describe("replies", () => {
     ]);
   });
 
-  test("a custom call of a tool that was not offered is the provider's", () => {
+  test("a custom call of a tool that was not offered is a provider call", () => {
     const output = [{ type: "custom_tool_call", id: "ct_1", call_id: "c1", name: "x_search", input: "{}" }];
     const reply = format.decodeReply({ status: "completed", output }, { toolNames: new Map([["f", "f"]]) });
     expect(reply).toMatchObject({ calls: [], providerCalls: [{ id: "c1", name: "x_search", kind: "custom_tool_call", input: {} }] });
   });
 
-  test("a call in a namespace is that of the tool offered so", () => {
+  test("a call in a namespace resolves to the tool offered under that namespace", () => {
     const output = [{ ...CALL, name: "search", namespace: "web" }];
     const reply = format.decodeReply({ status: "completed", output }, { toolNames: new Map([["web__search", "web::search"]]) });
     expect(reply.calls).toEqual([SEALED]);
     expect(reply.native?.blocks).toEqual(output);
   });
 
-  test("a refusal is told as one", () => {
+  test("a refusal is decoded as text with finish refusal", () => {
     const output = [{ type: "message", role: "assistant", content: [{ type: "refusal", refusal: "No." }] }];
     expect(format.decodeReply({ status: "completed", output })).toMatchObject({ text: "No.", finish: "refusal" });
   });
@@ -435,11 +435,11 @@ describe("replies", () => {
     ["no output", { status: "completed" }, "model_failed"],
     ["an error", { error: { code: "insufficient_quota", message: "Pay." } }, "limit_exceeded"],
     ["a failure", { status: "failed", output: [], error: null }, "model_failed"],
-  ])("a body with %s is thrown", (_, reply, code) => {
+  ])("a body with %s throws", (_, reply, code) => {
     expect(() => format.decodeReply(reply)).toThrow(expect.objectContaining({ code }));
   });
 
-  test("H07 no body and no event does worse than a typed error", () => {
+  test("H07 any body and any event decode or throw a typed error", () => {
     const json = fc.jsonValue() as fc.Arbitrary<JsonValue>;
     const type = fc.constantFrom("function_call", "custom_tool_call", "message", "reasoning", "shell_call", "mcp_call", 5);
     const item = fc.record({ type, id: json, call_id: json, name: json, arguments: json, content: json, summary: json, status: json });

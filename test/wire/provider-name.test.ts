@@ -2,14 +2,14 @@ import { describe, expect, test } from "vitest";
 import fc from "fast-check";
 import { ProviderNames, providerName } from "../../src/wire/provider-name.ts";
 
-describe("a tool's name as providers allow it", () => {
+describe("provider names of tools", () => {
   test.each([
     ["web::search", "web__search"],
     ["default::search", "search"],
     ["search", "search"],
     ["my-files::read_file", "my-files__read_file"],
     ["a::_b", "a___b"],
-  ])("%s is %s", (name, encoded) => {
+  ])("%s is encoded as %s", (name, encoded) => {
     expect(providerName(name)).toBe(encoded);
   });
 
@@ -26,11 +26,11 @@ describe("a tool's name as providers allow it", () => {
     [`web::${"x".repeat(60)}`, "more than 64 characters"],
     ["web::0123456789abcdef", "what looks like the mark itself"],
     ["a\ud800b", "half a surrogate pair"],
-  ])("%s is marked with its hash: %s", (name) => {
+  ])("%s is encoded with its hash: %s", (name) => {
     expect(providerName(name)).toMatch(/^(?=[A-Za-z_])[A-Za-z0-9_-]{0,46}__[0-9a-f]{16}$/u);
   });
 
-  test("A02 H06 different names stay different, and every one is allowed everywhere", () => {
+  test("A02 H06 different names stay different, and every encoded name is valid for all providers", () => {
     const piece = fc.oneof(fc.constantFrom("_", "__", "::", "a", "A", "b-c", "default", "0123456789abcdef"), fc.string({ maxLength: 3 }));
     const name = fc.array(piece, { minLength: 1, maxLength: 6 }).map((pieces) => pieces.join(""));
     fc.assert(
@@ -44,7 +44,7 @@ describe("a tool's name as providers allow it", () => {
     );
   });
 
-  test("the way back is kept beside, as each name was first given", () => {
+  test("the reverse mapping is stored, with each name as it was first given", () => {
     const names = new ProviderNames();
     expect(["web::search", "default::a::b", "search", "default::search"].map((name) => names.encode(name))).toEqual([
       "web__search",

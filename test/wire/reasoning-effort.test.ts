@@ -169,12 +169,12 @@ const ROWS: readonly Row[] = [
 ];
 
 const NAMED = ROWS.map(([name, format, model, ...by]) => ({ name, format, model, by }));
-test.each(NAMED)("F15.4 $name is asked for the efforts that it has", ({ format, model, by }) => {
+test.each(NAMED)("F15.4 $name is sent each effort that it supports", ({ format, model, by }) => {
   expect(efforts(format, model)).toEqual(Object.fromEntries(REASONING_EFFORTS.map((effort, index) => [effort, by[index] ?? "no"])));
 });
 
-describe("F15.4 an effort that cannot be asked for", () => {
-  test("is left out with a note that says which can, and the request goes on", () => {
+describe("F15.4 an effort that is not supported", () => {
+  test("is omitted with a note that lists the supported ones, and the request is still made", () => {
     expect(encode(openAiChat(), "o3", { reasoningEffort: "none" })).toEqual({
       body: encode(openAiChat(), "o3", {}).body,
       notes: ['unsupported: openai-chat cannot ask o3 for the reasoning effort "none", only for "low", "medium", "high".'],
@@ -185,7 +185,7 @@ describe("F15.4 an effort that cannot be asked for", () => {
     });
   });
 
-  test("is refused where it does not exist", () => {
+  test("throws if it is not a known effort", () => {
     const reasoningEffort = "extreme" as ReasoningEffort; // as JavaScript may give it
     expect(() => encode(gemini(), "gemini-3-flash", { reasoningEffort })).toThrow(
       'reasoningEffort of a request is "extreme"; it takes one of "none", "minimal", "low", "medium", "high", "xhigh", "max".',
@@ -193,7 +193,7 @@ describe("F15.4 an effort that cannot be asked for", () => {
   });
 });
 
-describe("F15.4 beside the effort", () => {
+describe("F15.4 the effort with other settings", () => {
   const natives: readonly (readonly [WireFormat, string, JsonObject, JsonObject])[] = [
     [openAiChat(), "gpt-5.2", { reasoning_effort: "xhigh" }, { reasoning_effort: "xhigh" }],
     [openAiResponses(), "gpt-5.2", { reasoning: { effort: "max" } }, { reasoning: { effort: "max" } }],
@@ -209,11 +209,11 @@ describe("F15.4 beside the effort", () => {
     [bedrockConverse(), "anthropic.claude-opus-5", { outputConfig: { effort: "max" } }, { outputConfig: { effort: "max" } }],
     [ollama(), "qwen3", { think: true }, { think: true }],
   ];
-  test.each(natives)("the provider's own words win in %o", (format, model, native, expected) => {
+  test.each(natives)("native fields override it in %o", (format, model, native, expected) => {
     expect(encode(format, model, { reasoningEffort: "low", native }).body).toMatchObject(expected);
   });
 
-  test("Claude is given no temperature while it thinks, which a note says", () => {
+  test("Claude is sent no temperature while it thinks, and a note is added", () => {
     const request = { reasoningEffort: "high", temperature: 0.5 } as const;
     const own = encode(anthropicMessages(), "claude-opus-4-6", request);
     expect(own.body["temperature"]).toBeUndefined();
@@ -227,14 +227,14 @@ describe("F15.4 beside the effort", () => {
     expect(encode(anthropicMessages(), "claude-opus-4-6", { ...request, native })).toMatchObject({ body: { temperature: 0.5 }, notes: [] });
   });
 
-  test("Claude is not asked to think where it must call, as the API refuses both at once", () => {
+  test("thinking is not requested from Claude with a required tool choice, because the API rejects the combination", () => {
     const { body, notes } = encode(anthropicMessages(), "claude-opus-5", { reasoningEffort: "low", tools: TOOLS, toolChoice: "required" });
     expect(body["thinking"]).toBeUndefined();
     expect(body["output_config"]).toEqual({ effort: "low" });
     expect(notes).toEqual([]);
   });
 
-  test("the schema of a reply stands where the effort stands", () => {
+  test("the effort and the schema of a reply are merged into output_config", () => {
     const schema = { type: "object", properties: { id: { type: "string" } }, required: ["id"], additionalProperties: false };
     const { body } = encode(anthropicMessages(), "claude-opus-5", { reasoningEffort: "low", responseFormat: { schema } });
     expect(body["output_config"]).toEqual({ effort: "low", format: { type: "json_schema", schema } });

@@ -39,18 +39,18 @@ for (const [api, format] of Object.entries(FORMATS)) {
   describe.skipIf(ROWS.length === 0)(`F4.17 recorded replies of ${api}`, () => {
     for (const row of ROWS.filter((one) => one.api === api)) {
       const replies = recordedReplies(row, format.framing);
-      test(`${row.file} has the calls it had`, () => {
+      test(`${row.file} decodes to its calls`, () => {
         const read = replies.map((reply) => readReply(reply, format));
         const { calls, providerCalls } = expectedCalls(row);
         expect(read.flatMap((reply) => reply.calls.map(essence))).toEqual(calls);
         expect(read.flatMap((reply) => reply.providerCalls)).toEqual(providerCalls);
         for (const reply of read) if (reply.calls.length > 0) expect(reply.finish).toBe("calls");
       });
-      test(`F4.18 ${row.file} goes back as it came, and to every other provider`, () => {
+      test(`F4.18 ${row.file} round-trips, and is accepted by every other provider`, () => {
         for (const reply of replies) checkRoundTrip(readReply(reply, format), format);
       });
       if (row.streaming)
-        test(`H07 ${row.file} has the same events however it is cut`, () => {
+        test(`H07 ${row.file} gives the same events however it is split`, () => {
           for (const reply of replies) checkCuts(reply, format);
         });
     }
@@ -60,7 +60,7 @@ for (const [api, format] of Object.entries(FORMATS)) {
 describe.skipIf(ROWS.length === 0)("F4.17 recorded replies of Chat Completions in their provider's variant", () => {
   for (const row of ROWS.filter(({ api }) => api === "openai-chat")) {
     const format = openAiChat(row.provider);
-    test(`${row.file} has the calls it had, and goes back`, () => {
+    test(`${row.file} decodes to its calls, and round-trips`, () => {
       const read = recordedReplies(row, format.framing).map((reply) => readReply(reply, format));
       expect(read.flatMap(({ calls }) => calls.map(essence))).toEqual(expectedCalls(row).calls);
       // a call without an id is given one, so that such a message does not go back as it came

@@ -99,7 +99,7 @@ function ofType<Type extends ModelEvent["type"]>(
   return events.filter((event): event is Extract<ModelEvent, { type: Type }> => event.type === type);
 }
 
-test("F4.20 any message: what was told since the last beginning is what the reply says, each once and in order", () => {
+test("F4.20 the events since the last reply-void contain all of the reply, once and in order", () => {
   fc.assert(
     fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
       const { events, reply } = build(some);
@@ -124,7 +124,7 @@ test("F4.20 any message: what was told since the last beginning is what the repl
   );
 });
 
-test("F4.20 a call is told of as open once, and its pieces behind that", () => {
+test("F4.20 a call is opened once, and its deltas follow", () => {
   fc.assert(
     fc.property(fc.array(operations, { maxLength: 40 }), (some) => {
       let opened = new Set<number>();
@@ -139,7 +139,7 @@ test("F4.20 a call is told of as open once, and its pieces behind that", () => {
   );
 });
 
-test("H07 a message that did not end well never tells of a call whose arguments could have been cut off", () => {
+test("H07 a reply that did not end normally seals no call whose arguments may be truncated", () => {
   fc.assert(
     fc.property(fc.array(unfinished, { maxLength: 40 }), badEnds, (some, reason) => {
       const { events, reply } = build([...some, (builder) => builder.setFinish(reason)]);
@@ -149,7 +149,7 @@ test("H07 a message that did not end well never tells of a call whose arguments 
   );
 });
 
-test("what comes behind the end is nothing", () => {
+test("operations after the end are ignored", () => {
   fc.assert(
     fc.property(fc.array(operations, { maxLength: 10 }), fc.array(operations, { maxLength: 10 }), (before, after) => {
       const { builder, reply } = build(before);
@@ -160,7 +160,7 @@ test("what comes behind the end is nothing", () => {
   );
 });
 
-test("H07 a call that was cut off is told of at the end of a good message, and never of a bad one", () => {
+test("H07 a call with truncated arguments is sealed at the end of a reply that ends normally, and never otherwise", () => {
   const cut = (finish: "calls" | "length"): readonly string[] => {
     const operationsOf: readonly Operation[] = [
       (builder) => builder.openCall("one", { id: "1", name: "a" }),
@@ -176,7 +176,7 @@ test("H07 a call that was cut off is told of at the end of a good message, and n
   expect(cut("calls")).toEqual(["call-open", "call-delta", "call-open", "call-seal", "call-seal", "reply-end"]);
 });
 
-test("F4.20 pieces that come before the name of their call wait for it", () => {
+test("F4.20 argument deltas that arrive before the name of their call are held back until it arrives", () => {
   const { events } = build([
     (builder) => builder.openCall(0, { id: "1" }),
     (builder) => builder.addArgumentText(0, '{"x"'),
@@ -191,7 +191,7 @@ test("F4.20 pieces that come before the name of their call wait for it", () => {
   ]);
 });
 
-test("H07 a good reason behind a bad one does not make a message whole", () => {
+test("H07 a normal finish reason after a bad one does not make a reply complete", () => {
   const { reply } = build([
     (builder) => builder.openCall(0, { id: "1", name: "a" }),
     (builder) => builder.setFinish("length", "max_tokens"),
@@ -200,7 +200,7 @@ test("H07 a good reason behind a bad one does not make a message whole", () => {
   expect(reply).toMatchObject({ finish: "length", finishDetail: "max_tokens", calls: [] });
 });
 
-test("a wrapper of one call is that call, and the message does not go back as it came", () => {
+test("a wrapper with one call decodes to that call, and the reply has no native form", () => {
   const { reply } = build([
     (builder) => builder.openCall(0, { id: "w", name: "parallel" }),
     (builder) => builder.setInput(0, { tool_uses: [{ recipient_name: "functions.web__get", parameters: { x: 1 } }] }),
@@ -213,7 +213,7 @@ test("a wrapper of one call is that call, and the message does not go back as it
   });
 });
 
-test("A19 wrappers hold no more calls than a message may", () => {
+test("A19 the calls in wrappers count towards the limit of a message", () => {
   const uses = Array.from({ length: 64 }, () => ({ recipient_name: "functions.a", parameters: {} }));
   const wrappers = Array.from({ length: 65 }, (_, index): Operation => (builder) => {
     builder.openCall(index, { name: "parallel" });
@@ -235,11 +235,11 @@ test.each([
   ['{"a":1,"a":2}', '{"a":1,"a":2}'],
   ['{"a":12345678901234567890}', '{"a":12345678901234567890}'],
   ['{"a', '{"a'],
-])("F4.17 the arguments %j are %j", (text, input) => {
+])("F4.17 the arguments %j are read as %j", (text, input) => {
   expect(parseArguments(text)).toEqual(input);
 });
 
-test("arguments named __proto__ are their own, and change nothing else", () => {
+test("an argument named __proto__ is an own key, and does not pollute a prototype", () => {
   const input = parseArguments('{"__proto__":{"polluted":true}}');
   expect([Object.keys(input ?? {}), Object.getPrototypeOf(input), Reflect.get({}, "polluted")]).toEqual([
     ["__proto__"],

@@ -27,8 +27,8 @@ const chunk = (index: number, delta: JsonObject, rest: JsonObject = {}): JsonObj
 });
 const call = { index: 0, id: "call_1", type: "function", function: { name: "look", arguments: "{}" } };
 
-describe("F0.43 Chat Completions: every reply is told of, and the first is the reply", () => {
-  test("whole, in the order of their numbers, with what their tokens come to", () => {
+describe("F0.43 Chat Completions: all replies are returned as candidates, and the first is the reply", () => {
+  test("whole, in the order of their indexes, with the log probability of each", () => {
     const reply = openAiChat().decodeReply({
       choices: [choice(1, '{"b":1}', logprobs(-0.25, -0.5)), choice(0, '{"a":1}', logprobs(-1, -2)), choice(2, null)],
     });
@@ -38,7 +38,7 @@ describe("F0.43 Chat Completions: every reply is told of, and the first is the r
       [{ text: '{"a":1}', logProbability: -3 }, { text: '{"b":1}', logProbability: -0.75 }, { text: "" }],
     ]);
   });
-  test("streamed, with pieces of all of them in any order", () => {
+  test("streamed, with their chunks in any order", () => {
     const { reply, text } = streamed(openAiChat(), [
       chunk(1, { role: "assistant", content: "" }),
       chunk(0, { content: "He" }, logprobs(-1)),
@@ -63,7 +63,7 @@ describe("F0.43 Chat Completions: every reply is told of, and the first is the r
       ],
     ]);
   });
-  test("calls and a bad end of another reply are none of the first", () => {
+  test("calls and a bad finish reason of another candidate do not affect the first", () => {
     const { reply } = streamed(openAiChat(), [
       chunk(1, { tool_calls: [call] }),
       chunk(1, {}, { finish_reason: "content_filter" }),
@@ -73,7 +73,7 @@ describe("F0.43 Chat Completions: every reply is told of, and the first is the r
     ]);
     expect(reply).toMatchObject({ text: "Fine", calls: [], finish: "stop", candidates: [{ text: "Fine" }, { text: "" }] });
   });
-  test("Together's list of probabilities is read as well", () => {
+  test("Together's format of log probabilities is read too", () => {
     const one = { logprobs: { tokens: ["a", "b"], token_logprobs: [-0.5, -1, null] } };
     expect(openAiChat("together").decodeReply({ choices: [choice(0, "a", one), choice(1, "b")] }).candidates).toEqual([
       { text: "a", logProbability: -1.5 },
@@ -86,19 +86,19 @@ describe("F0.43 Chat Completions: every reply is told of, and the first is the r
     [[choice(0, "a"), choice(1e9, "b")]],
     [[choice(0, "a"), choice(1.5, "b")]],
     [[choice(0, "a"), { message: { content: "b" } }]],
-  ])("a reply alone has no candidates: %#", (choices) => {
+  ])("a single reply has no candidates: %#", (choices) => {
     expect(openAiChat().decodeReply({ choices })).toEqual(openAiChat().decodeReply({ choices: [choice(0, "a")] }));
   });
-  test("all of them together are held to the most characters of a reply", () => {
+  test("all candidates together must not exceed maxChars", () => {
     const body = { choices: [choice(0, "a"), choice(1, "x".repeat(50)), choice(2, "x".repeat(50))] };
     expect(() => openAiChat().decodeReply(body, { maxChars: 100 })).toThrow("more than 100 characters");
   });
 });
 
-describe("F0.43 Gemini: every candidate is told of, and the first is the reply", () => {
+describe("F0.43 Gemini: all candidates are returned, and the first is the reply", () => {
   const candidate = (text: string, rest: JsonObject = {}): JsonObject => ({ content: { role: "model", parts: [{ text }] }, ...rest });
 
-  test("whole: the average of a candidate's tokens times their count, or the tokens themselves", () => {
+  test("whole, with the log probability from the average times the token count, or from the tokens", () => {
     const tokens = { logprobsResult: { chosenCandidates: [{ logProbability: -1 }, { logProbability: -0.5 }] } };
     const reply = gemini().decodeReply({
       candidates: [
@@ -113,7 +113,7 @@ describe("F0.43 Gemini: every candidate is told of, and the first is the reply",
       [{ text: "a", logProbability: -1.5 }, { text: "b", logProbability: -2 }, { text: "c" }],
     ]);
   });
-  test("streamed, where a chunk holds another candidate alone", () => {
+  test("streamed, where a chunk may hold only another candidate", () => {
     const { reply, text } = streamed(gemini(), [
       { candidates: [candidate("By", { index: 1 })] },
       { candidates: [candidate("Hel", { index: 0 })] },
@@ -121,14 +121,14 @@ describe("F0.43 Gemini: every candidate is told of, and the first is the reply",
     ]);
     expect([text, reply?.text, reply?.finish, reply?.candidates]).toEqual(["Hello", "Hello", "stop", [{ text: "Hello" }, { text: "Bye" }]]);
   });
-  test("what another candidate thought is no text of it", () => {
+  test("thoughts of another candidate are not part of its text", () => {
     const other = { index: 1, content: { parts: [{ text: "Hm.", thought: true }, { text: "B" }] } };
     expect(gemini().decodeReply({ candidates: [candidate("A", { finishReason: "STOP" }), other] }).candidates).toEqual([
       { text: "A" },
       { text: "B" },
     ]);
   });
-  test("a reply alone has no candidates", () => {
+  test("a single reply has no candidates", () => {
     const reply = gemini().decodeReply({ candidates: [candidate("a", { finishReason: "STOP", avgLogprobs: -1, tokenCount: 1 })] });
     expect("candidates" in reply).toBe(false);
   });

@@ -50,7 +50,7 @@ const jsonSchema = (schema: JsonObject, rest: JsonObject = {}): JsonObject => ({
 });
 const ANY_OBJECT: JsonObject = { response_format: { type: "json_object" } };
 
-describe("F0.42 a request that asks for JSON says so where its provider has a word for it", () => {
+describe("F0.42 a request for JSON is encoded where the provider supports it", () => {
   const withSchema: readonly (readonly [string, WireFormat, JsonObject])[] = [
     ["OpenAI Chat", openAiChat(), jsonSchema(HELD, { strict: true })],
     ["vLLM, which has no strict", openAiChat("vllm"), jsonSchema(HELD)],
@@ -69,7 +69,7 @@ describe("F0.42 a request that asks for JSON says so where its provider has a wo
     ["Ollama", ollama(), { format: HELD }],
     ["Cohere", cohere(), { response_format: { type: "json_object", json_schema: HELD } }],
   ];
-  test.each(withSchema)("%s is told the schema", (_, format, fields) => {
+  test.each(withSchema)("%s is sent the schema", (_, format, fields) => {
     expect(added(format, { schema: HELD })).toEqual({ fields, notes: [] });
   });
 
@@ -82,11 +82,11 @@ describe("F0.42 a request that asks for JSON says so where its provider has a wo
     ["Ollama", ollama(), { format: "json" }],
     ["Cohere", cohere(), ANY_OBJECT],
   ];
-  test.each(withoutSchema)("%s is asked for any object where there is no schema", (_, format, fields) => {
+  test.each(withoutSchema)("%s is asked for any object if there is no schema", (_, format, fields) => {
     expect(added(format, {})).toEqual({ fields, notes: [] });
   });
 
-  test.each(["deepseek", "groq", "moonshot", "zhipu", "alibaba"])("%s takes no schema, and is asked for any object", (name) => {
+  test.each(["deepseek", "groq", "moonshot", "zhipu", "alibaba"])("%s does not support a schema, and is asked for any object", (name) => {
     const note = `unsupported: openai-chat:${name} has no setting for the schema of the reply.`;
     expect(added(openAiChat(name), { schema: HELD })).toEqual({ fields: ANY_OBJECT, notes: [note] });
   });
@@ -101,23 +101,23 @@ describe("F0.42 a request that asks for JSON says so where its provider has a wo
     ["OpenAI, where no message asks for JSON", openAiChat(), {}, { messages: [said("user", "Hi")] }],
     ["Responses, where no message asks for JSON", openAiResponses(), {}, { messages: [said("user", "Hi")], system: "Answer in JSON." }],
   ];
-  test.each(unable)("%s is told nothing that it would refuse, and a note says so", (_, format, responseFormat, rest) => {
+  test.each(unable)("%s is sent no field that it would reject, and a note is added", (_, format, responseFormat, rest) => {
     const { fields, notes } = added(format, responseFormat, rest);
     expect([fields, notes.length, notes[0]?.startsWith("unsupported: ")]).toEqual([{}, 1, true]);
   });
 
-  test("Gemini 3 takes both tools and a schema", () => {
+  test("Gemini 3 is sent both tools and a schema", () => {
     const { fields, notes } = added(gemini(), { schema: HELD }, { model: "gemini-3-pro-preview", tools: TOOLS });
     expect([fields, notes]).toEqual([{ generationConfig: { responseMimeType: "application/json", responseJsonSchema: HELD } }, []]);
   });
-  test("for models that do not read JSON Schema, Gemini is told of it in its own words", () => {
+  test("Gemini models without JSON Schema support are sent an OpenAPI schema", () => {
     const { fields } = added(gemini({ schemaField: "parameters" }), { schema: HELD });
     expect(fields).toMatchObject({ generationConfig: { responseSchema: { type: "object", required: ["id"] } } });
   });
 });
 
-describe("F0.42 the schema of a reply is fitted as the schemas of tools are", () => {
-  test("what a model cannot be held to is sent as it is, and not as strict", () => {
+describe("F0.42 the schema of a reply is fitted like the schemas of tools", () => {
+  test("a schema that cannot be enforced is sent unchanged, without strict", () => {
     const { fields, notes } = added(openAiChat(), { schema: OPEN });
     expect(fields).toEqual(jsonSchema(OPEN));
     expect(notes).toEqual([
@@ -125,30 +125,30 @@ describe("F0.42 the schema of a reply is fitted as the schemas of tools are", ()
     ]);
     expect(added(openAiResponses(), { schema: OPEN }).fields).toMatchObject({ text: { format: { schema: OPEN, strict: false } } });
   });
-  test("an object that names nothing is not closed: the model could say nothing", () => {
+  test("an object without declared properties is not closed, because the reply would have to be empty", () => {
     expect(added(openAiChat(), { schema: { type: "object" } }).fields).toEqual(jsonSchema({ type: "object", properties: {} }));
   });
-  test("a provider that holds to every schema is not sent one that would refuse what it allows", () => {
+  test("a provider that enforces every schema is not sent one that would reject allowed values", () => {
     for (const format of [anthropicMessages(), bedrockConverse()])
       for (const schema of [OPEN, { type: "object" } as const]) {
         const { fields, notes } = added(format, { schema });
         expect([fields, notes.length]).toEqual([{}, 1]);
       }
   });
-  test("a constraint that may not stand is told of in words, with a note", () => {
+  test("an unsupported constraint is reported in a note", () => {
     const schema = { ...HELD, properties: { id: { type: "string", minLength: 3 } } } as const;
     const { fields, notes } = added(anthropicMessages(), { schema });
     expect(fields).toMatchObject({ output_config: { format: { schema: { properties: { id: { type: "string" } } } } } });
     expect(notes).toEqual([expect.stringMatching(/^schema-loss: /u)]);
   });
-  test("Cohere is not sent a schema with an object that requires nothing", () => {
+  test("Cohere is not sent a schema with an object that has no required property", () => {
     const schema = { ...HELD, properties: { id: { type: "object", properties: { a: { type: "string" } } } } } as const;
     const { fields, notes } = added(cohere(), { schema });
     expect(fields).toEqual(ANY_OBJECT);
     expect(notes).toEqual(["quarantined: The schema of the reply was left out: One of its objects requires no property."]);
   });
   test.each([openAiChat(), openAiResponses(), gemini(), geminiInteractions(), ollama(), cohere()])(
-    "$name: a schema that is none for an object is left out, and any object is asked for",
+    "$name: a schema that allows no object is omitted with a note, and any object is requested",
     (format) => {
       for (const schema of [BAD, false, { type: "object", description: "\ud800" }]) {
         const { fields, notes } = added(format, { schema });
@@ -157,14 +157,14 @@ describe("F0.42 the schema of a reply is fitted as the schemas of tools are", ()
       }
     },
   );
-  test("a name is made fit", () => {
+  test("an invalid schema name is sanitised", () => {
     const names = ["my tool::run!", "", "x".repeat(100), "…"].map((name) => {
       const { response_format: format } = encode(openAiChat(), { schema: HELD, name }).body;
       return (format as { readonly json_schema: { readonly name: string } }).json_schema.name;
     });
     expect(names).toEqual(["my_tool__run_", "result", "x".repeat(64), "_"]);
   });
-  test("a request's own words are laid over", () => {
+  test("native fields of a request are merged over its own", () => {
     const rest = { native: { output_config: { effort: "low" } } };
     expect(encode(anthropicMessages(), { schema: HELD }, rest).body["output_config"]).toEqual({
       format: { type: "json_schema", schema: HELD },
@@ -183,10 +183,10 @@ describe("F0.43 several replies to one request", () => {
     ["Together", openAiChat("together"), { n: 3, logprobs: 1 }],
     ["Gemini", gemini(), { generationConfig: { candidateCount: 3 } }],
   ];
-  test.each(asked)("%s is asked for them", (_, format, fields) => {
+  test.each(asked)("%s is asked for several replies", (_, format, fields) => {
     expect(encode(format, undefined, { candidates: 3 })).toMatchObject({ body: fields, notes: [] });
   });
-  test("a model that reasons is not asked how probable its tokens are", () => {
+  test("log probabilities are not requested from a reasoning model", () => {
     const { body, notes } = encode(openAiChat(), undefined, { candidates: 2, model: "gpt-5-mini" });
     expect([body["n"], "logprobs" in body, notes.length]).toEqual([2, false, 1]);
   });
@@ -199,21 +199,21 @@ describe("F0.43 several replies to one request", () => {
     cohere(),
     ...["deepseek", "groq", "openrouter", "lm-studio", "ollama", "moonshot", "zhipu", "cerebras"].map((name) => openAiChat(name)),
   ];
-  test.each(alone)("$name makes one reply, and a note says so", (format) => {
+  test.each(alone)("$name makes one reply, and a note is added", (format) => {
     const { body } = encode(format, undefined);
     expect(encode(format, undefined, { candidates: 3 })).toEqual({
       body,
       notes: [`unsupported: ${format.name} makes one reply to a request.`],
     });
   });
-  test("no more are asked for than the provider makes", () => {
+  test("the number of replies is limited to the provider's maximum, with a note", () => {
     expect(encode(gemini(), undefined, { candidates: 20 })).toMatchObject({
       body: { generationConfig: { candidateCount: 8 } },
       notes: ["unsupported: gemini-generateContent makes at most 8 replies to a request."],
     });
   });
   const all = [...CHAT_VARIANTS.map((name) => openAiChat(name)), ...alone.slice(0, 6), gemini()];
-  test.each(all)("$name: one reply is what everybody makes, and what is not a count is refused", (format) => {
+  test.each(all)("$name: one reply is the default, and a number that is not a positive integer throws", (format) => {
     expect(encode(format, undefined, { candidates: 1 })).toEqual(encode(format, undefined));
     for (const candidates of [0, -1, 1.5, Number.NaN, Infinity])
       expect(() => encode(format, undefined, { candidates })).toThrow("it takes an integer from 1");

@@ -63,7 +63,7 @@ const FORMATS: readonly (readonly [name: string, format: WireFormat, reply: (nam
   ],
 ];
 
-test.each(FORMATS)("F4.20 %s: a name that no tool can have is made fit in the model's own message", (_, format, reply) => {
+test.each(FORMATS)("F4.20 %s: an invalid tool name is sanitised in the model's native message", (_, format, reply) => {
   for (const name of ["search<|channel|>commentary", "browser.tabs.open", "$look up", "x".repeat(300), "search"]) {
     const { native, calls } = format.decodeReply(reply(name), {});
     const [call] = calls;
@@ -85,7 +85,7 @@ test.each(FORMATS)("F4.20 %s: a name that no tool can have is made fit in the mo
   }
 });
 
-test("F4.20 ollama: a result goes by the name that its call has in the model's own message, also where that was mended", () => {
+test("F4.20 ollama: a result uses the name that its call has in the native message, also if that was sanitised", () => {
   const format = ollama();
   const made = (name: string, id?: string): JsonObject => ({ ...(id === undefined ? {} : { id }), function: { name, arguments: {} } });
   for (const ids of [true, false]) {

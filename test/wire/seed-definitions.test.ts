@@ -20,7 +20,7 @@ const WEATHER: ModelTool = {
 /** As Python prints it with `json.dumps(value, indent=4)`. */
 const print = (value: JsonValue | undefined): string => JSON.stringify(value, undefined, 4);
 
-test("F4.16 the definition for Anthropic", () => {
+test("F4.16 a tool definition for Anthropic matches the reference example byte for byte", () => {
   const [tool] = anthropicMessages().encodeTools([WEATHER]).tools;
   expect(print(tool)).toBe(`{
     "name": "get_weather",
@@ -40,7 +40,7 @@ test("F4.16 the definition for Anthropic", () => {
 }`);
 });
 
-test("F4.16 the definition for OpenAI", () => {
+test("F4.16 a tool definition for OpenAI matches the reference example byte for byte", () => {
   const [tool] = openAiChat().encodeTools([WEATHER]).tools;
   expect(print(tool)).toBe(`{
     "type": "function",
@@ -68,7 +68,7 @@ const CONVERSATION = [
   answered("c", "inspect_location", { id: "call_abc123", output: { success: true, location: "Town Square" } }),
 ];
 
-test("F3.21 a call and its result in the history, spaced as Python writes JSON", () => {
+test("F3.21 a call and its result can be encoded with the spacing of Python's JSON", () => {
   const python = openAiChat({ ...PLAIN_CHAT, spacedJson: true });
   const [message, result] = python.encodeMessages(CONVERSATION).messages;
   expect(print(message)).toBe(`{
@@ -92,7 +92,7 @@ test("F3.21 a call and its result in the history, spaced as Python writes JSON",
 }`);
 });
 
-test("F4.18 results in both native forms, with their ids", () => {
+test("F4.18 results are encoded in both native forms, with their ids", () => {
   const answers = CONVERSATION.flatMap((message) =>
     message.role === "result" ? [{ id: "call_abc123", name: "inspect_location", result: message.result }] : [],
   );

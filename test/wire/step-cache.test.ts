@@ -128,7 +128,7 @@ function conversation(pieces: readonly Piece[]): readonly ModelMessage[] {
   return messages;
 }
 
-describe("what was written of a conversation is not written again, and comes to the same bytes", () => {
+describe("encoded messages are cached, and the bytes of the request are the same", () => {
   test.each(Object.keys(FORMATS))("%s", (name) => {
     const { format, model } = FORMATS[name] ?? { format: openAiChat(), model: "m" };
     const cuts = fc.array(fc.nat(5), { minLength: 1, maxLength: 8 });
@@ -148,7 +148,7 @@ describe("what was written of a conversation is not written again, and comes to 
     );
   });
 
-  test("a message that may still change is written anew", () => {
+  test("a mutable message is encoded again", () => {
     const format = openAiChat();
     const message = said("user", "one");
     const messages = [message];
@@ -157,7 +157,7 @@ describe("what was written of a conversation is not written again, and comes to 
     expect([before.text.includes('"one"'), encode(format, "m", { messages, tools: [] }).text.includes('"two"')]).toEqual([true, true]);
   });
 
-  test("what was written by rules that nobody uses any more is not kept for good", () => {
+  test("encodings for old rules are evicted from the cache", () => {
     let times = 0;
     const write = withStepCache((_step: object, _rules: object) => [{ times: ++times }]);
     const step = {};
@@ -167,7 +167,7 @@ describe("what was written of a conversation is not written again, and comes to 
     expect(times).toBe(102);
   });
 
-  test("the messages of a conversation that is recorded are the same objects in the next request", () => {
+  test("frozen messages are encoded to the same objects in the next request", () => {
     const format = anthropicMessages();
     const messages = deepFreeze([said("user", "go"), called("c1", "web::search"), answered("c1", "web::search", { output: 1 })]);
     const first = format.encodeMessages(messages).messages;
@@ -189,7 +189,7 @@ function encode(format: WireFormat, model: string, request: ModelRequest): Encod
   return { text: stringifyRequest(body), json: JSON.stringify(body), toolNames: [...toolNames], notes };
 }
 
-test("a request has no half of a surrogate pair, wherever it comes from", () => {
+test("a request contains no lone surrogate, wherever it comes from", () => {
   const half = "half \ud800";
   const body = { model: half, [half]: [{ [half]: [half] }], tools: [{ description: half, text: JSON.stringify(half) }] };
   expect(stringifyRequest(body)).toBe(JSON.stringify(body).replaceAll(/(?<!\\)\\ud800/gu, String.raw`\ufffd`));

@@ -42,7 +42,7 @@ function kitchen(options: Partial<RuntimeOptions> = {}): { readonly runtime: Run
 const FIND: ChainStep = { tool: "kitchen::find" };
 
 describe("F2.22 a step", () => {
-  test("maps arguments from the context and keeps its output under a key", async () => {
+  test("maps arguments from the context and stores its output under a key", async () => {
     const { runtime, seen } = kitchen();
     const chain = createChain([
       { tool: "find", inputMapping: { dish: "order.dish" }, outputKey: "found" },
@@ -54,14 +54,14 @@ describe("F2.22 a step", () => {
     expect(Object.keys(result.context)).toEqual(["order", "found", "scaled"]);
   });
 
-  test("without a mapping is given the whole context, and without a key merges the keys of its output", async () => {
+  test("without a mapping receives the whole context, and without an output key merges its output's keys into the context", async () => {
     const { runtime, seen } = kitchen();
     const result = await createChain([FIND, { tool: "say", inputMapping: {} }]).run(runtime, { dish: "pie", servings: 9 });
     expect(seen[1]).toEqual({ say: { dish: "pie", servings: 2, recipe: expect.anything() } });
     expect(result.context["servings"]).toBe(2);
   });
 
-  test("whose output is no object and has no key is reported", async () => {
+  test("whose output is not an object and that has no output key adds a warning", async () => {
     const { runtime } = kitchen();
     const result = await createChain([{ tool: "say", inputMapping: { total: "n" } }]).run(runtime, { n: 4 });
     expect(result).toMatchObject({ success: true, context: { n: 4 } });
@@ -70,7 +70,7 @@ describe("F2.22 a step", () => {
     ]);
   });
 
-  test("keeps a hostile key as a key like any other", async () => {
+  test("stores a hostile output key such as __proto__ as an ordinary key", async () => {
     const { runtime } = kitchen();
     const { context } = await createChain([{ ...FIND, outputKey: "__proto__" }]).run(runtime, { dish: "x" });
     expect(Object.keys(context)).toEqual(["dish", "__proto__"]);
@@ -78,7 +78,7 @@ describe("F2.22 a step", () => {
     expect(({} as { servings?: unknown }).servings).toBeUndefined();
   });
 
-  test("of a background tool is waited for; of an output that is cut for models the context has the whole", async () => {
+  test("of a background tool is awaited, and the context gets the whole output even if it is truncated for the model", async () => {
     const { runtime } = kitchen();
     const result = await createChain([{ tool: "slow" }, { tool: "long" }]).run(runtime.session(), {});
     expect(result).toMatchObject({ success: true, context: { baked: true, end: "here" } });
@@ -92,13 +92,13 @@ describe("F2.23 a path", () => {
     inputMapping: { grams, factor: { value: 1 } },
   });
 
-  test.each(["a.b[0].c", 'a["b"][0].c', "$.a.b[0]['c']", "a.b.0.c"])("%s leads to the place", async (path) => {
+  test.each(["a.b[0].c", 'a["b"][0].c', "$.a.b[0]['c']", "a.b.0.c"])("%s resolves to the value", async (path) => {
     const { runtime, seen } = kitchen();
     await createChain([scale(path)]).run(runtime, { a: { b: [{ c: 7 }] } });
     expect(seen).toEqual([{ scale: { grams: 7, factor: 1 } }]);
   });
 
-  test("that leads nowhere in what the chain is given is named with its step before anything runs", async () => {
+  test("that does not exist in the chain's input is reported with its step before any call runs", async () => {
     const { runtime, seen } = kitchen();
     const chain = createChain([
       { ...FIND, outputKey: "found" },
@@ -125,7 +125,7 @@ describe("F2.23 a path", () => {
     expect(seen).toEqual([]);
   });
 
-  test("that leads nowhere in what a step has answered fails its step and names itself; nothing is called with it", async () => {
+  test("that does not exist in a step's output fails the step that uses it, with the path in the error, and its tool is not called", async () => {
     const { runtime, seen } = kitchen();
     const result = await createChain([{ ...FIND, outputKey: "found" }, scale("found.recipe.steps[2].grams")]).run(runtime, {});
     expect(result).toMatchObject({ success: false, stepResults: [{ status: "ok" }] });
@@ -135,7 +135,7 @@ describe("F2.23 a path", () => {
     expect(seen).toHaveLength(1);
   });
 
-  test("with a default gives it where nothing is, and not where null is", async () => {
+  test("with a default uses the default only if the path does not exist", async () => {
     const { runtime, seen } = kitchen();
     const chain = createChain([scale({ path: "a.b", default: 5 })]);
     await chain.run(runtime, {});
@@ -143,13 +143,13 @@ describe("F2.23 a path", () => {
     expect(seen).toEqual([{ scale: { grams: 5, factor: 1 } }, { scale: { grams: 8, factor: 1 } }]);
   });
 
-  test.each(["", "$", "a..b", "a[", "a[-1]", "a b]", ".".repeat(20_000)])("%j is refused when the step is added", (path) => {
+  test.each(["", "$", "a..b", "a[", "a[-1]", "a b]", ".".repeat(20_000)])("%j is rejected when the step is added", (path) => {
     expect(() => createChain([{ tool: "x", inputMapping: { y: path } }])).toThrow(/The argument "y" of step 0 of the chain comes from/u);
   });
 });
 
 describe("F2.24 a chain", () => {
-  test("is built step by step, shows a copy of its steps, and is cleared", () => {
+  test("is built step by step, returns a copy of its steps, and can be cleared", () => {
     const chain = createChain().addStep(FIND).addStep({ tool: "say", outputKey: "text" });
     expect([chain.length, String(chain)]).toEqual([2, "Chain(kitchen::find → say)"]);
     (chain.steps as ChainStep[]).pop();
@@ -162,7 +162,7 @@ describe("F2.24 a chain", () => {
     expect(chain.length).toBe(0);
   });
 
-  test("that is cleared while it runs goes on as it began", async () => {
+  test("that is cleared during a run finishes the run with its original steps", async () => {
     const { runtime } = kitchen();
     const chain = createChain([FIND, { tool: "say" }]);
     const running = chain.run(runtime, { dish: "x" });
@@ -178,12 +178,12 @@ describe("F2.24 a chain", () => {
     ["a source that is none", { tool: "x", inputMapping: { a: 3 } }, /The argument "a" of step 0 of the chain has no source/u],
     ["a source with a misspelt key", { tool: "x", inputMapping: { a: { path: "b", defualt: 1 } } }, /has no option "defualt"/u],
     ["a mapping that is no JSON", { tool: "x", inputMapping: { a: { value: () => 1 } } }, /inputMapping of step 0/u],
-  ])("with %s is refused at once", (_, step, message) => {
+  ])("with %s throws when it is created", (_, step, message) => {
     expect(() => createChain([step as ChainStep])).toThrow(message);
   });
 });
 
-test("F2.25 what is wrong with a chain is said with the index of each step", () => {
+test("F2.25 validation reports each problem with the index of its step", () => {
   const { runtime } = kitchen();
   expect(createChain().validate(runtime)).toMatchObject({ valid: false, problems: [{ step: -1, message: "The chain has no steps." }] });
   const chain = createChain([FIND, { tool: "" }, FIND, { tool: "kitchen::fnd" }, { tool: "scale", inputMapping: { grams: "a" } }]);
@@ -197,7 +197,7 @@ test("F2.25 what is wrong with a chain is said with the index of each step", () 
 });
 
 describe("F2.26 running", () => {
-  test("a chain that is not valid runs nothing, and what it was given is not changed", async () => {
+  test("an invalid chain runs nothing, and a run does not change its input", async () => {
     const { runtime, seen } = kitchen();
     const input = { dish: "x", list: [1] };
     const result = await createChain([FIND, { tool: "nowhere" }]).run(runtime, input);
@@ -208,7 +208,7 @@ describe("F2.26 running", () => {
     expect(input).toEqual({ dish: "x", list: [1] });
   });
 
-  test("without the check, an empty chain succeeds, and a missing tool is a step that fails", async () => {
+  test("with validateTools: false, an empty chain succeeds and a missing tool is a failed step", async () => {
     const { runtime, seen } = kitchen();
     expect(await createChain().run(runtime, { a: 1 }, { validateTools: false })).toMatchObject({
       success: true,
@@ -228,7 +228,7 @@ describe("F2.26 running", () => {
     [null, /input of a chain must be an object/u],
     [{ a: () => 1 }, /input of the chain is not JSON: \$\.a/u],
     [circular(), /input of the chain is not JSON: \$\.a: is circular/u],
-  ])("input %# is refused", async (input, message) => {
+  ])("an input that is not a JSON object is rejected (case %#)", async (input, message) => {
     const { runtime } = kitchen();
     const run = createChain([FIND]).run(runtime, input as JsonObject);
     await expect(run).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringMatching(message) });
@@ -240,7 +240,7 @@ function circular(): unknown {
   return Object.assign(value, { a: value });
 }
 
-describe("F2.27 a step that fails", () => {
+describe("F2.27 a failed step", () => {
   const steps: readonly ChainStep[] = [
     FIND,
     { tool: "burn", outputKey: "burnt" },
@@ -248,7 +248,7 @@ describe("F2.27 a step that fails", () => {
     { tool: "say", outputKey: "text" },
   ];
 
-  test("ends the chain, and is the last result", async () => {
+  test("ends the chain and has the last result", async () => {
     const { runtime } = kitchen();
     const result = await createChain(steps).run(runtime, { dish: "x" });
     expect(result.stepResults.map(({ name }) => name)).toEqual(["kitchen::find", "kitchen::burn"]);
@@ -256,7 +256,7 @@ describe("F2.27 a step that fails", () => {
     expect(result.success).toBe(false);
   });
 
-  test("leaves its output out and lets the chain go on when that is asked for; a partial result is one that failed", async () => {
+  test("with stopOnFailure: false leaves out its output and the chain continues; a partial result counts as failed", async () => {
     const { runtime } = kitchen();
     const result = await createChain(steps).run(runtime, { dish: "x" }, { stopOnFailure: false });
     expect(result.stepResults.map(({ status }) => status)).toEqual(["ok", "error", "partial", "ok"]);
@@ -268,7 +268,7 @@ describe("F2.27 a step that fails", () => {
     expect(result.success).toBe(false);
   });
 
-  test("because it was cancelled ends the chain in either mode", async () => {
+  test("that was cancelled ends the chain even with stopOnFailure: false", async () => {
     const { runtime, seen } = kitchen();
     const cancel = new AbortController();
     runtime.subscribe((event) => void (event.type === "call-end" && cancel.abort()));
@@ -279,7 +279,7 @@ describe("F2.27 a step that fails", () => {
   });
 });
 
-test("F2.28 the result is JSON, whole and frozen", async () => {
+test("F2.28 the result is complete, frozen JSON", async () => {
   const { runtime } = kitchen();
   const result = await createChain([FIND]).run(runtime, { dish: "x" });
   expect(Object.keys(result).sort()).toEqual(["context", "durationMs", "errors", "stepResults", "success", "warnings"]);
@@ -287,7 +287,7 @@ test("F2.28 the result is JSON, whole and frozen", async () => {
   expect([result, result.context, result.stepResults].every(Object.isFrozen)).toBe(true);
 });
 
-test("F2.26 a chain that is run again under its key calls no step twice, and goes on behind those that were called", async () => {
+test("F2.26 a chain run again with its idempotency key calls no step twice, and a different chain with that key is a conflict", async () => {
   let down = true;
   const calls: string[] = [];
   const book = defineTool({
@@ -327,7 +327,7 @@ test("F2.26 a chain that is run again under its key calls no step twice, and goe
   await expect(createChain([{ tool: "mail" }]).run(session, {}, { idempotencyKey: "trip-1" })).rejects.toMatchObject({ code: "conflict" });
 });
 
-test("F2.23 a chain and a sequence read the same path alike: each leads to the same value, or nowhere for the same reason", async () => {
+test("F2.23 a chain and a sequence resolve the same path alike: to the same value, or with the same error", async () => {
   const key = fc.string({ unit: fc.constantFrom("a", "b", "0", "1", "_", "-"), minLength: 1, maxLength: 3 });
   const { value } = fc.letrec<{ value: JsonValue }>((tie) => ({
     value: fc.oneof(
@@ -369,7 +369,7 @@ test("F2.23 a chain and a sequence read the same path alike: each leads to the s
   );
 });
 
-test("F2.26 a chain whose steps are all cached runs nothing a second time, also as a tool; a step that writes runs, and drops what it changed", async () => {
+test("F2.26 a fully cached chain runs nothing again, also as a tool; a step that writes runs and invalidates what it changed", async () => {
   const ran: string[] = [];
   const step = (name: string, more: object) =>
     defineTool({
@@ -404,7 +404,7 @@ test("F2.26 a chain whose steps are all cached runs nothing a second time, also 
   expect(ran).toEqual(["look", "weigh", "take", "look", "weigh"]);
 });
 
-test("F2.27 F2.28 a chain is simulated with its steps: what writes is not run, and the result says where each came from", async () => {
+test("F2.27 F2.28 a chain in a simulated branch runs its reads, sends its writes to the stand-in, and each result has its origin", async () => {
   const ran: string[] = [];
   const step = (name: string, effects: object) =>
     defineTool({ name, description: name, inputSchema: { type: "object" }, effects, execute: () => (ran.push(name), { [name]: true }) });
@@ -418,7 +418,7 @@ test("F2.27 F2.28 a chain is simulated with its steps: what writes is not run, a
   expect(ran).toEqual(["look"]);
 });
 
-test("F2.27 a chain as a tool answers with every key that a step has set, also where its value is what it was", async () => {
+test("F2.27 a chain as a tool returns every key that a step set, even if the value did not change", async () => {
   const { runtime } = kitchen();
   runtime.registry.register(createChain([FIND]).toTool({ name: "all", description: "All" }));
   for (const servings of [1, 2])

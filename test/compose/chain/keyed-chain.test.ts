@@ -6,7 +6,7 @@ import { testRuntime, tool } from "../../runtime/bench-runtime.ts";
 import { FailingStore } from "../../runtime/session/failing-store.ts";
 
 test.each([true, false])(
-  "a chain under a key continues with the step that a full store kept from starting (stopOnFailure: %s)",
+  "a chain with an idempotency key continues with the step that a full store kept from starting (stopOnFailure: %s)",
   async (stopOnFailure) => {
     const store = new FailingStore();
     const done: unknown[] = [];

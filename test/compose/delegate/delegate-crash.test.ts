@@ -63,7 +63,7 @@ async function played(): Promise<{
 
 const EPHEMERAL: ReadonlySet<string> = new Set(["call-wait", "call-attempt", "call-retry", "call-progress", "job-output"]);
 
-test("F1.53 wherever a crash ends a delegate, it goes on by what is recorded: each call has one result, and nothing is paid twice", async () => {
+test("F1.53 after a crash at any event, a delegate continues from its log: each call has one result, and no payment runs twice", async () => {
   const { events, ran, child } = await played();
   expect(new Set(events.map(({ sessionId }) => sessionId))).toEqual(new Set(["s", child]));
   let resumed = 0;

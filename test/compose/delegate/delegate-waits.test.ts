@@ -18,7 +18,7 @@ function bench() {
   return { store, ...testRuntime({ store, tools: [erase, help], approval: { approve: "inbox" } }) };
 }
 
-test("a job that is taken up after a crash waits while a call of its delegate does, and no longer", async () => {
+test("a delegate job that is resumed after a crash is waiting only while a call of its delegate waits for approval", async () => {
   const before = bench();
   const { id } = await before.runtime.session("s").submit({ name: "help", input: { task: "Erase it." } });
   await expect.poll(() => before.runtime.jobs.get(id)?.state).toBe("waiting");

@@ -56,7 +56,7 @@ const books = (...items: readonly string[]): readonly Shown[] => items.map((item
 const OFFERS = { toolName: "trip::offers", input: {} };
 
 describe("issue 18 F4.40 a program that is approved as a whole", () => {
-  test("is put once, with its text, every call that its simulation made and the diff; then it runs without another question", async () => {
+  test("is asked about once, with its code, every call of its simulation and the diff, and runs without another approval", async () => {
     const previews: unknown[] = [];
     const shown: unknown[] = [];
     const { runtime, asked, booked } = bench({}, (request) => {
@@ -79,7 +79,7 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     expect(booked).toEqual(["train", "hotel", "car"]);
   });
 
-  test("what it does otherwise than in the simulation is asked about on its own: another input, and the same once more", async () => {
+  test("needs separate approval for a call that its simulation did not make: another input, or the same once more", async () => {
     const { runtime, asked, booked } = bench();
     const code = `const { number } = await tools.trip.book({ item: "train" });
       if (number !== "?") { await tools.trip.book({ item: "plane" }); await tools.trip.book({ item: "train" }); }`;
@@ -93,7 +93,7 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     expect(booked).toEqual(["train", "plane", "train"]);
   });
 
-  test("a no runs nothing, and the same call outside of the program is not covered by a yes", async () => {
+  test("runs nothing if denied, and its approval does not cover the same call outside of the program", async () => {
     const { runtime, asked, booked } = bench({}, ({ toolName }) => (toolName === "trip::book" ? "deny" : "allow-once"));
     const session = runtime.session("s");
     await session.execute(program("return await tools.trip.book({ item: 'train' });"));
@@ -106,7 +106,7 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
   });
 
   testInCI(
-    "one that needs no yes is not asked about; where programs are allowed for good, each call is asked about on its own",
+    "is not asked about if no call needs approval; if programs are always allowed, each call is asked about on its own",
     async () => {
       const { runtime, asked } = bench({}, ({ toolName }) => (toolName === "trip::book" ? "allow-once" : "allow-always"));
       const session = runtime.session("s");
@@ -119,7 +119,7 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     },
   );
 
-  test("calls that cannot be simulated are asked about on their own", async () => {
+  test("needs separate approval for calls that cannot be simulated", async () => {
     const asked: unknown[] = [];
     const book = tool("book", () => "booked", { effects: BOOKING });
     const { runtime } = testRuntime({
@@ -138,19 +138,19 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     ]);
   });
 
-  test("without an approver it waits as a whole, and nothing of it has run", async () => {
+  test("without an approver ends with approval_required, and none of its calls run", async () => {
     const { runtime, booked } = bench({ approval: {} });
     expect((await runtime.session("s").execute(program(BOOK_ALL))).error).toMatchObject({ code: "approval_required" });
     expect(booked).toEqual([]);
   });
 
-  test("a simulation of it asks nobody, and a preview of a call around it neither", async () => {
+  test("needs no approval in a simulation", async () => {
     const { runtime, asked, booked } = bench();
     const { results } = await runtime.session("s").simulate([program(BOOK_ALL)]);
     expect([results[0]?.status, asked, booked]).toEqual(["ok", [], []]);
   });
 
-  test("an answer in another process is to the calls that were shown", async () => {
+  test("can be approved through the inbox, where the pending approval shows its calls", async () => {
     const store = memoryStore();
     const { runtime, booked } = bench({ store, approval: { approve: "inbox" } });
     const running = runtime.session("s").execute(program(BOOK_ALL));
@@ -192,7 +192,7 @@ function trips(more: RuntimeOptions = {}) {
   return { reached, asked, booked, start };
 }
 
-test("issue 18 a program that was approved once, killed half-way, is resumed without another question and does nothing twice", async () => {
+test("issue 18 an approved program that is killed half-way resumes without another approval and repeats no call", async () => {
   const { reached, asked, booked, start } = trips();
   const store = new FailingStore();
   const session = start(store, 0).runtime.session("s");
@@ -208,7 +208,7 @@ test("issue 18 a program that was approved once, killed half-way, is resumed wit
   expect([booked, asked]).toEqual([["train", "hotel", "car"], ["program::run_program"]]);
 });
 
-test("issue 21 a program that is resumed is asked about a call more often than was shown, also where memory has forgotten those that have ended", async () => {
+test("issue 21 a resumed program needs approval for a call made more often than shown, even if ended calls are not in memory", async () => {
   const { reached, asked, booked, start } = trips({ keepEvents: 1 });
   const store = new FailingStore();
   const code =
@@ -226,7 +226,7 @@ test("issue 21 a program that is resumed is asked about a call more often than w
   ]);
 });
 
-test("issue 18 any composite tool can be approved as a whole, also one around another", async () => {
+test("issue 18 any composite tool can be approved as a whole, also one that calls another composite tool", async () => {
   const asked: Asked[] = [];
   const booked: string[] = [];
   const book = tool("book", ({ item }) => (booked.push(String(item)), item), { effects: BOOKING });
@@ -252,14 +252,14 @@ test("issue 18 any composite tool can be approved as a whole, also one around an
   expect(booked).toEqual(["train"]);
 });
 
-test("issue 18 an option of programs that is none is refused", () => {
+test("issue 18 an invalid approve option throws", () => {
   expect(() => programToolset({ approve: "all" as "whole" })).toThrow(
     'The option approve of programToolset() must be "calls" or "whole", not "all".',
   );
 });
 
 /** A composite call of one tool that books, where the price is by the time of the call, and the definition by the process. */
-describe("a yes to the calls of a composite call is one to what was shown", () => {
+describe("an approval of the calls of a composite call covers only what was shown", () => {
   const trip = (offer: { readonly price: number }, description = "Books.") => {
     const booked: Readonly<Record<string, unknown>>[] = [];
     const book = tool("book", (input) => (booked.push(input), "booked"), { effects: BOOKING, description });
@@ -282,7 +282,7 @@ describe("a yes to the calls of a composite call is one to what was shown", () =
     }
   };
 
-  test("a tool that is defined otherwise while the question is open is asked about again", async () => {
+  test("a tool whose definition changes while the question is open needs approval again", async () => {
     const asked: string[] = [];
     const { booked, book, options } = trip({ price: 10 });
     const { runtime } = testRuntime({
@@ -305,7 +305,7 @@ describe("a yes to the calls of a composite call is one to what was shown", () =
     ["with the same definition, what was shown is covered", { description: "Books." }, { asked: [], booked: [{ price: 10 }] }],
     ["with another definition, it is asked about", { description: "Books more." }, { asked: ["trip::book"], booked: [] }],
     ["with another input, it is asked about", { price: 1_000 }, { asked: ["trip::book"], booked: [] }],
-  ])("a question that is asked again by a later process keeps the calls that it showed: %s", async (_what, changed, expected) => {
+  ])("a question that a later process asks again keeps the calls that it showed: %s", async (_what, changed, expected) => {
     const { price = 10, description } = changed as { price?: number; description?: string };
     const store = memoryStore();
     const first = trip({ price: 10 });

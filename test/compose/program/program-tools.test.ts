@@ -8,7 +8,7 @@ import { testRuntime, tool } from "../../runtime/bench-runtime.ts";
 
 const shop = { name: "shop", tools: [tool("b", () => 2), tool("a", () => 1)] };
 
-test("issue 18 beside the other tools, run_program is one of them; alone, it declares them, in the same bytes for every order of registration", () => {
+test("issue 18 run_program is one of the tools; with mode only, it declares them, in the same bytes for every order of registration", () => {
   const beside = testRuntime({ toolsets: [shop, programToolset()] }).runtime.registry;
   expect(programTools(beside).map(({ name }) => name)).toEqual(["haft::read_result", "program::run_program", "shop::a", "shop::b"]);
   const turned = { name: "shop", tools: shop.tools.toReversed() };
@@ -23,7 +23,7 @@ test("issue 18 beside the other tools, run_program is one of them; alone, it dec
   expect(texts[0]).toBe(texts[1]);
 });
 
-test("issue 18 a loop whose tools are hidden declares only those that its model may use, and is shown the answer alone", async () => {
+test("issue 18 with mode only, run_program declares only the allowed tools, and the model sees only the program's answer", async () => {
   const { runtime } = testRuntime({ toolsets: [shop, programToolset({ mode: "only" })] });
   const requests: string[] = [];
   const replies = [

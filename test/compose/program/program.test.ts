@@ -63,7 +63,7 @@ describe("F4.40 a program", () => {
     expect(session.history.map(({ result: one }) => one?.status)).toEqual(Array.from({ length: 7 }, () => "ok"));
   });
 
-  test("gets the error of a call as an exception with its code, and an unknown tool with near names", async () => {
+  test("gets the error of a call as an exception with its code, and near names for an unknown tool", async () => {
     const { runtime } = bench();
     const { output } = await runtime.session().execute(
       call(`const errors = [];
@@ -112,13 +112,13 @@ describe("F4.40 a program", () => {
     ],
     ["a wait for nothing", "await new Promise(() => {})", "execution_failed", "The program waits for a promise that nothing resolves."],
     ["a module", "await import('fs')", "execution_failed", "The program ended with ReferenceError: could not load module 'fs'"],
-  ])("that comes to %s says so", async (_what, code, errorCode, message) => {
+  ])("that ends with %s reports it", async (_what, code, errorCode, message) => {
     const { runtime } = bench();
     const result = await runtime.session().execute(call(code));
     expect(result).toMatchObject({ status: "error", error: { code: errorCode, message } });
   });
 
-  test("that fails tells which calls it made, and what the one that failed had to say", async () => {
+  test("that fails reports the calls it made and the details of the failed call", async () => {
     const { runtime } = bench();
     const { error } = await runtime
       .session()
@@ -140,13 +140,13 @@ describe("F4.40 a program", () => {
     });
   });
 
-  test("that only declares a function is told how a program is written", async () => {
+  test("that only declares a function gets a note on how to write a program", async () => {
     const { runtime } = bench();
     const { output } = await runtime.execute(call("async function main() { return 1; }"));
     expect(output).toEqual({ returned: null, note: expect.stringContaining("the body of a function") });
   });
 
-  test("is told of calls in the order it made them, whichever ends first", async () => {
+  test("gets results in the order of its calls, whichever call ends first", async () => {
     const slow = gate();
     const { runtime, seen } = bench({
       more: [
@@ -164,7 +164,7 @@ describe("F4.40 a program", () => {
     expect(seen).toEqual([{ note: "slow" }, { note: "quick" }]);
   });
 
-  test("ends once the calls have that it did not wait for", async () => {
+  test("ends after the calls that it did not await have ended", async () => {
     const { runtime, seen } = bench();
     const session = runtime.session();
     await session.execute(call(`tools.shop.order({ item: "egg" }); return 1;`));
@@ -172,7 +172,7 @@ describe("F4.40 a program", () => {
     expect(session.history.map(({ result }) => result?.status)).toEqual(["ok", "ok"]);
   });
 
-  test("is told of calls that it did not wait for: what was behind them is not done, and their errors are nobody's", async () => {
+  test("gets a note about calls that it did not await: code after them does not run, and their errors are not thrown", async () => {
     const { runtime, seen } = bench();
     const main = `async function main() { await tools.shop.order({ item: "egg" }); await tools.shop.order({ item: "tea" }); }\nmain();`;
     const { output } = await runtime.session().execute(call(main));
@@ -187,7 +187,7 @@ describe("F4.40 a program", () => {
     });
   });
 
-  testInCI("returns and prints errors with their messages, whatever it made of arrays", async () => {
+  testInCI("returns and prints errors with their messages, even if it modified arrays", async () => {
     const { runtime } = bench();
     const settled = await runtime.session().execute(call("return (await Promise.allSettled([tools.nope()]))[0].reason;"));
     expect(settled.output).toMatchObject({ returned: { code: "not_found", message: expect.stringContaining("nope") } });
@@ -205,7 +205,7 @@ describe("F4.40 a program", () => {
   test.each([
     ["deep", "let a = 1; for (let i = 0; i < 100; i++) a = [a]; return a;"],
     ["wide", "return Array(1_000_001).fill(1);"],
-  ])("whose answer is too %s has made its calls all the same", async (_what, code) => {
+  ])("whose answer is too %s fails with a list of the calls it made", async (_what, code) => {
     const { runtime, seen } = bench();
     const { error } = await runtime.session().execute(call(`await tools.shop.order({ item: "egg" }); ${code}`));
     expect(seen).toEqual([{ order: "egg" }]);
@@ -217,7 +217,7 @@ describe("F4.40 a program", () => {
     });
   });
 
-  testInCI("prints what is behind a NUL, and says of all that it leaves out", async () => {
+  testInCI("prints text after a NUL, and notes everything that it leaves out", async () => {
     const { runtime } = bench({ program: { maxLogChars: 10 } });
     const nul = await runtime.session().execute(call(String.raw`console.log("a\0b"); console.log("c");`));
     expect(nul.output).toMatchObject({ printed: "a\0b\nc\n" });
@@ -227,7 +227,7 @@ describe("F4.40 a program", () => {
     expect(cut.output).toMatchObject({ printed: expect.stringMatching(/^123456789\n/u) });
   });
 
-  test("calls tools whose names functions have", async () => {
+  test("can call tools named like properties of functions", async () => {
     const { runtime } = bench();
     const { output } = await runtime
       .session()
@@ -235,7 +235,7 @@ describe("F4.40 a program", () => {
     expect(output).toEqual({ returned: ["not_found", "not_found"] });
   });
 
-  testInCI("runs at most four programs at a time", async () => {
+  testInCI("is one of at most four that run at a time", async () => {
     let now = 0;
     let most = 0;
     const wait = tool("wait", async () => {
@@ -249,7 +249,7 @@ describe("F4.40 a program", () => {
     expect(most).toBeLessThanOrEqual(4);
   });
 
-  testInCI("does not limit the programs of what it set going, once it is over", async () => {
+  testInCI("does not count towards that limit for calls that it started, once it has ended", async () => {
     const { promise: isOver, resolve: over } = Promise.withResolvers<void>();
     const { promise: allRun, resolve: run } = Promise.withResolvers<void>();
     let now = 0;
@@ -271,7 +271,7 @@ describe("F4.40 a program", () => {
 });
 
 describe("issue 18 the calls of a program", () => {
-  test("have the rights of its caller, take turns by their locks, and are approved one by one with the program shown", async () => {
+  test("have the rights of its caller, wait for each other's locks, and are approved one by one with the program shown", async () => {
     const asked: { toolName: string; within: readonly EnclosingCall[] | undefined }[] = [];
     let now = 0;
     let most = 0;
@@ -297,7 +297,7 @@ describe("issue 18 the calls of a program", () => {
     expect(asked).toEqual([{ toolName: "shop::drop", within }]);
   });
 
-  test("are simulated with it: the diff has all that it would do, and nothing is done", async () => {
+  test("are simulated with it: the diff has all that it would do, and nothing is written", async () => {
     const { runtime, seen } = bench({ standIn: { kind: "stub", origin: "stub", call: () => Promise.resolve({ ordered: "?" }) } });
     const session = runtime.session();
     const { results, diff } = await session.simulate(
@@ -312,7 +312,7 @@ describe("issue 18 the calls of a program", () => {
     expect(session.history).toEqual([]);
   });
 
-  test("are cancelled with it, and one that computes is ended as well", async () => {
+  test("are cancelled with it, and a program in an endless loop is ended too", async () => {
     const { runtime } = bench({ more: [tool("wait", () => new Promise(() => {}))] });
     for (const code of ["await tools.shop.wait()", "for (;;);"]) {
       const cancel = new AbortController();
@@ -351,7 +351,7 @@ describe("issue 18 after a crash a program", () => {
     return { start, store, session, before, asked };
   }
 
-  test("is run again with recorded results to where it was, at the same time and by the same chance, and is not asked about again", async () => {
+  test("runs again with recorded results, the same time and random numbers, and needs no second approval", async () => {
     const reached = gate();
     const { start, store, session, before, asked } = await crash((process) =>
       process === 0 ? (reached.open(), new Promise(() => {})) : "seen",
@@ -381,7 +381,7 @@ describe("issue 18 after a crash a program", () => {
     ]);
   });
 
-  testInCI("has the same time also where calls end one by one that ended together when it ran again", async () => {
+  testInCI("sees the same time even if calls that ended together in the repeated run now end one by one", async () => {
     const reached = gate();
     const { start, store } = await crash((process) => (process === 0 ? (reached.open(), new Promise(() => {})) : "seen"));
     const wait = (at: () => Bench): Tool =>
@@ -407,7 +407,7 @@ describe("issue 18 after a crash a program", () => {
     expect(resumed.history[0]?.result).toMatchObject({ status: "ok" });
   });
 
-  test("that makes another call than before ends with a conflict, and does nothing in its place", async () => {
+  test("that makes a different call than before ends with a conflict and runs nothing", async () => {
     const reached = gate();
     const { start, store, session } = await crash((process) => (process === 0 ? (reached.open(), new Promise(() => {})) : "seen"));
     const code = `await tools.shop.order({ item: Object.keys(tools.shop).length > 5 ? "tea" : "egg" }); await tools.shop.look(); return 1;`;

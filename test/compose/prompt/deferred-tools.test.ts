@@ -51,10 +51,10 @@ function play(script: ReplyScript, options: Partial<RuntimeOptions> = {}, pinned
 const offered = ({ requests }: ScriptedModel): readonly (readonly string[])[] =>
   requests.map(({ tools = [] }) => tools.map(({ name }) => name));
 
-describe("a loop that defers tools", () => {
+describe("a loop with deferTools", () => {
   const FIXED = ["catalog::find_tools", "haft::read_result"];
 
-  test("shows find_tools and what is pinned, and appends what the model finds, once", async () => {
+  test("shows find_tools and the pinned tools, and appends each tool that the model finds once", async () => {
     const ran: string[] = [];
     const { model, loop, session } = play(
       [
@@ -83,7 +83,7 @@ describe("a loop that defers tools", () => {
     expect(session.state("catalog", "found")).toEqual(["world::weather", "world::train"]);
   });
 
-  test("keeps what was found for the session: in the next run, after a restart, and in a branch", async () => {
+  test("retains the found tools of the session in the next run, after a restart, and in a branch", async () => {
     const store = memoryStore();
     const { session, loop, runtime } = play([{ calls: [finds("weather")] }, { text: "So." }], { store });
     await loop.run("Go.");
@@ -98,7 +98,7 @@ describe("a loop that defers tools", () => {
     expect(await shown(await runtime.resume("s"))).toEqual([...FIXED, "world::weather"]);
   });
 
-  test("never finds what is denied, hidden from the model, or cannot be used", async () => {
+  test("never finds tools that are denied, hidden from the model, or unusable", async () => {
     const { model, loop, runtime } = play([{ calls: [...WORDS, "odd"].map(finds) }, { text: "So." }], {
       toolsets: [
         {
@@ -122,7 +122,7 @@ describe("a loop that defers tools", () => {
     });
   });
 
-  test("shows no tool that is gone, and one that is found in a message that is taken back is not found", async () => {
+  test("no longer shows an unregistered tool, and ignores what a voided message found", async () => {
     const { model, loop, runtime } = play([{ calls: [finds("weather mail")] }, { text: "So." }, { text: "Now." }]);
     await loop.run("Go.");
     expect(offered(model)[1]?.toSorted()).toEqual([...FIXED, "world::mail", "world::weather"]);
@@ -138,7 +138,7 @@ describe("a loop that defers tools", () => {
     expect(other.state("catalog", "found")).toBeUndefined();
   });
 
-  test("is refused without find_tools, with tools of its own, and with a pattern that is none", () => {
+  test("throws without find_tools, with a tools option, and with an invalid pattern or option", () => {
     const runtime = createRuntime({ toolsets: [{ name: "world", tools: world() }] });
     const session = runtime.session();
     const model = scriptedModel([]);
@@ -163,7 +163,7 @@ function goesOn(earlier: object, later: object): void {
   }
 }
 
-describe("the beginning of a prompt stays byte for byte what it was when tools are found", () => {
+describe("the beginning of a prompt stays the same, byte for byte, when tools are found", () => {
   const named = fc.uniqueArray(fc.string({ unit: fc.constantFrom(...Array.from("abcXYZ019_- éあ")), minLength: 1, maxLength: 70 }), {
     minLength: 1,
     maxLength: 8,
@@ -207,7 +207,7 @@ describe("the beginning of a prompt stays byte for byte what it was when tools a
     );
   });
 
-  test.each([...TEXT_FORMATS.keys()])("text format %s: the system prompt goes on at its end", async (name) => {
+  test.each([...TEXT_FORMATS.keys()])("text format %s: the system prompt only grows at its end", async (name) => {
     const asked: ModelRequest[] = [];
     const inner = scriptedModel((request) => (asked.push(request), { text: "Yes." }));
     const model = textToolsModel(inner, { format: name });

@@ -22,7 +22,7 @@ function registryOf(...tools: readonly Tool[]): Registry {
   return registry;
 }
 
-test("F1.43 every tool is told of with its schemas, except one that the provider runs", () => {
+test("F1.43 every tool has its schemas, except one that the provider runs", () => {
   const outputSchema = { type: "string" };
   expect(modelTools(registryOf(SEARCH, { ...ECHO, outputSchema }))).toEqual([
     { name: "default::echo", description: "Echoes.", inputSchema: ECHO.inputSchema, outputSchema },
@@ -30,7 +30,7 @@ test("F1.43 every tool is told of with its schemas, except one that the provider
   ]);
 });
 
-test("F1.17 F1.43 a request has the schema of the one and the provider's own words for the other", () => {
+test("F1.17 F1.43 a request has the schema of a local tool and the provider's own format of a provider tool", () => {
   const tools = modelTools(registryOf(SEARCH, ECHO));
   const { tools: written, notes } = encodeEachTool(tools, { format: "openai-responses", subset: "json-schema" }, ({ name, schema }) => ({
     name,
@@ -39,7 +39,7 @@ test("F1.17 F1.43 a request has the schema of the one and the provider's own wor
   expect([written, notes]).toEqual([[{ name: "echo", schema: ECHO.inputSchema }, { type: "web_search" }], []]);
 });
 
-test("F1.18 a tool that another provider runs is dropped with a line", () => {
+test("F1.18 a tool that another provider runs is dropped and reported to onDrop", () => {
   const lines: string[] = [];
   const tools = modelTools(registryOf(SEARCH, ECHO), { format: "gemini", onDrop: (line) => lines.push(line) });
   expect([tools.map(({ name }) => name), lines]).toEqual([
@@ -57,7 +57,7 @@ test("F3.37 hidden and unusable tools are left out", () => {
   expect(modelTools(registry, { allow: { deny: ["*::secret"] } }).map(({ name }) => name)).toEqual(["default::echo"]);
 });
 
-test("F1.43 overloads are told apart by their fingerprints, and one that has none is left out", () => {
+test("F1.43 overloads are distinguished by their fingerprints, and one without a fingerprint is left out", () => {
   const other = { ...ECHO, inputSchema: { type: "object", properties: { count: { type: "integer" } } } };
   const registry = registryOf(ECHO, other);
   const fingerprints = registry.list().map(({ fingerprint }) => fingerprint);
@@ -71,7 +71,7 @@ test("F1.43 overloads are told apart by their fingerprints, and one that has non
   expect(modelTools(broken).map(({ name, inputSchema }) => [name, inputSchema])).toEqual([["files::echo", ECHO.inputSchema]]);
 });
 
-test("F1.43 F3.37 the list is made once for each version of the registry, also for rules that were read", () => {
+test("F1.43 F3.37 the list is built once for each version of the registry, also for parsed allow rules", () => {
   const registry = registryOf(ECHO, SEARCH);
   const allow = visibilityOf({ allow: ["*::echo"] });
   const before = [modelTools(registry), modelTools(registry, { allow }), modelTools(registry, { format: "gemini" })];
@@ -92,7 +92,7 @@ const OPENAI_TOOL = z.strictObject({
   }),
 });
 
-test("F3.28 the tools of a registry are function schemas as OpenAI has them, odd names and bare schemas as well", () => {
+test("F3.28 the tools of a registry are valid OpenAI function tools, also with odd names and empty schemas", () => {
   const registry = registryOf(ECHO, { ...ECHO, inputSchema: { type: "object", properties: { text: { type: "integer" } } } });
   registry.register({ ...ECHO, name: "größe: 1.5", inputSchema: {} }, "a namespace of some length, with more in it than fits into a name");
   for (const strict of [false, true]) {

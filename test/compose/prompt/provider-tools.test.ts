@@ -13,7 +13,7 @@ function names(tools: readonly Tool[]): readonly string[] {
   return tools.map(({ name }) => name);
 }
 
-describe("options", () => {
+describe("options of provider tools", () => {
   test.each<[what: string, of: typeof SEARCH, patch: JsonObject, detail: string]>([
     ["an unknown key", SEARCH, { max_use: 3 }, "$.max_use"],
     ["a key that every object has", SEARCH, JSON.parse('{"constructor": 1}'), "$.constructor"],
@@ -22,12 +22,12 @@ describe("options", () => {
     ["a word of no list", IMAGE, { quality: "best" }, "$.quality"],
     ["a number past its end", IMAGE, { output_compression: 101 }, "$.output_compression"],
     ["two lists that exclude each other", SEARCH, { allowed_domains: ["a.example"], blocked_domains: ["b.example"] }, "$"],
-  ])("F1.18 %s is refused with its place", (_, of, patch, detail) => {
+  ])("F1.18 %s is rejected with its path", (_, of, patch, detail) => {
     const failure = { code: "invalid_argument", details: [expect.stringMatching(new RegExp(`^${detail.replaceAll("$", "\\$")}:`, "u"))] };
     expect(() => patchOptions(of, {}, patch)).toThrow(expect.objectContaining(failure));
   });
 
-  test("F1.18 of a tool that the provider does not have are refused", () => {
+  test("F1.18 for a tool that the provider does not have are rejected", () => {
     expect(() => patchOptions({ ...SEARCH, name: "teleport" }, {}, {})).toThrow('anthropic-messages has no tool "teleport" of its own.');
     expect(() => providerTools([], "anthropic-messages", { options: { teleport: {} } })).toThrow(
       'There are options for "teleport", which is not a provider tool.',
@@ -45,7 +45,7 @@ describe("options", () => {
     ["null takes a key away", { max_uses: 1, allowed_domains: ["a.example"] }, { max_uses: null }, { allowed_domains: ["a.example"] }],
     ["null takes away what is not there", { max_uses: 1 }, { blocked_domains: null }, { max_uses: 1 }],
     ["{} takes all away", { max_uses: 1, allowed_domains: ["a.example"] }, {}, {}],
-  ])("F1.18 patched: %s", (_, current, patch, expected) => {
+  ])("F1.18 after a patch: %s", (_, current, patch, expected) => {
     const before = structuredClone(current);
     expect(patchOptions(SEARCH, current, patch)).toEqual(expected);
     expect(current).toEqual(before);
@@ -55,7 +55,7 @@ describe("options", () => {
 describe("the tools of a conversation", () => {
   const own: Tool = { name: "echo", description: "Echoes.", inputSchema: {} };
 
-  test("F1.18 what the provider runs comes with the program's own tools, in the provider's words", () => {
+  test("F1.18 include the provider's tools, in the provider's format, after the program's own", () => {
     const tools = providerTools([own], "gemini-generateContent", {
       options: { google_search: { timeRangeFilter: { startTime: "a", endTime: "b" } } },
     });
@@ -73,17 +73,17 @@ describe("the tools of a conversation", () => {
     });
   });
 
-  test("F1.18 a provider that is not known to run anything adds nothing", () => {
+  test("F1.18 an unknown provider adds none", () => {
     expect(providerTools([own], "mistral")).toEqual([own]);
     expect(providerTools([own], "__proto__")).toEqual([own]);
   });
 
-  test("F1.18 a tool is left out by name, and all of them by true", () => {
+  test("F1.18 disable leaves out a tool by its name, and all of them with true", () => {
     expect(names(providerTools([], "anthropic-messages", { disable: ["web_fetch", "unknown"] }))).toEqual(["web_search", "code_execution"]);
     expect(providerTools([own], "anthropic-messages", { disable: true })).toEqual([own]);
   });
 
-  test("F1.18 the program's own entry wins and keeps its options, also when it is no provider's tool", () => {
+  test("F1.18 the program's own entry takes precedence with its options, also if it is not a provider tool", () => {
     const explicit: Tool = {
       ...own,
       name: "web_search",
@@ -96,20 +96,20 @@ describe("the tools of a conversation", () => {
     expect(providerTools([plain], "anthropic-messages").filter(({ name }) => name === "web_search")).toEqual([plain]);
   });
 
-  test("F1.18 an entry that this provider does not run is dropped with a log line", () => {
+  test("F1.18 a tool that this provider does not run is dropped with a log line", () => {
     const lines: string[] = [];
     const foreign: Tool = { ...own, name: "maps", providerExecuted: true, providers: { "gemini-generateContent": { googleMaps: {} } } };
     const tools = providerTools([foreign, own], "openai-chat", { log: { debug: (line) => lines.push(line) } });
     expect([names(tools), lines]).toEqual([["echo"], ['The tool "maps" is left out: openai-chat does not run it.']]);
   });
 
-  test("F1.17 F1.18 one that a model calls all the same is never run", async () => {
+  test("F1.17 F1.18 a provider tool that a model calls is never run here", async () => {
     const runtime = createRuntime({ tools: providerTools([], "gemini-generateContent") });
     const { error } = await runtime.execute({ name: "google_search", input: {} });
     expect([error?.code, error?.message]).toEqual(["not_executable", "default::google_search is run by the model's provider, never here."]);
   });
 
-  test("F1.18 every entry of the table has options that can be checked and takes none", () => {
+  test("F1.18 every known provider tool has a usable options schema that requires no options", () => {
     for (const [format, known] of PROVIDER_TOOLS) {
       expect(names(providerTools([], format))).toEqual(known.map(({ name }) => name));
       for (const { options } of known) expect(compileSchema(options).problems({})).toEqual([]);

@@ -111,11 +111,11 @@ describe("F0.61 each defect has a reason of its own", () => {
     expect(reasons(problemsOf(calls, options))).toEqual(found);
   });
 
-  test("and no reason is without a test", () => {
+  test("every reason has a case", () => {
     expect(new Set(cases.flatMap(({ found }) => found.map((line) => line.split(" ")[1])))).toEqual(new Set(SEQUENCE_REASONS));
   });
 
-  test("with the place, the call as it was read, and what would work", () => {
+  test("a problem has its path, the call as it was read, and a hint", () => {
     const call = { id: "$2", name: "open", arguments: { id: "$3.id", tags: ["x"] } };
     expect(problemsOf([find, call])).toEqual([
       {
@@ -136,7 +136,7 @@ describe("F0.61 each defect has a reason of its own", () => {
     ]);
   });
 
-  test("all of them, the first first, at most 100", () => {
+  test("all problems are returned, in call order, at most 100", () => {
     const calls = [
       find,
       { name: "open", input: { id: "x $1", mode: 1 } },
@@ -168,7 +168,7 @@ describe("F0.61 a value that is a reference", () => {
     expect(problemsOf([find, call])).toEqual([]);
   });
 
-  test("leaves all the rest of the input to be checked", () => {
+  test("does not exempt the rest of the input from the check", () => {
     const calls = [find, { name: "open", input: { tags: ["$1.a", "b"], $1: "$1" } }, { name: "sum", input: { numbers: ["$1"], to: "c" } }];
     expect(problemsOf(calls).map(({ reason, path }) => `${reason} ${path}`)).toEqual([
       "unknown_argument $.$1",
@@ -180,13 +180,13 @@ describe("F0.61 a value that is a reference", () => {
   });
 });
 
-test("F0.61 what the runtime would repair is a violation only with strictTypes", () => {
+test("F0.61 a value that the runtime would repair is a violation only with strictTypes", () => {
   const calls = [{ name: "find", input: { query: "x", limit: "5" } }];
   expect(problemsOf(calls)).toEqual([]);
   expect(reasons(problemsOf(calls, { strictTypes: true }))).toEqual(["0 schema_violation"]);
 });
 
-test("F0.61 rules can be loosened: schemas, duplicates, references in texts", () => {
+test("F0.61 options turn off the checks of schemas, duplicates and references in text", () => {
   const calls = [
     find,
     { name: "find", input: { query: 5 } },
@@ -196,13 +196,13 @@ test("F0.61 rules can be loosened: schemas, duplicates, references in texts", ()
   expect(problemsOf(calls, { schemas: false, allowDuplicates: true, inText: true })).toEqual([]);
 });
 
-test("F0.61 money and variables are texts; an amount that could be a call is not", () => {
+test("F0.61 money and variables are plain text; an amount that could be a call id is a reference", () => {
   const query = (text: string): unknown => ({ name: "find", input: { query: text } });
   expect(problemsOf([find, ...["$5.00", "$HOME", "$1,000", "costs $5", "$$5"].map(query)])).toEqual([]);
   expect(reasons(problemsOf([find, query("$5")]))).toEqual(["1 missing_reference"]);
 });
 
-test("F0.61 an unknown tool is told from those it may have been meant for, or from all where they are few", () => {
+test("F0.61 an unknown tool gets a suggestion of a similar tool, or the list of all tools if they are few", () => {
   const messages = problemsOf([
     { name: "fnd", arguments: {} },
     { name: "translate", arguments: {} },
@@ -213,15 +213,15 @@ test("F0.61 an unknown tool is told from those it may have been meant for, or fr
   ]);
 });
 
-test("F0.61 an input of nothing but wrong references costs no more than 100 problems", () => {
+test("F0.61 an input with 100,000 wrong references reports at most 100 problems", () => {
   expect(problemsOf([find, { name: "find", input: { query: "x", all: Array.from({ length: 100_000 }, () => "$9.x") } }])).toHaveLength(100);
 });
 
-test("F0.61 rules that cannot be are refused at once", () => {
+test("F0.61 invalid options throw", () => {
   expect(() => checkSequence([], { nesting: "maybe" as "allowed" })).toThrow('nesting of a sequence is "maybe"');
 });
 
-describe("F0.61 calls that may run side by side", () => {
+describe("F0.61 calls that may run in parallel", () => {
   const call = (id: number, name: string, ...needs: readonly number[]): unknown => ({
     id,
     name,
@@ -233,12 +233,12 @@ describe("F0.61 calls that may run side by side", () => {
   };
   const diamond = [call(1, "a"), call(2, "a", 1), call(3, "b"), call(4, "b", 1, 3), call(5, "a", 2, 4)];
 
-  test("are in the first layer after those they refer to", () => {
+  test("are in the first layer after the calls they refer to", () => {
     expect(layersOf(diamond)).toEqual([[0, 2], [1, 3], [4]]);
     expect(layersOf([])).toEqual([]);
   });
 
-  test("hold every call once, after all that it refers to and no later than it must be", () => {
+  test("are each in one layer, after all calls they refer to and no later than necessary", () => {
     const plan = fc.array(fc.array(fc.nat(30), { maxLength: 3 }), { maxLength: 30 });
     fc.assert(
       fc.property(plan, (drawn) => {
@@ -253,7 +253,7 @@ describe("F0.61 calls that may run side by side", () => {
     );
   });
 
-  test("keep their order where one of them may write, by the tools of a registry", async () => {
+  test("keep their order if one of them may write, by the effects in a registry", async () => {
     const tool = (name: string, effects: typeof pure) => ({ name, description: name, inputSchema: { type: "object" }, effects });
     const tools = [tool("read", readOnly()), tool("write", { writes: ["x"] })];
     await using runtime = createRuntime({ toolsets: [{ name: "t", tools }] });
@@ -268,7 +268,7 @@ describe("F0.61 calls that may run side by side", () => {
   });
 });
 
-test("F0.61 the tools of a registry are found as calls find them, one of several overloads must fit", async () => {
+test("F0.61 tools of a registry are resolved as for calls, and one of several overloads must match", async () => {
   const overload = (type: string) => ({
     name: "get",
     description: type,

@@ -169,11 +169,11 @@ function compareReferences(chain: Chain, results: readonly ToolResult[], inputs:
   return { right, nowhere };
 }
 
-describe.skipIf(!isHere)("F0.60 F0.61 the chains of NESTFUL (skipped where its cases are not at hand)", () => {
+describe.skipIf(!isHere)("F0.60 F0.61 the chains of NESTFUL (skipped if its data is not available)", () => {
   test.each([
     { by: "handlers that answer what their tools promise", promised: true },
     { by: "stubs that answer what the chains refer to as well", promised: false },
-  ])("have their references resolved to the right values with their JSON types, run by $by", async ({ by, promised }) => {
+  ])("resolve their references to the right values with their JSON types, run by $by", async ({ by, promised }) => {
     let steps = 0;
     let right = 0;
     const nowhere: string[] = [];
@@ -197,7 +197,7 @@ describe.skipIf(!isHere)("F0.60 F0.61 the chains of NESTFUL (skipped where its c
     );
   });
 
-  test("with a reference to what is not there, or an unknown tool, are refused before the first call", async () => {
+  test("with an unresolvable reference or an unknown tool are rejected before the first call", async () => {
     const found: string[] = [];
     for (const chain of chains.filter((one) => !sound.includes(one))) {
       let ran = 0;
@@ -213,7 +213,7 @@ describe.skipIf(!isHere)("F0.60 F0.61 the chains of NESTFUL (skipped where its c
     console.info(`NESTFUL: ${found.length} chains refused`, found);
   });
 
-  test("are as deep as the data says, and so many of them fit the schemas of their tools", () => {
+  test("are as deep as the data says, and more than half of them fit the schemas of their tools", () => {
     let fitting = 0;
     for (const chain of sound) {
       const tools = usable(chain.set);
@@ -225,7 +225,7 @@ describe.skipIf(!isHere)("F0.60 F0.61 the chains of NESTFUL (skipped where its c
     expect(fitting).toBeGreaterThan(sound.length / 2);
   });
 
-  test("end well where a tenth of the attempts fails, and no step runs twice after it has ended well", async () => {
+  test("succeed if a tenth of the attempts fails, and no step runs again after it has succeeded", async () => {
     const { next } = seededRandom("nestful");
     let failures = 0;
     let successes = 0;

@@ -14,7 +14,7 @@ function resolve(input: JsonValue, outputs: Readonly<Record<string, JsonValue>>,
   return resolveReferences(input, by, (reference) => valueAt(outputs[reference.id] ?? null, reference));
 }
 
-describe("F0.60 a text is a reference", () => {
+describe("F0.60 reference syntax", () => {
   test.each<{ readonly text: string; readonly steps: readonly (string | number)[] }>([
     { text: "$1", steps: ["1"] },
     { text: "$1.items[0].id", steps: ["1", "items", 0, "id"] },
@@ -50,11 +50,11 @@ describe("F0.60 a text is a reference", () => {
     "$1[-1]",
     "price",
     `$1.${"a.".repeat(600)}a`,
-  ])("%j is none", (text) => {
+  ])("%j is not a reference", (text) => {
     expect(reader.readWholeText(text)).toBeUndefined();
   });
 
-  test("with closing dollars as NESTFUL writes it, where keys may hold spaces", () => {
+  test("closingDollar reads references as NESTFUL writes them, with spaces in keys", () => {
     expect(
       ["$var1$", "$var1.geoId$", "$var1.Exchange Rate$", "$var2.author[0].id$", "$var9$"].map((text) => short(closing.readWholeText(text))),
     ).toEqual([["var1"], ["var1", "geoId"], ["var1", "Exchange Rate"], ["var2", "author", 0, "id"], ["var9"]]);
@@ -63,7 +63,7 @@ describe("F0.60 a text is a reference", () => {
     );
   });
 
-  test("the id of a call may be written with its dollar", () => {
+  test("a call id may be written with its dollar", () => {
     expect([referenceId("$1"), referenceId("1"), referenceId("$v$"), referenceId("$v$", { closingDollar: true })]).toEqual([
       "1",
       "1",
@@ -76,7 +76,7 @@ describe("F0.60 a text is a reference", () => {
 describe("F0.60 a reference is replaced", () => {
   const outputs = { "1": { items: [{ id: 7, ok: true, tags: ["a"], none: null, text: "x" }], "odd key": 1.5 }, "2": "two", order: null };
 
-  test("by the value with its JSON type, deep in objects and lists", () => {
+  test("by the value with its JSON type, deep in objects and arrays", () => {
     const input = {
       a: "$1.items[0].id",
       b: ["$1.items[0].ok", { c: "$1.items[0].tags", d: "$1.items[0].none" }],
@@ -86,7 +86,7 @@ describe("F0.60 a reference is replaced", () => {
     expect(resolve(input, outputs)).toEqual({ a: 7, b: [true, { c: ["a"], d: null }], e: 1.5, f: "two" });
   });
 
-  test("inside a longer text by the text of the value", () => {
+  test("inside a longer string by the text of the value", () => {
     expect(resolve("Order $1.items[0].id, $2 ($order): $1.items[0].tags.", outputs)).toBe('Order 7, two (null): ["a"].');
     expect(resolve("2 * $var1.Exchange Rate$", { var1: { "Exchange Rate": 1.5 } }, closing)).toBe("2 * 1.5");
     expect(resolve("$var1$$var2$", { var1: "a", var2: "b" }, closing)).toBe("ab");
@@ -99,11 +99,11 @@ describe("F0.60 a reference is replaced", () => {
     expect(resolve("$$var1$", {}, closing)).toBe("$var1$");
   });
 
-  test("never in what came of another: a value is not read again", () => {
+  test("only once: a resolved value is not searched for references", () => {
     expect(resolve(["$1", "see $1"], { "1": "$2", "2": "secret" })).toEqual(["$2", "see $2"]);
   });
 
-  test("and what holds none stays the very same", () => {
+  test("and a part of the input without references stays the same object", () => {
     const input = { a: ["x", { b: "$HOME" }], c: "$1" };
     const resolved = resolve(input, { "1": 1 });
     expect(resolved).toEqual({ ...input, c: 1 });
@@ -118,19 +118,19 @@ describe("F0.60 a reference is replaced", () => {
     { text: "$1.items.length", why: '"length" is not in an array of 1 item' },
     { text: "$2.length", why: '"length" is not in a string' },
     { text: "$order.a", why: '"a" is not in null' },
-  ])("$text leads nowhere", ({ text, why }) => {
+  ])("but $text does not exist and throws", ({ text, why }) => {
     expect(() => resolve([text], outputs)).toThrow(
       expect.objectContaining({ code: "invalid_input", message: `The reference "${text}" cannot be resolved: ${why}.` }),
     );
   });
 
-  test("a text that grows too large is refused", () => {
+  test("but a text that grows too large throws", () => {
     const text = "$1 ".repeat(20);
     expect(() => resolve(text, { "1": "x".repeat(1_000_000) })).toThrow(expect.objectContaining({ code: "too_large" }));
   });
 });
 
-describe("F0.60 references, whatever is generated", () => {
+describe("F0.60 references in generated values", () => {
   const key = fc.oneof(fc.string({ maxLength: 8 }), fc.constantFrom("id", "items", "odd key", 'a"b', "x.y", "$1", "0", "toString", "ü"));
   const tree = fc.letrec<{ value: JsonValue }>((tie) => ({
     value: fc.oneof(
@@ -159,7 +159,7 @@ describe("F0.60 references, whatever is generated", () => {
       .map((step) => (typeof step === "string" && /^[\p{L}_][\p{L}\p{N}_-]*$/u.test(step) ? `.${step}` : `[${JSON.stringify(step)}]`))
       .join("");
 
-  test("the reference to any place gives the value that stands there", () => {
+  test("a reference to any place resolves to the value there", () => {
     fc.assert(
       fc.property(tree, (generated) => {
         const output = copyJson(generated).value;
@@ -172,7 +172,7 @@ describe("F0.60 references, whatever is generated", () => {
     );
   });
 
-  test("an input without a dollar is found to have none, and stays the very same", () => {
+  test("an input without a dollar has no references and stays the same object", () => {
     fc.assert(
       fc.property(tree, (generated) => {
         const input = copyJson(JSON.parse(JSON.stringify(generated).replaceAll("$", "S"))).value;
@@ -182,7 +182,7 @@ describe("F0.60 references, whatever is generated", () => {
     );
   });
 
-  test("a doubled dollar at the beginning brings back any text", () => {
+  test("a doubled dollar at the beginning escapes any text", () => {
     fc.assert(
       fc.property(fc.string({ unit: fc.constantFrom("$", "1", ".", "a", "[", "0", "]", " ", '"') }), (text) => {
         const others = new ReferenceReader([]); // names no call, so nothing is inside it
@@ -191,7 +191,7 @@ describe("F0.60 references, whatever is generated", () => {
     );
   });
 
-  testInCI("a text of a megabyte of dollars is read in linear steps", () => {
+  testInCI("a text of one megabyte of dollar signs is read in linear time", () => {
     for (const unit of ["$", "$1", "$1.", '$1["', "$order.a", "$var1.a ", "$$1"]) {
       const text = unit.repeat(1_000_000 / unit.length);
       expect(reader.readWholeText(text)).toBeUndefined();

@@ -67,7 +67,7 @@ async function outputs(calls: readonly unknown[], options: RunSequenceOptions = 
 }
 
 describe("F0.60 a reference is replaced before the call runs", () => {
-  test("by the value with its type, and results come in call order", async () => {
+  test("by the value with its type, and results are in call order", async () => {
     const { runtime, ran } = world();
     const session = runtime.session("s");
     const calls = [
@@ -90,7 +90,7 @@ describe("F0.60 a reference is replaced before the call runs", () => {
     await runtime.close();
   });
 
-  test("and the log has the calls as they came, in one turn", async () => {
+  test("and the log has the original calls, in one turn", async () => {
     const { runtime } = world();
     const session = runtime.session("s");
     await runSequence(session, [call("$1", "order"), call("$2", "price", { id: "$1.items[1].id" })]);
@@ -101,7 +101,7 @@ describe("F0.60 a reference is replaced before the call runs", () => {
     await runtime.close();
   });
 
-  test("and the input is repaired and validated like any other", async () => {
+  test("and the input is then repaired and validated as for any call", async () => {
     const result = await outputs([
       call("$1", "echo", { a: "5", b: "x" }),
       call("$2", "price", { id: "$1.a" }),
@@ -110,14 +110,14 @@ describe("F0.60 a reference is replaced before the call runs", () => {
     expect(result).toEqual([{ a: "5", b: "x" }, { id: 5 }, "invalid_input"]);
   });
 
-  test("with the text of a tool that answers with text, and places in the JSON of it", async () => {
+  test("by the text of a tool that returns text, or by a value of the JSON in that text", async () => {
     expect(await outputs([call("1", "text"), call("2", "echo", { all: "$1", row: "$1.rows[0]" })])).toEqual([
       "ok",
       { all: '{"rows":[3]}', row: 3 },
     ]);
   });
 
-  test("inside a longer text where that is allowed, and with closing dollars", async () => {
+  test("inside a longer string with inText, and with closing dollars with closingDollar", async () => {
     expect(await outputs([call("1", "order"), call("2", "echo", { q: "Item $1.items[0].id" })], { inText: true })).toEqual([
       ORDER,
       { q: "Item 7" },
@@ -129,8 +129,8 @@ describe("F0.60 a reference is replaced before the call runs", () => {
   });
 });
 
-describe("F0.60 a reference that has no value", () => {
-  test("ends its call, and those that depend on it; the others go on", async () => {
+describe("F0.60 a reference without a value", () => {
+  test("fails its call and the calls that depend on it; the others run", async () => {
     const { runtime, ran } = world();
     const calls = [
       call("$1", "fail"),
@@ -155,7 +155,7 @@ describe("F0.60 a reference that has no value", () => {
     await runtime.close();
   });
 
-  test("is said of an output that was cut and is no longer kept, for what is left of it would be taken for the whole", async () => {
+  test("is reported if the output was truncated and is no longer stored, as the rest could be taken for the whole", async () => {
     const forget = { name: "forget", description: "", inputSchema: {}, execute: () => servicesOf(session).largeResults.forget("s") };
     const { runtime } = world([forget]);
     const session = runtime.session("s");
@@ -169,7 +169,7 @@ describe("F0.60 a reference that has no value", () => {
     await runtime.close();
   });
 
-  test("is recorded as one result for each call", async () => {
+  test("is recorded with one result for each call", async () => {
     const { runtime } = world();
     const session = runtime.session("s");
     await runSequence(session, [call("1", "fail"), call("2", "echo", { id: "$1.id" })]);
@@ -178,8 +178,8 @@ describe("F0.60 a reference that has no value", () => {
   });
 });
 
-describe("F0.60 a reference has", () => {
-  test("the whole of an output that is shown cut, in the session and in a branch of it", async () => {
+describe("F0.60 the value of a reference", () => {
+  test("is the whole of an output that is shown truncated, in the session and in a branch of it", async () => {
     const rows = Array.from({ length: 9_000 }, (_, id) => ({ id }));
     const long: Tool = { name: "long", description: "", inputSchema: {}, maxResultBytes: 500, execute: () => ({ rows }) };
     const said = new ToolOutput({ content: [{ type: "text", text: JSON.stringify(rows) }] });
@@ -195,7 +195,7 @@ describe("F0.60 a reference has", () => {
     await runtime.close();
   });
 
-  test("null where the call it names has answered null", async () => {
+  test("is null if the call it names returned null", async () => {
     const none: Tool = { name: "none", description: "", inputSchema: {}, execute: () => null };
     const { runtime } = world([none]);
     const { results } = await runSequence(runtime, [call("1", "none"), call("2", "echo", { id: "$1" })]);
@@ -203,13 +203,13 @@ describe("F0.60 a reference has", () => {
     await runtime.close();
   });
 
-  test("no target but a runtime or a session", async () => {
+  test("needs a runtime or a session: another target is rejected", async () => {
     await expect(runSequence({} as Runtime, [])).rejects.toMatchObject({ code: "invalid_argument" });
   });
 });
 
-describe("F0.61 a sequence that is not sound", () => {
-  test("is a result with its problems, and nothing of it has run", async () => {
+describe("F0.61 an invalid sequence", () => {
+  test("returns its problems and runs nothing", async () => {
     const { runtime, ran } = world();
     const run = await runSequence(runtime, [call("$1", "order"), call("$2", "echo", { id: "$3" }), call("$3", "ordr")]);
     expect(run).toMatchObject({ valid: false, results: [], problems: [{ reason: "future_reference" }, { reason: "unknown_tool" }] });
@@ -219,7 +219,7 @@ describe("F0.61 a sequence that is not sound", () => {
 });
 
 describe("F0.60 a sequence is run", () => {
-  test("in the session it is given, whose state its calls share", async () => {
+  test("in the given session, whose state its calls share", async () => {
     const { runtime } = world([
       {
         name: "count",
@@ -240,7 +240,7 @@ describe("F0.60 a sequence is run", () => {
     await runtime.close();
   });
 
-  test("no further than a tool that ends the turn", async () => {
+  test("only up to a tool that ends the turn; later calls are skipped", async () => {
     const { runtime, ran } = world([
       { name: "done", description: "done", inputSchema: { type: "object" }, effects: readOnly(), endsTurn: true, execute: () => "bye" },
     ]);
@@ -250,7 +250,7 @@ describe("F0.60 a sequence is run", () => {
     await runtime.close();
   });
 
-  test("so that each layer sees what the ones before it have done", async () => {
+  test("so that each layer sees the history of the layers before it", async () => {
     const { runtime } = world([
       {
         name: "look",
@@ -276,7 +276,7 @@ describe("F0.60 a sequence is run", () => {
     await runtime.close();
   });
 
-  test("by whoever is to answer: stubs see the values", async () => {
+  test("by the toolset's engine: stubs match the resolved values", async () => {
     const engine = stubEngine([
       { tool: "find", output: { ids: [4, 5] }, times: 1 },
       { tool: "open", input: { id: 5 }, exact: true, output: { title: "Five" } },
@@ -291,7 +291,7 @@ describe("F0.60 a sequence is run", () => {
   });
 });
 
-test("F0.60 the options say who answers: a source of the answers in place of the tools", async () => {
+test("F0.60 answerFrom selects an answer source in place of the tools", async () => {
   const engine = stubEngine([
     { tool: "order", output: { items: [{ id: 70 }] } },
     { tool: "price", input: { id: 70 }, output: "dear" },
@@ -311,7 +311,7 @@ test("F0.60 the options say who answers: a source of the answers in place of the
   await live.close();
 });
 
-test("F0.60 a sequence is tried in a simulated branch like any calls", async () => {
+test("F0.60 a sequence in a simulated branch simulates its calls", async () => {
   const { runtime, ran } = world([
     { name: "pay", description: "pay", inputSchema: { type: "object" }, effects: { writes: ["money"] }, execute: () => "paid" },
   ]);
@@ -323,7 +323,7 @@ test("F0.60 a sequence is tried in a simulated branch like any calls", async () 
   await runtime.close();
 });
 
-test("F0.60 a value is put in as it is, however it looks", async () => {
+test("F0.60 a resolved value is not interpreted again, even if it looks like a reference", async () => {
   const odd: readonly JsonValue[] = ["$1", "$$1", "", 0, false, null, [], {}, "$9.x"];
   const { runtime } = world([{ name: "odd", description: "odd", inputSchema: true, effects: pure, execute: () => odd }]);
   const { results } = await runSequence(runtime, [
@@ -337,6 +337,6 @@ test("F0.60 a value is put in as it is, however it looks", async () => {
 test.each([
   ["tools that are none", () => checkSequence([], { tools: 5 as never }), "tools of checkSequence() must be a registry"],
   ["no options to check by", () => checkSequence([], null as never), "The options of checkSequence() must be an object, not null."],
-])("F0.61 %s are refused in words", (_what, check, message) => {
+])("F0.61 %s throw with a clear message", (_what, check, message) => {
   expect(check).toThrow(message);
 });

@@ -38,8 +38,8 @@ const { answer } = fc.letrec<{ answer: unknown }>((tie) => ({
   ),
 }));
 
-describe("F0.10 an answer of a handler", () => {
-  test("that JSON.stringify takes is recorded as it takes it, classes included", () => {
+describe("F0.10 the output of a handler", () => {
+  test("that JSON.stringify accepts is recorded as JSON.stringify writes it, classes included", () => {
     fc.assert(
       fc.property(answer, (value) => {
         const expected = JSON.stringify(value, (key, item: unknown) => (key === "__proto__" ? undefined : item));
@@ -62,17 +62,17 @@ describe("F0.10 an answer of a handler", () => {
     [new Serialised(undefined), "$: undefined is not JSON"],
     [new URLSearchParams("a=1"), "$: an URLSearchParams is not JSON"],
     [circular, "$.list[0].deep: is circular: it contains itself"],
-  ])("%# that JSON cannot hold is refused with its place", (value, message) => {
+  ])("%# that JSON cannot hold is rejected with its place", (value, message) => {
     expect(() => copyJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
   });
 
-  test("that is too deep is refused in one line", () => {
+  test("that is too deep is rejected with a one-line message", () => {
     let deep: unknown = 1;
     for (let level = 0; level < 100; level++) deep = { level: deep };
     expect(() => copyJson(deep)).toThrow(expect.objectContaining({ code: "too_large", message: expect.stringMatching(/^.{1,240}$/u) }));
   });
 
-  test("that is copied has its own fields only, also where all objects were given one", () => {
+  test("is copied with its own properties only, even if Object.prototype has an enumerable one", () => {
     Object.defineProperty(EVERY_OBJECT, "polluted", { value: { shared: 1 }, enumerable: true, writable: true, configurable: true });
     let copied: JsonValue;
     try {
@@ -83,14 +83,14 @@ describe("F0.10 an answer of a handler", () => {
     expect(copied).toEqual({ id: 1, rows: [{ id: 2 }] });
   });
 
-  test("that cannot be recorded says what would work", async () => {
+  test("that cannot be recorded is rejected with a hint", async () => {
     const runtime = createRuntime({ tools: [{ name: "rows", description: "", inputSchema: {}, execute: () => ({ rows: new Map() }) }] });
     const { error } = await runtime.execute({ name: "rows" });
     expect(error).toMatchObject({ code: "not_json", outcome: "unknown", hint: "Give its entries: Object.fromEntries(map)." });
   });
 });
 
-test("a proxy of an array whose length is not a number leaves nothing of itself in the copy", () => {
+test("a proxy of an array whose length is not a number leaves no part of itself in the copy", () => {
   const length = { valueOf: () => 0, call: () => "live" };
   for (const lie of [length, "0", "2", NaN, -1, 0.5, null]) {
     const liar: unknown = new Proxy([7, 8], { get: (target, key) => (key === "length" ? lie : Reflect.get(target, key)) });

@@ -15,7 +15,7 @@ test.each([
   expect(escapeInvisible(text)).toBe(visible);
 });
 
-test("whatever a text holds: nothing invisible is left outside of emoji, and doing it twice changes nothing", () => {
+test("for any text, no invisible character stays outside of emoji, and a second pass changes nothing", () => {
   const invisible = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u2028-\u202e\u2060-\u206f]/u;
   fc.assert(
     fc.property(fc.string({ unit: "binary" }), (text) => {

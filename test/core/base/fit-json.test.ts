@@ -29,8 +29,8 @@ function fits(whole: unknown, within: object): boolean {
   }
 }
 
-describe("F1.19 an answer that is larger than the limits", () => {
-  test("is kept from its beginning, as much as fits, and said to be cut exactly then", () => {
+describe("F1.19 an answer larger than the limits", () => {
+  test("keeps as much from its beginning as fits, and wasCut is true exactly then", () => {
     fc.assert(
       fc.property(value, limits, (drawn, within) => {
         const whole: unknown = JSON.parse(JSON.stringify(drawn).replaceAll("__proto__", "proto"));
@@ -44,13 +44,13 @@ describe("F1.19 an answer that is larger than the limits", () => {
     );
   });
 
-  test("keeps as many keys of wide objects as are allowed in all, and all other values", () => {
+  test("keeps as many keys of wide objects as are allowed in total, and all other values", () => {
     const { value: kept, wasCut } = fitJson([wide(1_500), wide(1_000), wide(1_500), { a: 1 }], { maxWideKeys: 2_000 }, never);
     expect(wasCut).toBe(true);
     expect((kept as readonly object[]).map((each) => Object.keys(each).length)).toEqual([1_500, 1_000, 500, 1]);
   });
 
-  test("has a JSON text of no more bytes than it says", () => {
+  test("has a JSON text of at most the reported maxBytes", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 5, noUnicodeString: false }), (drawn) => {
         const whole: unknown = JSON.parse(JSON.stringify(drawn).replaceAll("__proto__", "proto"));
@@ -61,7 +61,7 @@ describe("F1.19 an answer that is larger than the limits", () => {
     );
   });
 
-  test("has the keys of an object that is too wide listed once", () => {
+  test("lists the keys of an object that is too wide once", () => {
     let listed = 0;
     const watched = new Proxy(wide(3_000), {
       ownKeys: (target) => {
@@ -83,12 +83,12 @@ describe("F1.19 an answer that is larger than the limits", () => {
     }
   });
 
-  test("says where something nested too deep was, and splits no character", () => {
+  test("marks where a value was nested too deep, and splits no character", () => {
     expect(fitJson({ a: [[1]] }, { maxDepth: 2 }, never).value).toEqual({ a: ["[left out: nesting deeper than 2 levels]"] });
     expect(fitJson("ab😀", { maxChars: 3 }, never).value).toBe("ab");
   });
 
-  test("is refused all the same when it is not JSON", () => {
+  test("is rejected all the same when it is not JSON", () => {
     expect(() => fitJson([1, 2, 3, 4n], { maxNodes: 10 }, never)).toThrow("$[3]: a bigint is not JSON");
   });
 
@@ -101,7 +101,7 @@ describe("F1.19 an answer that is larger than the limits", () => {
   });
 });
 
-test("a JSON text whose objects are too wide is refused before it is parsed, counted as the copy counts", () => {
+test("a JSON text with too wide objects is rejected before it is parsed, counted as in the copy", () => {
   const text = JSON.stringify({ rows: [wide(1_500), wide(1_000), wide(1_500)] });
   expect(parseJson(text, { maxWideKeys: 3_000 })).toBeDefined();
   expect(() => parseJson(text, { maxWideKeys: 2_999 })).toThrow("more than 2999 keys");

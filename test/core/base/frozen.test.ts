@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { deepFreeze, isDeepFrozen } from "../../../src/core/base/frozen.ts";
 
-test("plain data that was frozen at every depth cannot change", () => {
+test("deeply frozen plain data counts as frozen", () => {
   expect([1, "a", null, undefined, deepFreeze({ a: [{ b: 1 }], c: {} })].map((value) => isDeepFrozen(value))).toEqual([
     true,
     true,
@@ -11,7 +11,7 @@ test("plain data that was frozen at every depth cannot change", () => {
   ]);
 });
 
-test("what may change at any depth, or is no plain data, counts as changeable", () => {
+test("a value that may change at any depth, or is not plain data, counts as changeable", () => {
   const endless: unknown[] = [];
   endless.push(endless);
   const values = [{}, Object.freeze({ a: {} }), Object.freeze([[]]), Object.freeze(new Map()), () => {}, Object.freeze(endless)];

@@ -87,8 +87,8 @@ function expectRoundTrip(before: JsonValue | undefined, after: JsonValue | undef
   expect(diffJson(applied, after)).toEqual([]);
 }
 
-describe("a difference", () => {
-  test("F0.34 applied to the value it was taken from gives exactly the other value, and changes nothing of the first", () => {
+describe("diffJson", () => {
+  test("F0.34 gives a patch that turns the first value into exactly the second, and leaves the first unchanged", () => {
     const some = fc.option(json, { nil: undefined });
     fc.assert(
       fc.property(some, some, (before, after) => {
@@ -98,7 +98,7 @@ describe("a difference", () => {
     );
   });
 
-  test("F0.34 of a value and an edit of it gives exactly the edit", () => {
+  test("F0.34 of a value and an edit of it gives a patch to exactly the edit", () => {
     fc.assert(
       fc.property(edited, ({ before, after }) => {
         expectRoundTrip(before, after);
@@ -107,7 +107,7 @@ describe("a difference", () => {
     );
   });
 
-  test("F0.32 is applied by sharing every object that no step leads into", () => {
+  test("F0.32 gives a patch that shares every object that no step changes", () => {
     const tree = fc.letrec<{ tree: JsonValue }>((tie) => ({
       tree: fc.oneof({ maxDepth: 4 }, primitive, objectOf(tie("tree")), objectOf(tie("tree"))),
     })).tree;
@@ -180,12 +180,12 @@ describe("a difference", () => {
       { a: 1, b: { c: { d: 3, e: 4 }, f: 5 } },
       [{ op: "replace", path: "/b", value: { c: { d: 3, e: 4 }, f: 5 } }],
     ],
-  ])("F0.34 says in few steps: %s", (_, before, after, patch) => {
+  ])("F0.34 gives few steps: %s", (_, before, after, patch) => {
     expect(diffJson(before, after)).toEqual(patch);
     expect(textOf(applyPatch(before, patch))).toBe(textOf(after));
   });
 
-  test("F0.34 never looks into what both values share", () => {
+  test("F0.34 never reads objects that both values share", () => {
     const shared = new Proxy<JsonObject>(
       {},
       { get: unexpected, ownKeys: unexpected, has: unexpected, getOwnPropertyDescriptor: unexpected },
@@ -193,17 +193,17 @@ describe("a difference", () => {
     expect(diffJson({ a: shared, b: [shared, 1] }, { a: shared, b: [shared, 2] })).toEqual([{ op: "replace", path: "/b/1", value: 2 }]);
   });
 
-  test("F0.34 is frozen, as events are", () => {
+  test("F0.34 returns a frozen patch", () => {
     const patch = diffJson(copyJson({ a: [1], c: 1 }).value, copyJson({ a: [2], b: { d: 1 } }).value);
     expect([patch, ...patch].every(Object.isFrozen)).toBe(true);
   });
 
-  test("A06 goes no deeper than 64 levels, below which a difference is a replacement", () => {
+  test("A06 goes at most 64 levels deep; a difference below is a replacement", () => {
     const patch = diffJson(nested(200_000, 1), nested(200_000, 2));
     expect(patch.map(({ op, path }) => ({ op, path }))).toEqual([{ op: "replace", path: "/0".repeat(64) }]);
   });
 
-  test("F0.34 replaces an array in which removing item by item would move millions", () => {
+  test("F0.34 replaces an array if removing items one by one would move millions", () => {
     const before = Array.from({ length: 10_000 }, (_, index) => index);
     const after = before.slice(5_000);
     expect(diffJson({ a: 1, before }, { a: 1, before: after })).toEqual([{ op: "replace", path: "/before", value: after }]);
@@ -211,7 +211,7 @@ describe("a difference", () => {
   });
 });
 
-describe("a patch", () => {
+describe("applyPatch", () => {
   test.each<[string, JsonValue | undefined, JsonPatch, JsonValue | undefined]>([
     ["A.1 adding a member", { foo: "bar" }, [{ op: "add", path: "/baz", value: "qux" }], { baz: "qux", foo: "bar" }],
     ["A.2 adding an item", { foo: ["bar", "baz"] }, [{ op: "add", path: "/foo/1", value: "qux" }], { foo: ["bar", "qux", "baz"] }],
@@ -242,7 +242,7 @@ describe("a patch", () => {
     expect(applyPatch(before, patch)).toEqual(after);
   });
 
-  test("F0.32 changes neither the value nor its own steps, also where later steps change what earlier ones added", () => {
+  test("F0.32 changes neither the value nor the steps, even if later steps change what earlier ones added", () => {
     const before = copyJson({ kept: { a: [1] }, list: [{ b: 1 }] }).value;
     const added = copyJson({ inner: { list: [1] } }).value;
     const patch: JsonPatch = Object.freeze([
@@ -278,12 +278,12 @@ describe("a patch", () => {
     expect(copies).toBe(1);
   });
 
-  test("F0.34 without steps gives the value itself", () => {
+  test("F0.34 without steps returns the value itself", () => {
     const before = { a: 1 };
     expect(applyPatch(before, [])).toBe(before);
   });
 
-  test("C09 keys that could reach a prototype are plain data", () => {
+  test("C09 treats keys that could reach a prototype as plain data", () => {
     const patch = parseJson(
       `[{"op":"add","path":"/__proto__","value":{"polluted":1}},
         {"op":"add","path":"/__proto__/more","value":2},
@@ -301,7 +301,7 @@ describe("a patch", () => {
     expect(diffJson(beside, { a: 1 })).toEqual([{ op: "remove", path: "/__proto__" }]);
   });
 
-  test("C09 what every object inherits is not there", () => {
+  test("C09 does not find properties that every object inherits", () => {
     for (const path of ["/__proto__/x", "/constructor/prototype", "/toString/call", "/hasOwnProperty/x"]) {
       expect(refusal({}, [{ op: "add", path, value: 1 }])).toContain(`at "${path}" does not fit: there is no value to change it in.`);
     }
@@ -364,11 +364,11 @@ describe("a patch", () => {
       [{ op: "add", path: "/4294967295", value: 1 }],
       'Step 1 of the patch at "/4294967295" does not fit: the array has no index "4294967295".',
     ],
-  ])("I15 refuses a step that does not fit: %j, %j", (before, patch, message) => {
+  ])("I15 rejects a step that does not fit: %j, %j", (before, patch, message) => {
     expect(refusal(before, patch)).toBe(`corrupt_record: ${message}`);
   });
 
-  test("I15 leads no deeper than 64 levels, and quotes a long path in part", () => {
+  test("I15 goes at most 64 levels deep, and shortens a long path in its message", () => {
     const path = "/a".repeat(1_000_000);
     expect(refusal({}, [{ op: "add", path, value: 1 }])).toBe(
       `corrupt_record: Step 1 of the patch at "${path.slice(0, 200)}…" does not fit: its path is longer than 64 keys.`,
@@ -377,7 +377,7 @@ describe("a patch", () => {
     expect(JSON.stringify(applyPatch({}, deepest)).length).toBe(64 * '{"a":}'.length + 2);
   });
 
-  test("I15 leaves the value as it was when a later step does not fit", () => {
+  test("I15 leaves the value unchanged when a later step does not fit", () => {
     const before = copyJson({ a: [1], b: {} }).value;
     const broken = [
       { op: "add", path: "/a/-", value: 2 },
@@ -388,7 +388,7 @@ describe("a patch", () => {
     expect(before).toEqual({ a: [1], b: {} });
   });
 
-  test("I15 whatever its steps are, it gives JSON or a corrupt_record", () => {
+  test("I15 returns JSON or throws corrupt_record whatever the steps are", () => {
     const path = fc
       .array(fc.oneof(key, fc.string({ maxLength: 2 })), { maxLength: 3 })
       .map((keys) => keys.map((name) => `/${name}`).join(""));

@@ -17,7 +17,7 @@ const values = fc.letrec<{ value: JsonValue }>((tie) => ({
   ),
 })).value;
 
-test("JSON text has U+FFFD for each half of a surrogate pair, in keys and values, and is otherwise the same", () => {
+test("lone surrogates in JSON text become U+FFFD, in keys and values, and the rest is unchanged", () => {
   fc.assert(
     fc.property(values, (value) => {
       expect(replaceLoneSurrogates(JSON.stringify(value))).toBe(keysAsTheyAre(value));

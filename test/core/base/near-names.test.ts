@@ -1,19 +1,19 @@
 import { expect, test } from "vitest";
 import { findNearNames } from "../../../src/core/base/near-names.ts";
 
-test("names that are not near are not given", () => {
+test("names that are not near are left out", () => {
   expect(findNearNames("weather", ["mail", "search", "w"])).toEqual([]);
   expect(findNearNames("ab", ["xy", "cd"])).toEqual([]);
   expect(findNearNames("", ["a", "b", ""])).toEqual([]);
   expect(findNearNames("x".repeat(257), ["x".repeat(256)])).toEqual([]);
 });
 
-test("case and separators are no difference", () => {
+test("case and separators are ignored", () => {
   expect(findNearNames("getUserById", ["get_user_by_id", "get-user", "delete_user"])).toEqual(["get_user_by_id"]);
   expect(findNearNames("mail.send", ["mail::send"])).toEqual(["mail::send"]);
 });
 
-test("only the nearest are given, in alphabetical order, at most three or as many as asked for", () => {
+test("only the nearest names are returned, in alphabetical order, at most three or as many as requested", () => {
   expect(findNearNames("search", ["searches", "serch", "search_", "zearch"])).toEqual(["search_"]);
   expect(findNearNames("search", ["searches", "zearch", "serch", "bearch", "searcH-x"])).toEqual(["bearch", "searcH-x", "serch"]);
   expect(findNearNames("search", ["zearch", "serch", "bearch"], 1)).toEqual(["bearch"]);
@@ -28,16 +28,16 @@ test.each([
   ["create_issue", "craete_isue", true],
   ["create_issue", "delete_issue", false],
   ["list", "last", true],
-])("the distance allowed grows with the length: %s and %s", (name, other, near) => {
+])("the maximum distance grows with the length: %s and %s", (name, other, near) => {
   expect(findNearNames(name, [other])).toEqual(near ? [other] : []);
 });
 
-test("two letters that changed places are one edit, so that the word that was meant comes before others", () => {
+test("two swapped letters count as one edit, so that the intended word comes first", () => {
   expect(findNearNames("lsit", ["init", "list", "lint"])).toEqual(["list"]);
   expect(findNearNames("caht", ["chat", "call"])).toEqual(["chat"]);
 });
 
-test("agrees with the distance worked out plainly", () => {
+test("agrees with a plain implementation of the distance", () => {
   const letters = "abAB_";
   const words = Array.from({ length: 400 }, (_, seed) =>
     Array.from({ length: 1 + (seed % 8) }, (__, at) => letters[(seed * 7 + at * at * (seed % 5) + at) % letters.length]).join(""),

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { COUNT, MILLISECONDS, FRACTION, SIZE, checkNumber, describeBounds } from "../../../src/core/base/number-bounds.ts";
 
-describe("a number outside its bounds is refused with what would work", () => {
+describe("a number outside its bounds is rejected with the allowed range", () => {
   test.each([
     [0, COUNT, "limit of a search is 0; it takes an integer from 1."],
     [1.5, COUNT, "limit of a search is 1.5; it takes an integer from 1."],
@@ -14,7 +14,7 @@ describe("a number outside its bounds is refused with what would work", () => {
   });
 });
 
-test("both ends are within, and undefined stands for the default", () => {
+test("both bounds are inclusive, and undefined is accepted", () => {
   for (const value of [0, 1, undefined]) expect(() => checkNumber(value, "threshold", FRACTION)).not.toThrow();
   expect(describeBounds(FRACTION)).toBe("a number from 0 to 1");
 });

@@ -1,7 +1,7 @@
 import { expect, expectTypeOf, test } from "vitest";
 import { omitUndefined } from "../../../src/core/base/omit-undefined.ts";
 
-test("only members that are undefined are left out; the others keep their order and their types", () => {
+test("omits only undefined members; the others keep their order and types", () => {
   const maybe: number | undefined = [1][1];
   const set = omitUndefined({ b: null, left: maybe, a: 0, c: "" });
   expect(Object.entries(set)).toEqual([

@@ -45,14 +45,14 @@ function textOf(list: readonly (readonly [string, boolean, number])[], inner: st
     .join(",")}}`;
 }
 
-describe("keys that are written with an escape", () => {
-  test.each([parseExactly, parseJson, readWireJson])("keep their names whatever was read before: %o", (parse) => {
+describe("keys written with an escape", () => {
+  test.each([parseExactly, parseJson, readWireJson])("keep their names whatever was parsed before: %o", (parse) => {
     for (const first of ["\\", "a\\", "\\\\"]) parse(`{"a":1,${JSON.stringify(first)}:2}`);
     for (const name of ["\n", "\t", '"', "\ud800", "a\n", 'a"', "\\n"])
       expect(Object.keys(parse(`{"a":1,${JSON.stringify(name)}:2}`) as object)).toEqual(["a", name]);
   });
 
-  test("of any objects come in their order with their values", () => {
+  test("keep their order and values in any objects", () => {
     fc.assert(
       fc.property(members, members, (outer, inner) => {
         const text = textOf(outer, textOf(inner, "0"));
@@ -69,18 +69,18 @@ describe("keys that are written with an escape", () => {
     );
   });
 
-  test("are renamed at any depth, and leave the text of values alone", () => {
+  test("are renamed at any depth, and the text of values is not changed", () => {
     const text = `${'{"\\n":'.repeat(50_000)}"\\": \\n"${"}".repeat(50_000)}`;
     let value = parseExactly(text);
     for (let depth = 0; depth < 50_000; depth++) value = (value as Record<string, unknown>)["\n"];
     expect(value).toBe('": \n');
   });
 
-  test.each(["\ue000".repeat(1_000_000), "\ue0000.".repeat(100_000)])("cost the same beside text that looks like a mark", (text) => {
+  test.each(["\ue000".repeat(1_000_000), "\ue0000.".repeat(100_000)])("cost the same beside text that looks like a marker", (text) => {
     expect(parseExactly(`{"\\n":1,"${text}":2}`)).toEqual({ "\n": 1, [text]: 2 });
   });
 
-  test.each(['{"\\n":1', '{"\\x":1}', '{"a\\', '{"\\n":1}}', '"\\":'])("damaged as %s are refused", (text) => {
+  test.each(['{"\\n":1', '{"\\x":1}', '{"a\\', '{"\\n":1}}', '"\\":'])("in damaged JSON such as %s are rejected", (text) => {
     expect(() => parseExactly(text)).toThrow(SyntaxError);
     expect(findStringEnd(text, 2)).toBeLessThanOrEqual(text.length);
   });

@@ -15,29 +15,29 @@ function refusal(text: string, limits?: JsonLimits): Pick<ToolError, "code" | "m
   throw new Error(`accepted ${text.slice(0, 80)}`);
 }
 
-describe("what would be changed without a word is refused", () => {
+describe("values that JSON.parse would change silently are rejected or kept", () => {
   test.each([
     ['{"path":"/safe","path":"/etc/shadow"}', 'line 1, column 17: the key "path" is given twice in one object'],
     ['{"a":[{"b":1},\n{"c":1,"c":2}]}', 'line 2, column 8: the key "c" is given twice in one object'],
     ['{"a":1,"\\u0061":2}', 'line 1, column 8: the key "a" is given twice in one object'],
     ['{"__proto__":1,"__proto__":2}', 'line 1, column 16: the key "__proto__" is given twice in one object'],
-  ])("A03 a key given twice: %s", (text, problem) => {
+  ])("A03 rejects a duplicate key: %s", (text, problem) => {
     expect(refusal(text)).toEqual({ code: "invalid_input", message: `Not valid JSON at ${problem}.` });
   });
 
-  test("A03 keys that differ in case, or in a NUL at the end, are different keys", () => {
+  test("A03 treats keys that differ in case, or in a NUL at the end, as different", () => {
     expect(parseJson('{"method":"ping","Method":"tools/call"}')).toEqual({ method: "ping", Method: "tools/call" });
     expect(parseJson('{"a\\u0000":1,"a":2}')).toEqual({ "a\u0000": 1, a: 2 });
   });
 
   test.each(["1915883588174806058", "-1915883588174806058", "9007199254740993", "18446744073709551615", `1${"0".repeat(400)}`])(
-    "A04 an integer that would lose digits: %s",
+    "A04 rejects an integer that would lose digits: %s",
     (digits) => {
       expect(refusal(`{"id":${digits}}`).code).toBe("invalid_input");
     },
   );
 
-  test("A04 the refusal names the place and says to send a string", () => {
+  test("A04 says the place, and to send a string instead", () => {
     expect(() => parseJson('{"id": 1915883588174806058}')).toThrowError(
       expect.objectContaining({
         message: "Not valid JSON at line 1, column 8: the integer 1915883588174806058 would lose digits.",
@@ -54,28 +54,28 @@ describe("what would be changed without a word is refused", () => {
     ["12345678901234567890.5", 12345678901234567890.5],
     ["0.30000000000000004", 0.30000000000000004],
     ["1e-400", 0],
-  ])("A04 a number whose digits are kept, or that is written as a fraction or power, passes: %s", (text, value) => {
+  ])("A04 accepts a number that keeps its digits, or is written as a fraction or with an exponent: %s", (text, value) => {
     expect(parseJson(text)).toBe(value);
   });
 
-  test.each(["1e400", "-1e400", "1E+309", `${"9".repeat(310)}.5`])("A09 a number too large for a double: %s", (text) => {
+  test.each(["1e400", "-1e400", "1E+309", `${"9".repeat(310)}.5`])("A09 rejects a number too large for a double: %s", (text) => {
     expect(refusal(text)).toEqual({ code: "invalid_input", message: expect.stringContaining("is too large") });
   });
 
-  test.each(["NaN", "Infinity", "-Infinity"])("A09 %s is not JSON", (text) => {
+  test.each(["NaN", "Infinity", "-Infinity"])("A09 rejects %s", (text) => {
     expect(refusal(`[${text}]`).code).toBe("invalid_input");
   });
 
-  test("A09 minus zero is kept", () => {
+  test("A09 keeps minus zero", () => {
     expect(parseJson("[-0, -0.0]")).toEqual([-0, -0]);
   });
 
-  test("A08 NUL and lone surrogates are kept", () => {
+  test("A08 keeps NUL and lone surrogates", () => {
     expect(parseJson('["a\\u0000b","\\ud800","\\udc00x"]')).toEqual(["a\u0000b", "\ud800", "\udc00x"]);
     expect(parseJson('"\ud800"')).toBe("\ud800");
   });
 
-  test("A01 __proto__ becomes an own property, at any depth, and never a prototype", () => {
+  test("A01 makes __proto__ an own property at any depth, and never a prototype", () => {
     const value = parseJson(
       '{"a":1,"__proto__":{"admin":true},"l":[{"x":{"__proto__":{"admin":true}}}],"constructor":{"prototype":{"admin":true}}}',
     );
@@ -86,8 +86,8 @@ describe("what would be changed without a word is refused", () => {
   });
 });
 
-describe("limits hold before anything is built", () => {
-  test("A05 a million levels are refused at the 65th, at once", () => {
+describe("limits apply before any value is built", () => {
+  test("A05 a million levels are rejected at the 65th, at once", () => {
     const deep = "[".repeat(1_000_000) + "]".repeat(1_000_000);
     expect(inProcessorTime(1_000, () => refusal(deep))).toEqual({
       code: "too_large",
@@ -95,13 +95,13 @@ describe("limits hold before anything is built", () => {
     });
   });
 
-  test("A05 64 levels pass, brackets inside strings are none", () => {
+  test("A05 64 levels are accepted, and brackets inside strings do not count", () => {
     const deep = "[".repeat(64) + "]".repeat(64);
     expect(JSON.stringify(parseJson(deep))).toBe(deep);
     expect(parseJson(JSON.stringify("[".repeat(1000)))).toBe("[".repeat(1000));
   });
 
-  test("A06 too many characters, values or levels name the limit", () => {
+  test("A06 too many characters, values or levels are reported with the limit", () => {
     expect(refusal("[1,2,3]", { maxChars: 6 })).toEqual({ code: "too_large", message: "The JSON text has 7 characters; 6 is the limit." });
     expect(refusal("[1,2,3,4]", { maxNodes: 3 })).toEqual({
       code: "too_large",
@@ -112,7 +112,7 @@ describe("limits hold before anything is built", () => {
     expect(refusal(" ".repeat(16 * 1024 * 1024 + 1)).code).toBe("too_large");
   });
 
-  test("a duplicate among very many keys, or a fault after very much text, is found in linear time", () => {
+  test("a duplicate among many keys, or an error after much text, is found in linear time", () => {
     const keys = Array.from({ length: 100_000 }, (_, index) => `"k${index}":0`).join(",");
     inProcessorTime(10_000, () => {
       expect(refusal(`{${keys},"k7":1}`).message).toContain('the key "k7" is given twice');
@@ -122,7 +122,7 @@ describe("limits hold before anything is built", () => {
   });
 });
 
-describe("a fault is named with line, column and what would work", () => {
+describe("an error has line, column and a hint", () => {
   test.each([
     ["", "line 1, column 1: the text ends too early", "Send the whole JSON text, every string, array and object closed."],
     ['{"a":\n  "b', "line 2, column 5: a string is not closed", "Send the whole JSON text, every string, array and object closed."],
@@ -153,7 +153,7 @@ describe("a fault is named with line, column and what would work", () => {
   });
 });
 
-test("whatever JSON.stringify writes is read back equal", () => {
+test("whatever JSON.stringify writes round-trips", () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 8 }), (value) => {
       expect(parseJson(JSON.stringify(value))).toEqual(JSON.parse(JSON.stringify(value)));
@@ -161,7 +161,7 @@ test("whatever JSON.stringify writes is read back equal", () => {
   );
 });
 
-test("random text is accepted where JSON.parse accepts it and refused with a place where not", () => {
+test("random text is accepted exactly where JSON.parse accepts it, and rejected with a place otherwise", () => {
   const bits = fc.constantFrom(
     "{",
     "}",

@@ -63,7 +63,7 @@ function expectSame<V>(map: PersistentMap<V>, model: ReadonlyMap<string, V>): vo
 }
 
 describe("a persistent map", () => {
-  test("F0.32 does what a Map does, and every earlier map stays as it was", () => {
+  test("F0.32 behaves like a Map, and every earlier map stays unchanged", () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 60 }), (operations) => {
         let map = PersistentMap.empty<number | undefined>();
@@ -80,7 +80,7 @@ describe("a persistent map", () => {
     );
   });
 
-  test("F0.32 changed keys are those that two maps do not share, sorted", () => {
+  test("F0.32 changedKeys returns the keys whose values differ between two maps, sorted", () => {
     fc.assert(
       fc.property(fc.array(operation, { maxLength: 40 }), fc.array(operation, { maxLength: 40 }), fc.nat(40), (one, other, fork) => {
         const start = one.slice(0, fork);
@@ -110,7 +110,7 @@ describe("a persistent map", () => {
     );
   });
 
-  test("F0.32 is itself after a change that changes nothing", () => {
+  test("F0.32 returns itself when a change has no effect", () => {
     const value = { a: 1 };
     const map = PersistentMap.empty<unknown>().set("a", value).set("b", undefined).set("c", Number.NaN);
     expect([map.set("a", value), map.set("b", undefined), map.set("c", Number.NaN), map.delete("d")].every((same) => same === map)).toBe(
@@ -121,7 +121,7 @@ describe("a persistent map", () => {
     expect(PersistentMap.empty().delete("a").size).toBe(0);
   });
 
-  test("F0.32 finds changed keys without looking at what the maps share", () => {
+  test("F0.32 finds changed keys without comparing the shared parts", () => {
     const keys = Array.from({ length: 5_000 }, (_, index) => `key-${index}`);
     const before = keys.reduce((map, key) => map.set(key, 1), PersistentMap.empty<number>());
     const after = before.set("key-77", 2);
@@ -133,7 +133,7 @@ describe("a persistent map", () => {
     expect(comparisons).toBeLessThan(10);
   });
 
-  test("F0.32 holds thousands of keys, and loses each when it is deleted", () => {
+  test("F0.32 holds thousands of keys, and drops each when it is deleted", () => {
     const keys = Array.from({ length: 5_000 }, (_, index) => `toolset\u0000key-${index}`);
     const full = keys.reduce((map, key, index) => map.set(key, index), PersistentMap.empty<number>());
     expect(full.size).toBe(5_000);
@@ -153,7 +153,7 @@ describe("a persistent map", () => {
 });
 
 describe("keys chosen to collide", () => {
-  test("A06 the chosen keys really share one hash, or all but its last two bits", () => {
+  test("A06 really share one hash, or all but its last two bits", () => {
     expect(COLLIDING.length).toBe(64);
     expect(new Set(COLLIDING).size).toBe(64);
     expect(new Set(COLLIDING.map(hashKey)).size).toBe(1);
@@ -161,7 +161,7 @@ describe("keys chosen to collide", () => {
     expect([hashKey(one) === hashKey(other), (hashKey(one) & 0x3fffffff) === (hashKey(other) & 0x3fffffff)]).toEqual([false, true]);
   });
 
-  test("A06 are all kept, replaced and deleted one by one", () => {
+  test("A06 are all stored, replaced and deleted one by one", () => {
     const model = new Map(COLLIDING.map((key, index) => [key, index]));
     const full = [...model].reduce((map, [key, value]) => map.set(key, value), PersistentMap.empty<number>().set("other", 0));
     expect(sorted(full.delete("other").entries())).toEqual(sorted(model));
@@ -180,7 +180,7 @@ describe("keys chosen to collide", () => {
     expect([...map.entries()]).toEqual([["other", 0]]);
   });
 
-  test("A06 a key of the same hash that was never set is not there", () => {
+  test("A06 are not found when another key with the same hash was set", () => {
     const [first = "", second = "", third = ""] = COLLIDING;
     const one = PersistentMap.empty<number>().set(first, 1);
     expect([one.has(second), one.get(second), one.delete(second) === one]).toEqual([false, undefined, true]);

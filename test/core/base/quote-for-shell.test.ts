@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { quoteForShell } from "../../../src/core/base/quote-for-shell.ts";
 
-describe("a word of a command that a message names", () => {
+describe("shellWord quotes a word for the shell of the platform", () => {
   test.each([
     ["linux", "a/b.txt", "a/b.txt"],
     ["linux", "a b", "'a b'"],

@@ -5,11 +5,11 @@ import { inProcessorTime } from "../../processor-time.ts";
 
 const redact = createRedactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
 
-test("values of variables are replaced by their names, the longest first, and short words stay", () => {
+test("values of variables are replaced by their names, longest first, and short words are kept", () => {
   expect(redact("on s3cret-value-2 and s3cret-value")).toBe("on [LONGER] and [API_KEY]");
 });
 
-test("an error says nothing secret in its message, details, hint or cause, and is otherwise the same", () => {
+test("an error is redacted in message, details and hint, loses its cause, and is otherwise unchanged", () => {
   const error = new ToolError("execution_failed", "bad key s3cret-value", {
     details: ["s3cret-value"],
     hint: "not s3cret-value",
@@ -22,7 +22,7 @@ test("an error says nothing secret in its message, details, hint or cause, and i
   expect(redacted.cause).toBeUndefined();
 });
 
-test("an error without secrets is left as it is", () => {
+test("an error without secrets is returned unchanged", () => {
   const error = new ToolError("timeout", "late", { cause: new Error("why") });
   expect(redactError(error, redact)).toBe(error);
 });
@@ -35,21 +35,21 @@ test.each([
   ["words in front of a cut", "a long story…", "a long story…"],
   ["a beginning without a cut", "s3cret-val", "s3cret-val"],
   ["a beginning behind a beginning", "s3cret-vs3cret-va… and …", "s3cret-v[LONGER]… and …"],
-])("what a cut has left of a value is struck out: %s", (_, text, expected) => {
+])("the rest of a truncated value is redacted: %s", (_, text, expected) => {
   expect(createRedactor({ LONGER: "s3cret-value-2" })(text)).toBe(expected);
 });
 
-test("what a cut has left of a long value is looked for in linear time, also in a text of cuts alone", () => {
+test("rests of a long truncated value are searched in linear time, even in text that consists of ellipses", () => {
   const text = "…".repeat(1_000_000);
   const redact = createRedactor({ PRIVATE_KEY: `-----BEGIN PRIVATE KEY-----${"MIIEvQIBADANBgkqhkiG9w0B".repeat(100)}` });
   inProcessorTime(2_000, () => expect(redact(text) === text).toBe(true));
 });
 
-test("a name is not read as a pattern of what it replaces", () => {
+test("a variable name with $& is inserted literally", () => {
   expect(createRedactor({ "X-$&-Token": "s3cret-value" })("s3cret-value")).toBe("[X-$&-Token]");
 });
 
-test("a value is also replaced as JSON spells it, in a text that repeats the environment", () => {
+test("a value is also redacted in its JSON spelling, in text that repeats the environment", () => {
   const environment = { PRIVATE_KEY: "-----BEGIN KEY-----\nabc\\def\n", QUOTED: 'a "quoted" word' };
   expect(createRedactor(environment)(JSON.stringify(environment))).toBe('{"PRIVATE_KEY":"[PRIVATE_KEY]","QUOTED":"[QUOTED]"}');
 });

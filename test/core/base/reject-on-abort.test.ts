@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { rejectOnAbort } from "../../../src/core/base/reject-on-abort.ts";
 
 describe("rejectOnAbort", () => {
-  test("is what the work comes to, and leaves no listener behind", async () => {
+  test("resolves to the result of the work, and leaves no listener", async () => {
     const { signal } = new AbortController();
     let listeners = 0;
     const counting = new Proxy(signal, {
@@ -19,7 +19,7 @@ describe("rejectOnAbort", () => {
     expect(listeners).toBe(0);
   });
 
-  test("rejects with the signal's reason, or the one it is given, and lets a late rejection go", async () => {
+  test("rejects with the signal's reason or a given error, and ignores a late rejection", async () => {
     const controller = new AbortController();
     const { promise, reject } = Promise.withResolvers<never>();
     const waits = [rejectOnAbort(promise, controller.signal), rejectOnAbort(promise, controller.signal, () => new Error("mine"))];

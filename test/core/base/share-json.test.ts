@@ -62,8 +62,8 @@ function toBareObject(entries: [string, unknown][]): unknown {
   return Object.assign(Object.create(null), Object.fromEntries(entries));
 }
 
-describe("a shared copy", () => {
-  test("F0.31 is what copyJson gives, or the same error", () => {
+describe("shareJson", () => {
+  test("F0.31 returns the same as copyJson, or throws the same error", () => {
     fc.assert(
       fc.property(odd, (value) => {
         expect(outcome(() => shareJson(value))).toEqual(outcome(() => copyJson(value).value));
@@ -72,7 +72,7 @@ describe("a shared copy", () => {
     );
   });
 
-  test("F0.31 is still what copyJson gives when it is made of parts of an earlier one", () => {
+  test("F0.31 also returns the same as copyJson for a value built from an earlier copy", () => {
     fc.assert(
       fc.property(fc.jsonValue({ maxDepth: 4 }), odd, (value, fresh) => {
         const shared = shareJson(value);
@@ -83,7 +83,7 @@ describe("a shared copy", () => {
     );
   });
 
-  test("F0.31 is frozen all the way down, whatever it was made of", () => {
+  test("F0.31 returns a deeply frozen value, whatever its source", () => {
     fc.assert(
       fc.property(odd, (value) => {
         let shared: JsonValue;
@@ -97,7 +97,7 @@ describe("a shared copy", () => {
     );
   });
 
-  test("F0.32 of a changed path holds every other part by reference, and no part of the caller's", () => {
+  test("F0.32 of a changed path keeps every other part by reference, and no object of the caller", () => {
     const before = shareObject({ users: { ann: { age: 1, tags: ["a"] }, bob: { age: 2 } }, log: [{ at: 1 }, { at: 2 }] });
     const users = before["users"] as JsonObject;
     const ann = { ...(users["ann"] as JsonObject), age: 9 };
@@ -114,13 +114,13 @@ describe("a shared copy", () => {
     expect([afterAnn["age"], isDeeplyFrozen(after)]).toEqual([9, true]);
   });
 
-  test("F0.32 of a shared value is that value, and of one of its parts that part", () => {
+  test("F0.32 of a shared value returns that value, and of one of its parts that part", () => {
     const shared = shareObject({ a: [{}], b: {} });
     expect([shareJson(shared), shareJson(shared["a"]), shareJson([shared["b"]])]).toEqual([shared, [{}], [{}]]);
     expect(shareJson(shared) === shared && shareJson(shared["a"]) === shared["a"]).toBe(true);
   });
 
-  test("F0.32 of a patched value shares what the patch did not touch", () => {
+  test("F0.32 of a patched value shares the parts that the patch did not touch", () => {
     const before = shareObject({ big: { list: [1, { a: 1 }] }, small: { n: 1 } });
     const after = shareObject(applyPatch(before, [{ op: "replace", path: "/small/n", value: 2 }]));
     expect(after).toEqual({ big: { list: [1, { a: 1 }] }, small: { n: 2 } });
@@ -129,7 +129,7 @@ describe("a shared copy", () => {
     expect((shareJson({ ...after }) as JsonObject)["small"]).toBe(after["small"]);
   });
 
-  test("F0.32 shares also beside a date, a key without a value and a __proto__", () => {
+  test("F0.32 also shares beside a date, an undefined member and a __proto__ key", () => {
     const big = shareJson({ list: [1, 2, 3] });
     const after = shareObject({ big, at: new Date(0), none: undefined, ["__proto__"]: 1, items: [undefined, new Point(big)] });
     expect(JSON.stringify(after)).toBe(
@@ -139,14 +139,14 @@ describe("a shared copy", () => {
   });
 });
 
-test("C09 a __proto__ key is left out and reaches no prototype", () => {
+test("C09 leaves out a __proto__ key, which reaches no prototype", () => {
   const hostile = parseJson('{"a":{"__proto__":{"polluted":1},"b":1}}');
   const inner = shareObject(hostile)["a"];
   expect(JSON.stringify(inner)).toBe('{"b":1}');
   expect([Object.getPrototypeOf(inner) === Object.prototype, Reflect.get(inner as JsonObject, "polluted")]).toEqual([true, undefined]);
 });
 
-describe("what a caller could still change is copied", () => {
+describe("values that the caller could still change are copied", () => {
   const inner = shareJson({ n: 1 });
 
   test.each<[string, () => { readonly given: object; readonly change: () => void }]>([
@@ -200,8 +200,8 @@ describe("what a caller could still change is copied", () => {
   }
 });
 
-describe("limits hold for the whole tree, shared parts included", () => {
-  test("A06 whatever is shared, they are passed by the same values as in copyJson", () => {
+describe("limits apply to the whole tree, shared parts included", () => {
+  test("A06 the same values exceed them as in copyJson, whatever is shared", () => {
     const limits = fc.record<JsonLimits>({ maxDepth: fc.nat(6), maxNodes: fc.nat(20), maxChars: fc.nat(30) }, { requiredKeys: [] });
     const plain = fc.jsonValue({ maxDepth: 3 });
     fc.assert(
@@ -214,7 +214,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     );
   });
 
-  test("A06 wrapping a value again and again ends at the deepest nesting that is allowed", () => {
+  test("A06 repeated wrapping of a value stops at the maximum depth", () => {
     let value = shareJson({});
     for (let depth = 1; depth < 64; depth++) value = shareJson(depth % 2 === 0 ? { value } : [value]);
     expect(() => shareJson({ value })).toThrowError(expect.objectContaining({ code: "too_large" }));
@@ -222,7 +222,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     expect(shareJson(value)).toBe(value);
   });
 
-  test("A06 a shared value is as deep as the deepest of its parts, wherever that stands", () => {
+  test("A06 a shared value is as deep as its deepest part, wherever that is", () => {
     for (const parts of [
       [[[[]]], {}],
       [{}, [[[]]]],
@@ -233,7 +233,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     }
   });
 
-  test("A06 doubling a value again and again ends at the most values that are allowed", () => {
+  test("A06 repeated doubling of a value stops at the maximum number of values", () => {
     let value = shareJson([1]);
     let doubled = 0;
     const double = (): void => {
@@ -245,7 +245,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     expect(doubled).toBe(8); // 3 · 2⁸ − 2 values are 766, once more would be 1,534
   });
 
-  test("A06 the text of shared parts counts", () => {
+  test("A06 text of shared parts counts", () => {
     const value = shareJson({ key: "value" });
     expect(shareJson([value, value], { maxChars: 16 })).toEqual([{ key: "value" }, { key: "value" }]);
     expect(() => shareJson([value, value], { maxChars: 15 })).toThrowError(
@@ -253,7 +253,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     );
   });
 
-  test("A06 a shared value that an error stopped half way can be shared again", () => {
+  test("A06 a part shared before an error can be shared again", () => {
     const part = shareJson({ a: [1, 2] });
     expect(() => shareJson({ part, bad: 1n })).toThrowError(
       expect.objectContaining({ code: "not_json", message: "$.bad: a bigint is not JSON" }),
@@ -261,7 +261,7 @@ describe("limits hold for the whole tree, shared parts included", () => {
     expect((shareJson({ part }) as JsonObject)["part"]).toBe(part);
   });
 
-  test("A06 a cycle through shared parts is refused as one", () => {
+  test("A06 a cycle through shared parts is rejected as circular", () => {
     const cycle: Record<string, unknown> = { part: shareJson({ a: 1 }) };
     cycle["self"] = [cycle];
     expect(() => shareJson(cycle)).toThrowError(

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { isOptionsObject, describeValueKind, plural, quoteValue, describeValueType, withArticle } from "../../../src/core/base/wording.ts";
 
 describe("the grammar of messages", () => {
-  test("one of a thing is singular, none and several are plural", () => {
+  test("a count of one is singular, zero and several are plural", () => {
     expect([plural(0, "call"), plural(1, "call"), plural(2, "call"), plural(2, "retry", "retries")]).toEqual([
       "0 calls",
       "1 call",
@@ -24,11 +24,11 @@ describe("the grammar of messages", () => {
     ["B", "a B"],
     ["MCP server", "an MCP server"],
     ["URL", "a URL"],
-  ])("%s gets the article of its sound", (words, expected) => {
+  ])("%s gets the article for its sound", (words, expected) => {
     expect(withArticle(words)).toBe(expected);
   });
 
-  test("a type is said in JSON's words", () => {
+  test("a type is named in JSON's words", () => {
     expect([null, [], {}, "", 1, true, undefined].map(describeValueType)).toEqual([
       "null",
       "an array",
@@ -40,7 +40,7 @@ describe("the grammar of messages", () => {
     ]);
   });
 
-  test("a value is shown short, and one that throws when it is looked at by its kind", () => {
+  test("a value is shown shortened, and one that throws when read is shown by its kind", () => {
     const revoked = Proxy.revocable({}, {});
     revoked.revoke();
     const named = (name: () => string) => Object.defineProperty({}, Symbol.toStringTag, { get: name });
@@ -59,7 +59,7 @@ describe("the grammar of messages", () => {
     ]);
   });
 
-  test("an instance of a program's class has options, whatever name it gives its objects, and one of the platform has none", () => {
+  test("an instance of a program's class counts as options whatever its toStringTag, and a platform object does not", () => {
     class Named {
       readonly limit = 1;
       get [Symbol.toStringTag](): string {

@@ -24,7 +24,7 @@ function end(changes: object): object {
   return { type: "call-end", ...OF_CALL, result: { ...OK, ...changes } };
 }
 
-describe("C09 what is no sound event is refused, with its place and what was expected", () => {
+describe("C09 an invalid event is rejected with its place and what was expected", () => {
   test.each<readonly [unknown, string]>([
     [null, "$ is null; expected an object"],
     [[], "$ is an array of 0 items; expected an object"],
@@ -112,7 +112,7 @@ describe("C09 what is no sound event is refused, with its place and what was exp
     expect(refusal(value)).toEqual({ code: "corrupt_record", message: `line 7: ${problem}.` });
   });
 
-  test("nesting that nobody could have recorded", () => {
+  test("nested deeper than can be recorded", () => {
     let deep: unknown = 1;
     for (let level = 0; level < 200; level++) deep = [deep];
     expect(refusal({ type: "call-end", ...OF_CALL, result: { ...OK, output: deep } })).toEqual({
@@ -129,8 +129,8 @@ describe("C09 what is no sound event is refused, with its place and what was exp
   }
 });
 
-describe("what is sound", () => {
-  test("F3.38 A08 comes back as it was, text with NUL and half surrogate pairs included", () => {
+describe("a valid event", () => {
+  test("F3.38 A08 round-trips, text with NUL and lone surrogates included", () => {
     fc.assert(
       fc.property(arbitraryEvent, (event) => {
         expect(readEvent(parseJson(JSON.stringify(event)), "line 1")).toEqual(event);
@@ -138,7 +138,7 @@ describe("what is sound", () => {
     );
   });
 
-  test("is frozen to its leaves and shares nothing with what it was read from", () => {
+  test("is deeply frozen and shares nothing with its source", () => {
     const given = { type: "call-start", ...OF_CALL, call: { name: "a", input: { list: [{ deep: 1 }] } } };
 
     const event = readEvent(given, "line 1");
@@ -147,7 +147,7 @@ describe("what is sound", () => {
     expect(everyObject(event).filter((value) => everyObject(given).includes(value))).toEqual([]);
   });
 
-  test("fields of the event that this version does not know are left out, those of what it carries stay", () => {
+  test("loses fields that this version does not know; the data it carries keeps them", () => {
     expect(readEvent({ later: 1, type: "call-start", ...OF_CALL, call: { name: "a", mood: "good" }, also: {} }, "line 1")).toEqual({
       type: "call-start",
       ...OF_CALL,
@@ -156,7 +156,7 @@ describe("what is sound", () => {
   });
 
   test.each(['{"__proto__":{"admin":true}}', '{"a":[{"b":{"__proto__":{"admin":true}}}]}', '{"constructor":{"prototype":{"admin":true}}}'])(
-    "A01 %s pollutes nothing",
+    "A01 with %s changes no prototype",
     (input) => {
       const event = readEvent(
         parseJson(
@@ -171,7 +171,7 @@ describe("what is sound", () => {
     },
   );
 
-  test("C09 what looks like a stored class stays plain data", () => {
+  test("C09 with data that looks like a serialized class keeps it as plain data", () => {
     const output = {
       lc: 1,
       type: "constructor",
@@ -184,7 +184,7 @@ describe("what is sound", () => {
   });
 });
 
-test("whatever is read, it is refused as corrupt or is an event", () => {
+test("any value is either rejected as corrupt or read as an event", () => {
   const field = fc.constantFrom(
     "type",
     "sessionId",

@@ -7,7 +7,7 @@ import { testInCI } from "../../test-in-ci.ts";
 
 const CUT_SHORT = { code: "corrupt_record", message: expect.stringMatching(/^line \d+: the recording was cut short/u) };
 
-describe("I01 what was damaged is read up to the damage, and nothing is made up", () => {
+describe("I01 a damaged recording is read up to the damage, and no event is made up", () => {
   const events = [
     say("one"),
     say("two ".repeat(300)),
@@ -15,7 +15,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     say([{ type: "image", mediaType: "image/png", data: "AA==" }]),
   ];
 
-  test("cut short at any place", async () => {
+  test("when it is cut short at any place", async () => {
     const text = (await write(events)).join("");
     for (let length = 0; length < text.length - 1; length++) {
       const { events: before, error } = await read(text.slice(0, length));
@@ -178,7 +178,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     expect(() => parseRecording(text)).toThrow(message);
   });
 
-  test("C09 a line that never ends is given up where the limit is", async () => {
+  test("C09 a line without an end is rejected at the size limit", async () => {
     let given = 0;
     function* endless(): Generator<string> {
       yield forge([FIRST, { event: say("ok") }]);
@@ -194,7 +194,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     expect(given).toBe(34);
   });
 
-  test("C09 a small file that means a huge event is refused before it is built", async () => {
+  test("C09 a small file that expands to a huge event is rejected before the event is built", async () => {
     const text = "x".repeat(1_000_000);
     const body = hash("sha256", text);
     const output = Array.from({ length: 100_000 }, () => ({ $body: body }));
@@ -205,7 +205,7 @@ describe("I01 what was damaged is read up to the damage, and nothing is made up"
     });
   });
 
-  test("nesting beyond any limit is refused by its line and column", async () => {
+  test("nesting beyond the limit is rejected with line and column", async () => {
     expect(await read(forge([FIRST, `{"event":${"[".repeat(100_000)}}`]))).toEqual({
       events: [],
       error: { code: "corrupt_record", message: "line 2: The JSON text nests deeper than 132 levels, at line 2, column 141." },

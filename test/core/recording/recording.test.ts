@@ -18,13 +18,13 @@ async function writeFields(events: readonly SessionEvent[]): Promise<readonly Js
   });
 }
 
-test("a stream of bytes is refused with what would work", async () => {
+test("a stream of bytes is rejected with a hint", async () => {
   const bytes = ReadableStream.from([Buffer.from((await write([])).join(""))]) as unknown as AsyncIterable<string>;
   expect(await read(bytes)).toMatchObject({ error: { code: "invalid_argument" }, events: [] });
 });
 
-describe("F1.30 I15 a recording gives back what it was given", () => {
-  test("A08 any events, in pieces of any length", async () => {
+describe("F1.30 I15 a recording round-trips", () => {
+  test("A08 any events, in chunks of any length", async () => {
     const lengths = fc.array(fc.integer({ min: 1, max: 5_000 }), { minLength: 1, maxLength: 20 });
     await fc.assert(
       fc.asyncProperty(fc.array(arbitraryEvent, { maxLength: 6 }), lengths, async (events, cuts) => {
@@ -35,12 +35,12 @@ describe("F1.30 I15 a recording gives back what it was given", () => {
     );
   });
 
-  test("-0 comes back as 0, as JSON has it", async () => {
+  test("-0 as 0, as in JSON", async () => {
     const { events } = await read((await write([answer("c", -0)])).join(""));
     expect(events).toStrictEqual([answer("c", 0)]);
   });
 
-  test("with line ends of Windows, a byte order mark, and no line end at the end", async () => {
+  test("with Windows line endings, a byte order mark, and no final line feed", async () => {
     const events = [say("hello"), say("x".repeat(2_000))];
     const text = (await write(events)).join("");
     expect(await read(`\ufeff${text.replaceAll("\n", "\r\n")}`)).toEqual({ events });
@@ -48,7 +48,7 @@ describe("F1.30 I15 a recording gives back what it was given", () => {
     expect(await read(["", "\ufeff", text])).toEqual({ events });
   });
 
-  testInCI("an event of many megabytes is split into lines that fit, whether it is one text or many values", async () => {
+  testInCI("an event of many megabytes is split into lines within the limit, whether it is one text or many values", async () => {
     const events = [
       say([{ type: "image", mediaType: "image/png", data: "A".repeat(40_000_000) }]),
       answer(
@@ -63,7 +63,7 @@ describe("F1.30 I15 a recording gives back what it was given", () => {
   });
 });
 
-describe("what stands where", () => {
+describe("which texts are stored as bodies", () => {
   test.each([
     ["1,023 bytes", "x".repeat(1_023), true],
     ["1,024 bytes", "x".repeat(1_024), false],
@@ -76,7 +76,7 @@ describe("what stands where", () => {
     expect(rest).toEqual([...(inline ? [said] : [{ body: hash("sha256", text), text }, referred]), { end: { events: 1 } }]);
   });
 
-  test("F4.31 what a system message says stands apart, however short", async () => {
+  test("F4.31 the text of a system message is a body, however short", async () => {
     expect(await writeFields([say("be kind", "system"), say([{ type: "text", text: "be kind" }], "system")])).toEqual([
       FIRST,
       { body: hash("sha256", "be kind"), text: "be kind" },
@@ -92,7 +92,7 @@ describe("what stands where", () => {
     ]);
   });
 
-  test("F4.30 F4.31 images and sounds stand apart, each once, under the SHA-256 of their base64", async () => {
+  test("F4.30 F4.31 images and audio are bodies, each stored once under the SHA-256 of its base64", async () => {
     const parts = [
       { type: "image", mediaType: "image/png", data: "iVBORw==" },
       { type: "audio", mediaType: "audio/wav", data: "iVBORw==" },
@@ -110,7 +110,7 @@ describe("what stands where", () => {
     ]);
   });
 
-  test("a long text of an output, an input and a call is written once", async () => {
+  test("a long text in an output, an input and a call is written once", async () => {
     const text = "long ".repeat(400);
     const events: readonly SessionEvent[] = [
       { type: "call-start", ...FACT, callId: "c", turnId: "t", call: { name: "a::b", input: { text } } },
@@ -121,7 +121,7 @@ describe("what stands where", () => {
     expect(await read(await write(events))).toEqual({ events });
   });
 
-  test("C09 data that looks like a reference is marked, and comes back as it was", async () => {
+  test("C09 data that looks like a reference is escaped, and round-trips", async () => {
     const output = { $body: hash("sha256", "x"), list: [{ $body: 5 }, { $$body: null, $$$body: { $body: "y" } }], body: 1, $: 2 };
     const lines = await writeFields([answer("c", output)]);
     expect(lines[1]).toMatchObject({
@@ -134,7 +134,7 @@ describe("what stands where", () => {
     expect(await read(await write([answer("c", output)]))).toEqual({ events: [answer("c", output)] });
   });
 
-  test("half a surrogate pair has a hash of its own, whatever text looks like it", async () => {
+  test("a lone surrogate has its own hash, whatever text looks like it", async () => {
     const odd = `\ud800${"x".repeat(2_000)}`;
     const events = [say(odd), say(JSON.stringify(odd)), say(odd.toWellFormed())];
     const bodies = (await writeFields(events)).filter((line) => Object.hasOwn(Object(line), "body"));
@@ -142,7 +142,7 @@ describe("what stands where", () => {
     expect(await read(await write(events))).toEqual({ events });
   });
 
-  testInCI("a text that is needed again after many others is written again, so that a reader need not keep everything", async () => {
+  testInCI("a text that recurs after many others is written again, so that a reader need not hold everything", async () => {
     const texts = Array.from({ length: 20 }, (_, index) => `${index} ${"x".repeat(2_000_000)}`);
     const events = [...texts, texts[19], texts[0]].map((text) => say(text ?? ""));
     const bodies = (await writeFields(events)).filter((line) => Object.hasOwn(Object(line), "body"));
@@ -152,7 +152,7 @@ describe("what stands where", () => {
 });
 
 describe("the source", () => {
-  test("is closed when the reader leaves early, and when the first line is no good", async () => {
+  test("is closed when the reader leaves early, and when the first line is invalid", async () => {
     const closed: string[] = [];
     async function* source(name: string, lines: readonly string[]): AsyncGenerator<string> {
       try {
@@ -181,7 +181,7 @@ describe("the source", () => {
   });
 });
 
-test("what could not be read back is not written", async () => {
+test("an event that could not be read back is not written", async () => {
   const event: unknown = { type: "call-start", ...FACT, callId: "", turnId: "t", call: { name: "a" } };
   await expect(write([say("one"), event as SessionEvent])).rejects.toMatchObject({
     code: "corrupt_record",
@@ -197,7 +197,7 @@ function* piecesOf(text: string, lengths: readonly number[]): Generator<string> 
   }
 }
 
-test("issue 20 a reference to a long text is one however its dollar sign is spelled", async () => {
+test("issue 20 a reference to a long text is recognized with an escaped dollar sign too", async () => {
   const event = say("long ".repeat(400));
   const lines = await write([event]);
   let sum = "";

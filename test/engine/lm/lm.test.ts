@@ -51,7 +51,7 @@ const get = (city: string) => ({ name: "weather::get", input: { city } });
 const asked = (city: string) => ({ name: "weather::get", arguments: { city } });
 
 describe("F0.40 a tool without a handler", () => {
-  test("is answered by the model, and the result says so", async () => {
+  test("is answered by the model, and its result has the origin simulated", async () => {
     const { runtime } = await world(['{"celsius":12,"sky":"grey"}']);
     expect(await runtime.execute(get("Oslo"))).toMatchObject({
       status: "ok",
@@ -61,7 +61,7 @@ describe("F0.40 a tool without a handler", () => {
     });
   });
 
-  test("is checked like any other: the model is not asked about a bad input or an unknown name", async () => {
+  test("is validated like any other tool: invalid input and unknown names do not reach the model", async () => {
     const { runtime, model } = await world([]);
     const results = await runtime.execute([
       { name: "weather::get", input: { city: 1.5 } },
@@ -72,7 +72,7 @@ describe("F0.40 a tool without a handler", () => {
   });
 });
 
-test("F0.40 calls of different sessions are played side by side, though their tools declare no effects", async () => {
+test("F0.40 calls of different sessions run in parallel, even if their tools declare no effects", async () => {
   const begun = Promise.withResolvers<undefined>();
   let asked = 0;
   const patient: Model = {
@@ -88,7 +88,7 @@ test("F0.40 calls of different sessions are played side by side, though their to
   expect(results.map(({ status }) => status)).toEqual(["ok", "ok", "ok"]);
 });
 
-test("F0.40 calls that one session makes at once are played one after the other, so that each sees what was decided before", async () => {
+test("F0.40 concurrent calls of one session run one after another, so that each sees the state of the call before", async () => {
   const tool: Tool = {
     ...toolWith({ type: "object", properties: { id: { type: "integer" }, note: { type: "string" } }, required: ["id", "note"] }),
     reducer: (state = 0) => ({ state: Number(state) + 1, facts: { id: Number(state) + 1 } }),
@@ -102,8 +102,8 @@ test("F0.40 calls that one session makes at once are played one after the other,
   expect(model.requests).toHaveLength(8);
 });
 
-describe("F0.41 what a call sees", () => {
-  test("of its batch: every earlier call, in order, failures included", async () => {
+describe("F0.41 the history that a call sees", () => {
+  test("includes every earlier call of its batch, in order, with failures", async () => {
     const { runtime, shown } = await world(['{"celsius":1}', "I do not know.", '{"error":"no such city"}', '{"celsius":4}']);
     const results = await runtime.session().execute(["a", "b", "c", "d"].map(get));
     expect(results.map(({ status }) => status)).toEqual(["ok", "error", "error", "ok"]);
@@ -118,7 +118,7 @@ describe("F0.41 what a call sees", () => {
     ]);
   });
 
-  test("F0.44 F0.45 of its session: invalid replies, unknown tools and bad inputs", async () => {
+  test("F0.44 F0.45 includes invalid replies, unknown tools and invalid inputs of its session", async () => {
     const { runtime, shown } = await world(["{}", '{"celsius":2}']);
     const session = runtime.session();
     await session.execute(get("a"));
@@ -136,7 +136,7 @@ describe("F0.41 what a call sees", () => {
     ]);
   });
 
-  test("of other engines: one history for all of them", async () => {
+  test("includes calls that other engines answered", async () => {
     const local: Tool = { name: "book", description: "Books.", inputSchema: true, execute: () => ({ booked: "LH 1" }) };
     const second = scriptedModel([{ text: '{"paid":true}' }]);
     const pay: Tool = { name: "pay", description: "Pays.", inputSchema: true };
@@ -155,7 +155,7 @@ describe("F0.41 what a call sees", () => {
     ]);
   });
 
-  test("H08 nothing of another session", async () => {
+  test("H08 includes nothing of another session", async () => {
     const { runtime, model } = await world((_request, index) => ({ text: JSON.stringify({ celsius: index }) }));
     const [one, two] = [runtime.session(), runtime.session()];
     await one.execute(get("secret one"));
@@ -168,7 +168,7 @@ describe("F0.41 what a call sees", () => {
     ]);
   });
 
-  test("of a branch: what the branch did, of which the session learns nothing", async () => {
+  test("includes the calls of its branch, which the parent session does not see", async () => {
     const { runtime, shown } = await world((_request, index) => ({ text: JSON.stringify({ celsius: index }) }));
     const session = runtime.session();
     await session.execute(get("a"));
@@ -183,7 +183,7 @@ describe("F0.41 what a call sees", () => {
   });
 });
 
-describe("F0.47 a fault of the runtime's plan", () => {
+describe("F0.47 an injected fault", () => {
   const plan = (type: string, tools: string): RuntimeOptions => ({
     faults: { rules: [{ type, probability: 1, tools, message: "Put in.", retryable: false }] },
   });
@@ -191,7 +191,7 @@ describe("F0.47 a fault of the runtime's plan", () => {
   const faulty = { name: "weather::faulty", input: {} };
 
   test.each(["network_error", "schema_violation"])(
-    "%s is an error for which no model is asked, and in the history of the next call",
+    "%s is an error without a model request, and is in the history of the next call",
     async (type) => {
       const { runtime, model, shown } = await world(['{"celsius":2}'], { tools, more: plan(type, "weather::faulty") });
       const results = await runtime.session().execute([faulty, get("b")]);
@@ -201,7 +201,7 @@ describe("F0.47 a fault of the runtime's plan", () => {
     },
   );
 
-  test("unparseable_result is a text that the next call is shown", async () => {
+  test("unparseable_result is a string that is in the history of the next call", async () => {
     const { runtime, shown } = await world((_request, index) => ({ text: JSON.stringify({ celsius: index }) }), {
       tools,
       more: plan("unparseable_result", "weather::faulty"),
@@ -213,7 +213,7 @@ describe("F0.47 a fault of the runtime's plan", () => {
 });
 
 describe("H08 a reply of 1 MB", () => {
-  test("is left as soon as it is too long", async () => {
+  test("is aborted as soon as it is too long", async () => {
     let pieces = 0;
     const flood: Model = {
       name: "flood",
@@ -227,18 +227,18 @@ describe("H08 a reply of 1 MB", () => {
     expect(pieces).toBe(256);
   });
 
-  test("that comes in one piece is no result either, even when it is valid", async () => {
+  test("is rejected when it arrives in one piece, even if it is valid", async () => {
     const text = JSON.stringify({ celsius: 1, sky: "x".repeat(1_048_576) });
     expect(await answer(WEATHER, [text])).toMatchObject({ error: { details: ["the reply has more than 262144 characters"] } });
     expect(await answer(WEATHER, [text], { maxReplyChars: 2_000_000 })).toMatchObject({ output: { celsius: 1 } });
   });
 
-  test("of nothing but brackets ends soon", async () => {
+  test("that consists of brackets only ends soon", async () => {
     const texts = ["{".repeat(262_144), '{"a":'.repeat(50_000), "[{".repeat(100_000), '{"'.repeat(130_000), "{:}".repeat(80_000)];
     for (const text of texts) expect(await answer(WEATHER, [text])).toMatchObject({ error: { code: "invalid_output" } });
   });
 
-  test("is counted anew after what was taken back", async () => {
+  test("does not count text that the model retracted", async () => {
     const { runtime } = await world([{ text: '{"celsius":1}', pieceChars: 1 }], { lm: { maxReplyChars: 13 } });
     expect(await runtime.execute(get("a"))).toMatchObject({ output: { celsius: 1 } });
     const retold: Model = {
@@ -264,7 +264,7 @@ async function closedPort(): Promise<number> {
   return typeof address === "object" ? (address?.port ?? 0) : 0;
 }
 
-describe("a model that cannot be reached", () => {
+describe("an unreachable model", () => {
   const codes: readonly ErrorCode[] = [
     "network_error",
     "unavailable",
@@ -274,14 +274,14 @@ describe("a model that cannot be reached", () => {
     "not_found",
     "limit_exceeded",
   ];
-  test.each(codes)("leaves the call to others: %s", async (code) => {
+  test.each(codes)("passes the call on to the next answer source: %s", async (code) => {
     const error = new ToolError(code, "It is away.", { hint: "Start it.", retryable: true, outcome: "unknown" });
     const { thrown } = await answer(WEATHER, [], { model: scriptedModel([{ error }]), tries: 3 });
     expect(thrown).toBeInstanceOf(NoAnswer);
     expect(thrown).toMatchObject({ code, message: "It is away.", hint: "Start it.", retryable: false, outcome: "not_started" });
   });
 
-  test("at a port where nobody listens is an error of the call, not tried again, and in the history of the next", async () => {
+  test("at a closed port is an error of the call, is not retried, and is in the session's history", async () => {
     const down = httpModel({ format: ollama(), model: "x", baseUrl: `http://127.0.0.1:${await closedPort()}`, retry: { maxAttempts: 1 } });
     const { runtime } = await world([], { lm: { model: down } });
     const session = runtime.session();
@@ -294,7 +294,7 @@ describe("a model that cannot be reached", () => {
     expect(session.history).toHaveLength(1);
   });
 
-  test("is followed by the next source of the fallback chain", async () => {
+  test("is followed by the next answer source of the fallback chain", async () => {
     const down = scriptedModel([{ error: new ToolError("network_error", "It is away.") }]);
     const runtime = createRuntime({
       tools: [WEATHER],
@@ -307,21 +307,21 @@ describe("a model that cannot be reached", () => {
   });
 });
 
-describe("a model that fails", () => {
-  test.each(["model_failed", "too_large", "invalid_argument"] as const)("ends the call with what it says: %s", async (code) => {
+describe("a failing model", () => {
+  test.each(["model_failed", "too_large", "invalid_argument"] as const)("ends the call with its error: %s", async (code) => {
     const model = scriptedModel([{ error: new ToolError(code, "It broke.", { retryable: true }) }]);
     const { thrown } = await answer(WEATHER, [], { model });
     expect(thrown).not.toBeInstanceOf(NoAnswer);
     expect(thrown).toMatchObject({ code, message: "It broke.", retryable: false, outcome: "failed" });
   });
 
-  test("by throwing anything at all is a model_failed", async () => {
+  test("that throws anything else is reported as model_failed", async () => {
     expect(await answer(WEATHER, [], { model: scriptedModel([{ error: new RangeError("bad") }]) })).toMatchObject({
       error: { code: "model_failed", message: "bad", retryable: false },
     });
   });
 
-  test("to end with a reply is one, too", async () => {
+  test("that ends without a reply is reported as model_failed", async () => {
     const mute: Model = { name: "mute", async *stream() {} };
     expect(await answer(WEATHER, [], { model: mute })).toMatchObject({
       error: { code: "model_failed", message: "The model mute ended without a reply." },
@@ -329,7 +329,7 @@ describe("a model that fails", () => {
   });
 });
 
-test("H08 a model that never answers ends with the tool's time, and nothing that could be unknown was done", async () => {
+test("H08 a model that never answers ends at the tool's timeout, with the outcome failed", async () => {
   const deaf: Model = {
     name: "deaf",
     async *stream() {
@@ -346,8 +346,8 @@ test("H08 a model that never answers ends with the tool's time, and nothing that
   });
 });
 
-describe("a call that is called off", () => {
-  test("ends at once as cancelled, and the model hears it", async () => {
+describe("a cancelled call", () => {
+  test("ends at once as cancelled, and the model's signal is aborted", async () => {
     const begun = Promise.withResolvers<AbortSignal | undefined>();
     const deaf: Model = {
       name: "deaf",
@@ -367,14 +367,14 @@ describe("a call that is called off", () => {
     expect(signal?.aborted).toBe(true);
   });
 
-  test("by the model itself stays cancelled", async () => {
+  test("stays cancelled when the model itself cancelled it", async () => {
     const model = scriptedModel([{ error: new ToolError("cancelled", "Called off.") }]);
     const { thrown } = await answer(WEATHER, [], { model });
     expect(thrown).not.toBeInstanceOf(NoAnswer);
     expect(thrown).toMatchObject({ code: "cancelled", message: "Called off." });
   });
 
-  test("before it begins asks no model", async () => {
+  test("makes no model request if it was cancelled before it began", async () => {
     const model = scriptedModel([{ text: '{"celsius":1}' }]);
     const context = toolContext({ signal: AbortSignal.abort(new ToolError("cancelled", "Too late.")), state: memoryState() });
     expect(await answer(WEATHER, [], { model, context })).toMatchObject({ error: { code: "cancelled" } });
@@ -382,6 +382,6 @@ describe("a call that is called off", () => {
   });
 });
 
-test("a schema that cannot be used is said to be one", async () => {
+test("a schema that cannot be used is reported as such", async () => {
   expect(await answer(toolWith({ type: "nonsense" }), ["{}"])).toMatchObject({ error: { code: "invalid_schema" } });
 });

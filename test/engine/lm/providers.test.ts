@@ -102,8 +102,8 @@ const OSLO = { name: "world::get", input: { city: "Oslo" } };
 const CALLS = [{ name: "world::get", input: { city: 'Ålesund "x"' } }, { name: "world::get", input: { city: "Rome" } }, OSLO];
 const KEEP = { name: "world::note", input: { text: "warm" } };
 
-describe.each(Object.entries(EXPECTED))("F0.40 F0.41 a session played by %s", (provider, { format, conversation }) => {
-  test("is told byte for byte, failures included", async () => {
+describe.each(Object.entries(EXPECTED))("F0.40 F0.41 a session answered by %s", (provider, { format, conversation }) => {
+  test("sends the expected requests byte for byte, failures included", async () => {
     const script = [
       { text: '{"celsius":-3.5,"sky":"snow"}' },
       { text: "I am not sure." },
@@ -120,7 +120,7 @@ describe.each(Object.entries(EXPECTED))("F0.40 F0.41 a session played by %s", (p
     expect(sent(server, conversation)).toBe(JSON.stringify(conversation));
   });
 
-  test("that is refused, or away, is an error of the call and nothing else", async () => {
+  test("reports a rejected or failed provider request as an error of the call", async () => {
     const { runtime } = await played(provider, format, [
       { status: 401 },
       { status: 503 },
@@ -138,8 +138,8 @@ describe.each(Object.entries(EXPECTED))("F0.40 F0.41 a session played by %s", (p
   });
 });
 
-describe("F0.41 what a provider is told byte for byte", () => {
-  test("of the tools of others: their definitions, as the runtime has them, and none of a name that nobody has", async () => {
+describe("F0.41 the exact request to a provider", () => {
+  test("contains the definitions of the runtime's other tools, and none for an unknown name", async () => {
     const add: Tool = {
       name: "add",
       description: "Adds.",
@@ -187,7 +187,7 @@ describe("F0.41 what a provider is told byte for byte", () => {
     ["gpt-4.1", "developer"],
     ["openai/GPT-OSS-20b", "developer"],
     ["o3", "system"],
-  ])("%s at OpenAI is instructed by the %s", async (model, role) => {
+  ])("%s at OpenAI gets the instruction in the %s message", async (model, role) => {
     const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }], { model });
     await runtime.execute(OSLO);
     const messages = [
@@ -197,15 +197,15 @@ describe("F0.41 what a provider is told byte for byte", () => {
     expect(sent(server, { model, messages })).toBe(JSON.stringify({ model, messages }));
   });
 
-  test("a server that speaks as OpenAI does is told by the system, whatever the model: many refuse the other role", async () => {
+  test("an OpenAI-compatible server gets the instruction in a system message for any model, because many reject the developer role", async () => {
     const { server, runtime } = await played("openai-compatible", "openai-chat", [{ text: '{"celsius":1}' }], { model: "gpt-oss-20b" });
     await runtime.execute(OSLO);
     expect(server.requests[0]?.body["messages"]).toMatchObject([{ role: "system" }, { role: "user" }]);
   });
 });
 
-describe("F0.42 the form of the reply", () => {
-  test("is the output schema of the tool, or any object, in the provider's words", async () => {
+describe("F0.42 the response format", () => {
+  test("is the tool's output schema, or any object, as the provider writes it", async () => {
     const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }]);
     await runtime.session().execute([OSLO, KEEP]);
     expect(server.requests.map(({ body }) => body["response_format"])).toMatchObject([
@@ -214,14 +214,14 @@ describe("F0.42 the form of the reply", () => {
     ]);
   });
 
-  test("is told to a model that runs here", async () => {
+  test("is sent to a local model (Ollama)", async () => {
     const { server, runtime } = await played("ollama", "ollama", [{ text: '{"celsius":1}' }]);
     await runtime.session().execute([OSLO, KEEP]);
     expect(server.requests.map(({ body }) => body["format"])).toEqual([WEATHER.outputSchema, "json"]);
   });
 });
 
-describe.each(["openai-chat", "ollama"] as const)("H08 what %s sends in the place of a reply is a typed error of the call", (format) => {
+describe.each(["openai-chat", "ollama"] as const)("H08 an invalid answer of %s is a typed error of the call", (format) => {
   const text = '{"celsius":4}';
   const cases: readonly (readonly [what: string, answer: ServedAnswer, code: string, said: string])[] = [
     [
@@ -258,7 +258,7 @@ describe.each(["openai-chat", "ollama"] as const)("H08 what %s sends in the plac
   });
 });
 
-test("H08 a reply of 1 MB is cut off on the way", async () => {
+test("H08 a reply of 1 MB is cut off while it is streamed", async () => {
   const { runtime } = await played("openai-chat", "openai-chat", [{ raw: flood(), headers: { "content-type": "text/event-stream" } }]);
   expect(await runtime.execute({ name: "world::get", input: {} })).toMatchObject({
     error: { code: "invalid_output", details: ["the reply has more than 262144 characters"] },
@@ -270,7 +270,7 @@ function flood(): string {
   return piece.repeat(1_024);
 }
 
-test("what a provider is told to leave out or to add reaches it", async () => {
+test("maxOutputTokens, temperature and instructions are sent to the provider, and no tools are", async () => {
   const { server, runtime } = await played("openai-chat", "openai-chat", [{ text: '{"celsius":1}' }], {
     maxOutputTokens: 64,
     temperature: 0.5,

@@ -37,7 +37,7 @@ async function bank(replies: readonly string[]): Promise<{ readonly runtime: Run
 const moved = (amount: number) => ({ name: "bank::move", input: { amount } });
 const says = (balance: unknown, message = "Done."): string => JSON.stringify({ balance, message });
 
-describe("state is kept by code, wording by the model", () => {
+describe("the reducer keeps the state and the model writes the text", () => {
   test("100 - 30 + 5 + 1 is 76, although the model says 74", async () => {
     const { runtime, model } = await bank([says(60), says("about 70"), says(74, "You have 74.")]);
     const results = await runtime.session().execute([-30, 5, 1].map(moved));
@@ -54,21 +54,21 @@ describe("state is kept by code, wording by the model", () => {
     expect(shown[1]).toEqual({ balance: 70, message: "Done." });
   });
 
-  test("a call whose wording fails changes nothing, and says so in the history", async () => {
+  test("a call whose text cannot be generated changes no state", async () => {
     const { runtime } = await bank([says(0), "I would rather not.", says(0)]);
     const session = runtime.session();
     const results = await session.execute([-30, -20, 5].map(moved));
     expect(results).toMatchObject([{ output: { balance: 70 } }, { error: { code: "invalid_output" } }, { output: { balance: 75 } }]);
   });
 
-  test("a call that fails in the simulated world asks no model and changes nothing", async () => {
+  test("a call that the reducer rejects makes no model request and changes no state", async () => {
     const { runtime, model } = await bank([says(0)]);
     const results = await runtime.execute([-300, -100].map(moved));
     expect(results).toMatchObject([{ error: { code: "limit_exceeded", message: "Not enough money." } }, { output: { balance: 0 } }]);
     expect(model.requests).toHaveLength(1);
   });
 
-  test("each session has a world of its own, and so has each branch", async () => {
+  test("each session and each branch has its own state", async () => {
     const { runtime } = await bank(Array.from({ length: 6 }, () => says(0)));
     const [one, two] = [runtime.session(), runtime.session()];
     const balance = async (of: typeof one, amount: number): Promise<unknown> => (await of.execute(moved(amount))).output;
@@ -80,7 +80,7 @@ describe("state is kept by code, wording by the model", () => {
     expect([await balance(one, -1), await balance(two, -10)]).toMatchObject([{ balance: 98 }, { balance: 80 }]);
   });
 
-  test("what changed the state meanwhile is taken into account: the call is answered anew", async () => {
+  test("a state change during the model request is a retryable conflict, and the retry uses the new state", async () => {
     const state = memoryState();
     const model = scriptedModel(() => {
       if (model.requests.length === 1) state.update("haft:world", () => 50);
@@ -95,7 +95,7 @@ describe("state is kept by code, wording by the model", () => {
 
 const decides = (facts: JsonValue): Partial<Tool> => ({ reducer: () => ({ facts, state: facts }) });
 
-describe("facts replace what the model says", () => {
+describe("facts replace the values of the model", () => {
   const order: JsonSchema = {
     type: "object",
     properties: {
@@ -135,7 +135,7 @@ describe("facts replace what the model says", () => {
     expect(await answer(toolWith(outputSchema, decides(facts)), [JSON.stringify(said)])).toEqual({ output });
   });
 
-  test("and must fit with it", async () => {
+  test("that do not fit the output schema make the output invalid", async () => {
     const tool = toolWith(order, decides({ id: 5 }));
     expect(await answer(tool, ['{"id":"o1","note":"n"}'])).toMatchObject({
       error: { code: "invalid_output", details: [expect.stringMatching(/^\$\.id: /u)] },
@@ -143,7 +143,7 @@ describe("facts replace what the model says", () => {
   });
 });
 
-describe("the model is not asked", () => {
+describe("no model request is made", () => {
   const point: JsonSchema = {
     type: "object",
     properties: { x: { type: "number" }, at: { type: "object", properties: { y: { type: "number" } } } },
@@ -171,7 +171,7 @@ describe("the model is not asked", () => {
     expect(model.requests).toHaveLength(1);
   });
 
-  test("where facts that are the whole output do not fit, and the call says whose fault that is", async () => {
+  test("where the facts are the whole output and do not fit its schema; the error names the reducer", async () => {
     const model = modelOf();
     const state = memoryState();
     expect(await answer(toolWith(point, decides(5)), [], { model, context: { state, toolName: "map::point" } })).toMatchObject({

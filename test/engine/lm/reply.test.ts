@@ -23,7 +23,7 @@ function invalid(...details: readonly unknown[]): object {
 
 const NOTHING = "the reply contains no JSON object that is not empty";
 
-describe("F0.43 a reply is read where it is", () => {
+describe("F0.43 the result is found in a reply with", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["plain JSON", GOOD],
     ["JSON with space and a byte order mark around it", `\uFEFF\n  ${GOOD}\n`],
@@ -44,7 +44,7 @@ describe("F0.43 a reply is read where it is", () => {
   });
 });
 
-describe("F0.43 what is not an object, or an empty one, is not a candidate", () => {
+describe("F0.43 a reply without a non-empty object is invalid", () => {
   const cases: readonly (readonly [string, string])[] = [
     ["nothing", ""],
     ["prose", "I am sorry, but I cannot know the weather."],
@@ -73,7 +73,7 @@ describe("F0.43 what is not an object, or an empty one, is not a candidate", () 
       '```json\n{"celsius":12345678901234567890}\n```',
       "Not valid JSON at line 1, column 12: the integer 12345678901234567890 would lose digits.",
     ],
-  ])("%s: what is wrong with it is said", async (_what, text: string, problem: unknown) => {
+  ])("%s: the error says what is wrong with it", async (_what, text: string, problem: unknown) => {
     expect(await answer(WEATHER, [text])).toMatchObject(invalid(problem));
     expect(await answer(FREE, [text])).toMatchObject(invalid(problem));
   });
@@ -158,16 +158,16 @@ describe("F0.43 with an output schema", () => {
     expect(await answer(toolWith(outputSchema), [JSON.stringify(said)])).toEqual({ output });
   });
 
-  test("one that allows nothing is met by nothing", async () => {
+  test("a schema that allows nothing rejects every reply", async () => {
     expect(await answer(toolWith(false), ['{"a":1}'])).toMatchObject(invalid(expect.any(String)));
   });
 
-  test("what does not fit says why", async () => {
+  test("a value that does not fit is rejected with the reason", async () => {
     expect(await answer(WEATHER, ['{"celsius":"warm"}'])).toMatchObject(invalid(expect.stringMatching(/^\$\.celsius: /u)));
     expect(await answer(WEATHER, ['{"sky":"grey"}'])).toMatchObject(invalid("$.celsius: required field missing"));
   });
 
-  test("H08 another tool's output is refused", async () => {
+  test("H08 the output of another tool is rejected", async () => {
     expect(await answer(WEATHER, ['{"balance":100,"currency":"EUR"}'])).toMatchObject(
       invalid('the reply has none of the declared properties, only "balance", "currency"'),
     );
@@ -177,13 +177,13 @@ describe("F0.43 with an output schema", () => {
     ["a text", '{"error":"no such city"}', "no such city"],
     ["an object", '{"error":{"status":404}}', '{"status":404}'],
     ["beside what does not fit", '{"celsius":"?","error":"no such city"}', "no such city"],
-  ])("an error is the tool's: %s", async (_what, text, message) => {
+  ])("an error in the reply is the tool's error: %s", async (_what, text, message) => {
     expect(await answer(WEATHER, [text])).toMatchObject({
       error: { code: "execution_failed", message, retryable: false, outcome: "failed" },
     });
   });
 
-  test.each(['""', "false", "null", "0", "{}", "[]"])("an error that is %s is none", async (error) => {
+  test.each(['""', "false", "null", "0", "{}", "[]"])("an error that is %s does not count as an error", async (error) => {
     expect(await answer(WEATHER, [`{"error":${error}}`])).toMatchObject(invalid(expect.any(String)));
   });
 });
@@ -206,7 +206,7 @@ describe("F0.42 an output that is not an object", () => {
     ["an empty text", { type: "string" }, '{"result":""}', ""],
     ["null", { anyOf: [{ type: "null" }, { type: "integer" }] }, '{"result":null}', null],
     ["a choice", { enum: ["up", "down"] }, 'So: {"result":"up"}', "up"],
-  ])("is taken from under result: %s", async (_what, outputSchema, text, output) => {
+  ])("is read from the key result: %s", async (_what, outputSchema, text, output) => {
     expect(await answer(toolWith(outputSchema), [text])).toEqual({ output });
   });
 
@@ -214,18 +214,18 @@ describe("F0.42 an output that is not an object", () => {
     ["null or an object", { type: ["object", "null"], properties: { a: { type: "integer" } } }, null],
     ["null or an object, as a union", { anyOf: [{ type: "null" }, { type: "object", properties: { a: true }, required: ["a"] }] }, null],
     ["a list or an object", { anyOf: [{ type: "array" }, { type: "object", properties: { a: true }, required: ["a"] }] }, [1]],
-  ])("is taken from under result where it may be an object, too: %s", async (_what, outputSchema, result) => {
+  ])("is read from the key result if it may also be an object: %s", async (_what, outputSchema, result) => {
     expect(await answer(toolWith(outputSchema), [JSON.stringify({ result })])).toEqual({ output: result });
     expect(await answer(toolWith(outputSchema), ['{"a":1}'])).toEqual({ output: { a: 1 } });
   });
 
-  test("must be there, and fit", async () => {
+  test("is required, and must fit the schema", async () => {
     expect(await answer(toolWith(texts), ['{"result":[1]}'])).toMatchObject(invalid(expect.stringMatching(/^\$\[0\]: /u)));
     expect(await answer(toolWith(texts), ['{"names":["a"]}'])).toMatchObject(invalid(expect.stringContaining('only "names"')));
     expect(await answer(toolWith(texts), ['{"error":"no names"}'])).toMatchObject({ error: { message: "no names" } });
   });
 
-  test("is asked for as an object that holds it, its definitions still found", async () => {
+  test("is requested as an object with the key result, and references to its definitions still resolve", async () => {
     const ask = async (outputSchema: JsonSchema): Promise<unknown> => {
       const model = modelOf('{"result":[]}');
       await answer(toolWith(outputSchema, { name: "list.all names" }), [], { model });
@@ -247,36 +247,36 @@ describe("F0.42 an output that is not an object", () => {
   });
 });
 
-describe("F0.43 of several candidates", () => {
+describe("F0.43 with several candidates", () => {
   const candidates = (...given: readonly (readonly [text: string, logProbability?: number])[]): Partial<ModelReply> => ({
     text: given[0]?.[0] ?? "",
     candidates: given.map(([text, logProbability]) => ({ text, ...(logProbability === undefined ? {} : { logProbability }) })),
   });
   const celsius = (degrees: number): string => JSON.stringify({ celsius: degrees });
 
-  test("the likeliest valid one is the result", async () => {
+  test("the most likely valid candidate is the result", async () => {
     const reply = candidates([celsius(1), -9], ["prose", -1], [celsius(3), -4], [celsius(4), -5], [celsius(5)]);
     expect(await answer(WEATHER, [reply], { candidates: 5 })).toEqual({ output: { celsius: 3 } });
   });
 
-  test("without probabilities the first valid one is", async () => {
+  test("without probabilities, the first valid candidate is the result", async () => {
     expect(await answer(WEATHER, [candidates(["?"], [celsius(2)], [celsius(3)])])).toEqual({ output: { celsius: 2 } });
   });
 
-  test("a valid one goes before a likelier error, and the likeliest error before none", async () => {
+  test("a valid candidate is preferred to a more likely error; without a valid one, the most likely error is the result", async () => {
     expect(await answer(WEATHER, [candidates(['{"error":"x"}', -1], [celsius(2), -8])])).toEqual({ output: { celsius: 2 } });
     expect(await answer(WEATHER, [candidates(['{"error":"x"}', -3], ['{"error":"y"}', -2], ["?", -1])])).toMatchObject({
       error: { code: "execution_failed", message: "y" },
     });
   });
 
-  test("each that is invalid is said to be", async () => {
+  test("each invalid candidate is reported", async () => {
     expect(await answer(WEATHER, [candidates(["?", -2], ['{"sky":"grey"}', -1])])).toMatchObject(
       invalid("candidate 2: $.celsius: required field missing", `candidate 1: ${NOTHING}`),
     );
   });
 
-  test("the others count where the first was cut off or refused, and none where the connection broke", async () => {
+  test("the others count if the first was cut off or refused, and none counts if the connection broke", async () => {
     const reply = candidates(['{"celsius":', -1], [celsius(2), -8], [celsius(3), -4]);
     for (const finish of ["length", "content-filter", "refusal"] as const)
       expect(await answer(WEATHER, [{ ...reply, finish }])).toEqual({ output: { celsius: 3 } });
@@ -286,24 +286,24 @@ describe("F0.43 of several candidates", () => {
     expect(await answer(WEATHER, [{ ...bad, finish: "length" }])).toMatchObject(invalid("the reply did not end well: length"));
   });
 
-  test("problems are told up to twenty", async () => {
+  test("at most twenty problems are reported", async () => {
     const { error } = await answer(WEATHER, [candidates(...Array.from({ length: 60 }, () => ["?"] as const))]);
     expect(error?.details).toHaveLength(20);
   });
 });
 
-describe("a reply that is not whole is no result", () => {
+describe("an incomplete reply is rejected", () => {
   test.each(["length", "content-filter", "refusal", "pause", "error", "truncated", "other"] as const)("%s", async (finish) => {
     expect(await answer(WEATHER, [{ text: GOOD, finish }])).toMatchObject(invalid(`the reply did not end well: ${finish}`));
   });
 
-  test("and the provider's own word for that is told", async () => {
+  test("the error contains the provider's own finish reason", async () => {
     const reply = { text: GOOD, finish: "content-filter", finishDetail: "SAFETY" } as const;
     expect(await answer(WEATHER, [reply])).toMatchObject(invalid("the reply did not end well: content-filter (SAFETY)"));
   });
 });
 
-test("hostile keys of a reply reach no prototype", async () => {
+test("hostile keys of a reply do not reach a prototype", async () => {
   const text = '{"__proto__":{"polluted":1},"constructor":"c","celsius":5}';
   const { output } = await answer(FREE, [text]);
   expect(output).toEqual({ constructor: "c", celsius: 5 });

@@ -21,7 +21,7 @@ const server = (name: string, more: Answers = {}): Answers => ({
   ...more,
 });
 
-test("F0.48 F1.71 F4.33 one batch over two servers and a local tool: one connection each, order kept, what fails fails alone", async () => {
+test("F0.48 F1.71 F4.33 a batch over two servers and a local tool uses one connection each, keeps the order and isolates failures", async () => {
   const servers = [await loopbackMcp(server("one")), await loopbackMcp(server("two"))];
   const [one, two] = servers.map(({ url }) => mcpEngine({ url, protocol: "legacy" }));
   if (one === undefined || two === undefined) throw new Error("no engine");
@@ -57,7 +57,7 @@ test("F0.48 F1.71 F4.33 one batch over two servers and a local tool: one connect
   expect(servers.map((each) => count(each, "initialize"))).toEqual([1, 1]);
 });
 
-test("D09 F4.27 a write that the server has done before the line broke is done once, whatever retries are allowed", async () => {
+test("D09 F4.27 a write that the server executed before the connection broke is not sent again, whatever retries are allowed", async () => {
   let effects = 0;
   const far = await loopbackMcp({
     ...modern(),
@@ -75,7 +75,7 @@ test("D09 F4.27 a write that the server has done before the line broke is done o
   expect(effects).toBe(1);
 });
 
-test("D07 a server that answers twice, late and with an error behind the answer gives one result for each call", async () => {
+test("D07 a server that sends a second result and an error after its answer gives one result for each call", async () => {
   const far = await loopbackMcp({
     ...modern(),
     "tools/call": ({ response, id, params }) => {
@@ -99,7 +99,7 @@ test("D07 a server that answers twice, late and with an error behind the answer 
   expect(results.map(({ content }) => content)).toEqual([1, 2, 3].map((a) => [{ type: "text", text: `{"a":${a}}` }]));
 });
 
-test("F0.18 tools of every page come with their schemas from a `url`, and list_changed brings new ones", async () => {
+test("F0.18 the tools of every page are listed with their schemas from a url, and list_changed updates them", async () => {
   let tools = ["a", "b", "c"];
   let tell: (() => void) | undefined;
   const far = await loopbackMcp({
@@ -133,7 +133,7 @@ test("F0.18 tools of every page come with their schemas from a `url`, and list_c
   await vi.waitFor(() => expect(runtime.registry.names("far")).toEqual(["far::b", "far::d"]), { timeout: 5_000 });
 });
 
-test("F0.18 a wrong token is a clear error of its toolset, without the token, and the others open", async () => {
+test("F0.18 a wrong token is a clear error of its toolset that does not contain the token, and the other toolsets open", async () => {
   const refuse: Answers[string] = ({ response }) => {
     response.writeHead(401).end();
     return undefined;

@@ -41,7 +41,7 @@ function person(...answers: readonly QuestionAnswer[]): Person {
 const said = (value: unknown): ToolOutput => new ToolOutput({ content: [{ type: "text", text: JSON.stringify(value) }] });
 
 describe("revision 2026-07-28: input_required", () => {
-  test("what is asked is put to the person of the call by the server's name, and sent back with the state as it was and a new id", async () => {
+  test("a question is passed to the call's ask with the server's name; its answer is sent with the same state under a new request id", async () => {
     const { url, asked } = await loopbackMcp(curious({ who: form(NAME_FORM) }));
     const { engine } = await openHttp({ url });
     const somebody = person({ action: "accept", content: { name: "Ann", extra: "not asked for" } });
@@ -54,7 +54,7 @@ describe("revision 2026-07-28: input_required", () => {
     expect(new Set(calls.map(({ id }) => id)).size).toBe(2);
   });
 
-  test("a question is answered under its key, whatever that is", async () => {
+  test("a question is answered under its key, even if that is __proto__", async () => {
     const { url } = await loopbackMcp(curious(Object.fromEntries([["__proto__", form(NAME_FORM)]])));
     const { engine } = await openHttp({ url });
 
@@ -63,7 +63,7 @@ describe("revision 2026-07-28: input_required", () => {
     expect(answer).toMatchObject({ content: [{ text: '{"responses":{"__proto__":{"action":"decline"}},"state":"state-1"}' }] });
   });
 
-  test("a state that was not given is not sent", async () => {
+  test("no requestState is sent if the server sent none", async () => {
     const { url } = await loopbackMcp(curious({ who: form(NAME_FORM) }, null));
     const { engine } = await openHttp({ url });
 
@@ -72,7 +72,7 @@ describe("revision 2026-07-28: input_required", () => {
     );
   });
 
-  test("an answer that does not fit the form is not sent", async () => {
+  test("an answer that does not fit the form is not sent; the question is cancelled", async () => {
     const { url } = await loopbackMcp(curious({ who: form(NAME_FORM) }));
     const { engine, warnings } = await openHttp({ url });
 
@@ -85,7 +85,7 @@ describe("revision 2026-07-28: input_required", () => {
   });
 
   test.each(["password", "apiKey", "api_key", "accessToken", "PIN"])(
-    "D13 a form that asks for %s is declined, and nobody is asked",
+    "D13 a form that asks for %s is declined without asking the person",
     async (name) => {
       const { url } = await loopbackMcp(curious({ who: form({ type: "object", properties: { [name]: { type: "string" } } }) }));
       const { engine, warnings } = await openHttp({ url });
@@ -103,7 +103,7 @@ describe("revision 2026-07-28: input_required", () => {
     ["https://example.com/pay", [{ message: "Pay", url: "https://example.com/pay", asker: "far" }], "accept"],
     ["javascript:alert(1)", [], "decline"],
     ["file:///etc/passwd", [], "decline"],
-  ])("a page to visit, %s, is shown only when it is a web page", async (page, asked, action) => {
+  ])("a question with the page %s is shown only if it is a web page", async (page, asked, action) => {
     const { url } = await loopbackMcp(
       curious({ pay: { method: "elicitation/create", params: { mode: "url", message: "Pay", url: page } } }),
     );
@@ -114,7 +114,7 @@ describe("revision 2026-07-28: input_required", () => {
     expect(somebody.asked).toEqual(asked);
   });
 
-  test("D13 a server that never stops asking is stopped", async () => {
+  test("D13 a server that never stops asking fails the call after ten questions", async () => {
     const { url, asked } = await loopbackMcp({
       ...modern(),
       "tools/call": () => ({ resultType: "input_required", inputRequests: { who: form(NAME_FORM) } }),
@@ -128,7 +128,7 @@ describe("revision 2026-07-28: input_required", () => {
     expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(11);
   });
 
-  test("D13 a model is not asked for unless that was offered", async () => {
+  test("D13 a sampling request fails the call unless sampling was offered", async () => {
     const { url } = await loopbackMcp(curious({ model: { method: "sampling/createMessage", params: { messages: [], maxTokens: 1 } } }));
     const { engine } = await openHttp({ url });
 
@@ -139,7 +139,7 @@ describe("revision 2026-07-28: input_required", () => {
     });
   });
 
-  test("D13 one call may ask for a model sixteen times and no more", async () => {
+  test("D13 one call may make at most sixteen sampling requests", async () => {
     let samples = 0;
     const sampling = (): JsonObject => ({ role: "assistant", model: "m", content: { type: "text", text: String(++samples) } });
     const more = { method: "sampling/createMessage", params: { maxTokens: 1 } };
@@ -156,7 +156,7 @@ describe("revision 2026-07-28: input_required", () => {
     expect(samples).toBe(16);
   });
 
-  test("a model and the roots are given when they were offered", async () => {
+  test("sampling and roots requests are answered if they were offered", async () => {
     const requests = { model: { method: "sampling/createMessage", params: { maxTokens: 1 } }, roots: { method: "roots/list" } };
     const { url } = await loopbackMcp(curious(requests));
     const { engine } = await openHttp({
@@ -178,7 +178,7 @@ describe("revision 2026-07-28: input_required", () => {
 });
 
 describe("revision 2025-11-25: requests of the server", () => {
-  test("the everything server's form reaches the person of the call, and the answer the server", async () => {
+  test("the everything server's form is passed to the call's ask, and the answer to the server", async () => {
     const { engine } = await openReference("everything");
     const somebody = person({ action: "accept", content: { name: "Ann" } });
 
@@ -188,7 +188,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(JSON.stringify(answer)).toContain("Ann");
   });
 
-  testInCI("the everything server is told the roots, and may ask for a model when that is offered", async () => {
+  testInCI("the everything server is given the roots, and may request sampling if it is offered", async () => {
     const { engine } = await openReference("everything", {
       roots: [{ uri: "file:///tmp/here", name: "here" }],
       sampling: () => ({ role: "assistant", model: "none", content: { type: "text", text: "a model speaks" } }),
@@ -201,13 +201,13 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(JSON.stringify(roots)).toContain("file:///tmp/here");
   });
 
-  testInCI("D13 the everything server has no tool for a model when none is offered", async () => {
+  testInCI("D13 the everything server has no sampling tool if sampling is not offered", async () => {
     const { tools } = await openReference("everything");
 
     expect(tools.map((tool) => tool.name)).not.toContain("trigger-sampling-request");
   });
 
-  test("a question while calls of several sessions are under way reaches nobody", async () => {
+  test("a question during calls of several sessions is cancelled without asking a person", async () => {
     const { engine, log } = await openStrange("asks");
     const one = person({ action: "accept" });
     const other = Object.assign(person({ action: "accept" }), { sessionId: "session_2" });
@@ -221,7 +221,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     ]);
   });
 
-  test("D13 a question that may belong to a call of another session that was just called off reaches nobody", async () => {
+  test("D13 a question that may belong to a just cancelled call of another session is cancelled without asking a person", async () => {
     const { engine } = await openStrange("asks");
     const [one, other] = [person({ action: "accept" }), person({ action: "accept" })];
     const controller = new AbortController();
@@ -235,7 +235,7 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect([answer, one.asked, other.asked]).toEqual([said({ action: "cancel" }), [], []]);
   });
 
-  test("a call that needs a page visited first is made again once the person has been there", async () => {
+  test("a call that requires a visit to a page is repeated once the person has accepted", async () => {
     let calls = 0;
     const pages = [{ mode: "url", message: "Log in", url: "https://example.com/login", elicitationId: "1" }];
     const { url } = await loopbackMcp({
@@ -253,13 +253,13 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect(somebody.asked).toEqual([{ message: "Log in", url: "https://example.com/login", asker: "far" }]);
   });
 
-  test("a question while no call is under way is declined", async () => {
+  test("a question while no call is running is declined", async () => {
     const { engine } = await openStrange("asks-alone");
 
     expect(await engine.call(request("what-was-said"), person())).toEqual(said({ action: "decline" }));
   });
 
-  test("an engine that is not open has nobody to ask", async () => {
+  test("a call to an engine that failed to open is unavailable", async () => {
     const engine = mcpEngine({ command: "no-such-program" });
 
     await rejection(engine.open?.(engineContext()));

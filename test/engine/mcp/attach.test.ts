@@ -41,7 +41,7 @@ function start(file: string, ...args: readonly string[]): Program {
 }
 
 testInCI(
-  "the client of a task is killed: the next process attaches to the task and gets its result, and it was begun once",
+  "after the client of a task is killed, the next process attaches to the task and gets its result; the task began once",
   async () => {
     const path = temporaryFile();
     const server = start(fileURLToPath(new URL("task-server-process.ts", import.meta.url)));
@@ -78,7 +78,7 @@ testInCI(
 
 const TASK = { taskId: "t1", status: "working", createdAt: "2026-01-01T00:00:00Z", lastUpdatedAt: "2026-01-01T00:00:00Z", ttlMs: null };
 
-test("attaching asks about the task at once, and follows it to its end", async () => {
+test("attach polls the task at once and follows it to its end", async () => {
   const states = [TASK, { ...TASK, status: "completed", result: text("okay") }];
   const { url, asked } = await loopbackMcp({
     ...modern(),
@@ -91,7 +91,7 @@ test("attaching asks about the task at once, and follows it to its end", async (
   expect(asked.filter(({ method }) => method === "tools/call")).toEqual([]);
 });
 
-test("I09 a server that fails for a moment is not taken for one that has lost the work: nothing is called again", async () => {
+test("I09 a temporary error of the server at attach does not mean that the task is lost: nothing is called again", async () => {
   const { url, asked } = await loopbackMcp({
     ...modern(),
     "tasks/get": ({ id, response }) => {
@@ -111,7 +111,7 @@ test("I09 a server that fails for a moment is not taken for one that has lost th
 test.each([
   ["says that there is no such task", { error: { code: -32602, message: "Task not found" } }],
   ["knows no tasks", { error: { code: -32601, message: "Method not found" } }],
-])("a server that %s does not have it any more", async (_, { error }) => {
+])("attach to a server that %s is not_found", async (_, { error }) => {
   const { url } = await loopbackMcp({
     ...modern(),
     "tasks/get": ({ id, response }) => {

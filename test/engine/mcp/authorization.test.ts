@@ -4,7 +4,7 @@ import { rejection } from "../mcp-engine.ts";
 import { openHttp } from "./loopback-mcp.ts";
 
 test.each(["its metadata", "its token endpoint"])(
-  "D11 D12 an authorization server inside is not called for %s, and the secret stays here",
+  "D11 D12 an authorization server at a private address is not called for %s, and the client secret is not sent",
   async (place) => {
     const inside: string[] = [];
     const listen = async (answer: (request: IncomingMessage, response: ServerResponse) => void): Promise<string> => {

@@ -45,7 +45,7 @@ async function jobOf(answer: unknown): Promise<RemoteJob> {
   return job;
 }
 
-describe("D09 what goes wrong behind a task never says that the work did not begin", () => {
+describe("D09 an error while a task is followed never has the outcome not_started", () => {
   test.each(TROUBLE)("%s, in the newer era", async (_what, trouble) => {
     const { url } = await loopbackMcp(withTask({ "tasks/get": trouble }));
     const { engine } = await openHttp({ url });
@@ -71,7 +71,7 @@ describe("D09 what goes wrong behind a task never says that the work did not beg
     expect(await rejection(settled(clock, job.result))).toMatchObject({ outcome: "unknown" });
   });
 
-  testInCI("a server that is gone is asked a few times, and the call is not made again", async () => {
+  testInCI("an unavailable server is polled a few times, and the call is not repeated", async () => {
     let effects = 0;
     const { url, asked } = await loopbackMcp(
       withTask({
@@ -90,7 +90,7 @@ describe("D09 what goes wrong behind a task never says that the work did not beg
     expect(asked.filter(({ method }) => method === "tasks/get")).toHaveLength(9);
   });
 
-  test("a moment of too many requests is waited out", async () => {
+  test("a temporary HTTP 429 is waited out", async () => {
     const answers: ((asked: Asked) => JsonObject | undefined)[] = [
       status(429),
       () => ({ resultType: "complete", ...task, status: "completed", result: text("okay") }),
@@ -102,7 +102,7 @@ describe("D09 what goes wrong behind a task never says that the work did not beg
   });
 });
 
-describe("D09 a call that the server has asked back about is not one that never began", () => {
+describe("D09 an error after the server has sent a request for the call never has the outcome not_started", () => {
   test.each(TROUBLE)("%s at the second round", async (_what, trouble) => {
     let rounds = 0;
     const { url, asked } = await loopbackMcp({
@@ -133,7 +133,7 @@ describe("D09 a call that the server has asked back about is not one that never 
   });
 });
 
-describe("D09 only a server that has forgotten the session is asked once more", () => {
+describe("D09 a call is sent again only if the server has lost the session", () => {
   test.each([
     ["an error of the call itself that speaks of a session", refusal({ code: -32000, message: "The session crashed" }, { code: 400 }), 1],
     ["a word of the transport", refusal({ code: -32000, message: "Bad Request: No valid session ID" }, { id: null, code: 400 }), 2],

@@ -19,26 +19,26 @@ async function open(choice: Partial<McpUrlOptions>) {
   return { effects: Object.fromEntries(tools.map((tool) => [tool.name, tool.effects])), warnings: warnings() };
 }
 
-describe("the tools that are taken of a server", () => {
-  test("are those that include names and exclude does not, in the order of the server", async () => {
+describe("the tools taken from a server", () => {
+  test("are those that match include and not exclude, in the order of the server", async () => {
     expect(await open({ include: ["read_*", "wipe"], exclude: ["*_b"] })).toEqual({
       effects: { read_a: undefined, wipe: { destructive: true } },
       warnings: [],
     });
   });
 
-  test("are all without either, and none where include is empty", async () => {
+  test("are all without either, and none if include is empty", async () => {
     expect(Object.keys((await open({})).effects)).toEqual(["read_a", "read_b", "wipe"]);
     expect(Object.keys((await open({ include: [] })).effects)).toEqual([]);
   });
 
-  test("have the effects that the program says, the first that fits, and those of their hints otherwise", async () => {
+  test("have the configured effects of the first matching pattern, else those of their hints", async () => {
     const effects = { read_a: pure, "read_*": readOnly("srv:all") };
     expect((await open({ effects })).effects).toEqual({ read_a: pure, read_b: readOnly("srv:all"), wipe: { destructive: true } });
     expect((await open({ effects: { "*": pure } })).effects["wipe"]).toEqual(pure);
   });
 
-  test("have the names that rename gives them, after include, exclude and effects, and the server is called by its own", async () => {
+  test("have the names of rename, applied after include, exclude and effects, and are called on the server by their own names", async () => {
     const called: unknown[] = [];
     const { url } = await loopbackMcp({
       ...legacy(),
@@ -62,11 +62,11 @@ describe("the tools that are taken of a server", () => {
     [{ rename: { raed_a: "a" } }, 'MCP server "far": rename has "raed_a", which is not one of the included tools. Did you mean "read_a"?'],
     [{ rename: { wipe: "gone" }, exclude: ["wipe"] }, 'MCP server "far": rename has "wipe", which is not one of the included tools.'],
     [{ rename: { read_a: "read_b" } }, 'MCP server "far": rename: "read_a" and "read_b" would both be "read_b".'],
-  ])("F0.19 %j does not open", async (choice, message) => {
+  ])("F0.19 cannot be opened with %j", async (choice, message) => {
     await expect(open(choice)).rejects.toMatchObject({ code: "invalid_config", message });
   });
 
-  test("a pattern that fits no tool is warned of", async () => {
+  test("cause a warning for each pattern that matches no tool", async () => {
     expect((await open({ include: ["*", "gone"], exclude: ["lost_*"], effects: { "x*": pure } })).warnings).toEqual([
       'MCP server "far": include has "gone", which matches no tool.',
       'MCP server "far": exclude has "lost_*", which matches no tool.',
@@ -81,7 +81,7 @@ describe("the tools that are taken of a server", () => {
     [{ rename: "a" }, "rename must be an object of new names by name"],
     [{ rename: { a: "" } }, 'rename: "a" must be the new name of a tool. A tool needs a name'],
     [{ rename: { a: "c", b: "c" } }, 'rename: "b" gives the name "c", as "a" does.'],
-  ])("%j is refused at once", (choice, message) => {
+  ])("cannot be configured with %j", (choice, message) => {
     expect(() => mcpEngine({ url: "http://localhost/mcp", ...(choice as object) })).toThrow(message);
   });
 });

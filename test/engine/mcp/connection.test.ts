@@ -39,7 +39,7 @@ function locked() {
   return { ask, visits, back };
 }
 
-test("D12 one visit serves all requests that were refused, and outlives the one that began it", async () => {
+test("D12 one login serves all rejected requests, and outlives the request that started it", async () => {
   const { ask, visits, back } = locked();
   const first = new AbortController();
   const answers = [ask(first.signal), ask(new AbortController().signal)];
@@ -51,7 +51,7 @@ test("D12 one visit serves all requests that were refused, and outlives the one 
   expect([await answers[1], visits.length]).toEqual(["in", 1]);
 });
 
-test("a visit that nobody waits for any more is given up, and the next request begins another", async () => {
+test("a login that no request waits for any more is aborted, and the next request starts another", async () => {
   const { ask, visits, back } = locked();
   const controllers = [new AbortController(), new AbortController()];
   const answers = controllers.map(({ signal }) => ask(signal));

@@ -162,7 +162,7 @@ async function opened(transport: () => McpTransport | Promise<McpTransport>, con
   return engine;
 }
 
-describe.each(SERVERS)("a server in this process with %s", (_name, makeGarden, version) => {
+describe.each(SERVERS)("an in-process server with %s", (_name, makeGarden, version) => {
   test("its tools are listed and called, with progress", async () => {
     const garden = makeGarden();
     const engine = mcpEngine({ transport: garden.transport });
@@ -179,7 +179,7 @@ describe.each(SERVERS)("a server in this process with %s", (_name, makeGarden, v
     });
   });
 
-  test("a call that is cancelled is cancelled there", async () => {
+  test("a cancelled call is cancelled on the server", async () => {
     const garden = makeGarden();
     const engine = await opened(garden.transport);
     const controller = new AbortController();
@@ -192,7 +192,7 @@ describe.each(SERVERS)("a server in this process with %s", (_name, makeGarden, v
     await vi.waitFor(() => expect(garden.cancelled).toBe(1));
   });
 
-  test("a list that changed is reported", async () => {
+  test("a changed list is reported", async () => {
     const garden = makeGarden();
     const changed = vi.fn<() => void>();
     await opened(garden.transport, { changed });
@@ -203,7 +203,7 @@ describe.each(SERVERS)("a server in this process with %s", (_name, makeGarden, v
     });
   });
 
-  test("a connection that was closed is made again by the function, for the next call", async () => {
+  test("a closed connection is opened again by the transport function for the next call", async () => {
     const garden = makeGarden();
     const engine = await opened(garden.transport);
     const before = garden.connections.length;
@@ -217,7 +217,7 @@ describe.each(SERVERS)("a server in this process with %s", (_name, makeGarden, v
     expect(garden.connections.length).toBeGreaterThan(before);
   });
 
-  test("closing the engine closes the server's side, and it opens again", async () => {
+  test("closing the engine closes the server's side, and the engine can be opened again", async () => {
     const garden = makeGarden();
     const engine = await opened(garden.transport);
 
@@ -229,7 +229,7 @@ describe.each(SERVERS)("a server in this process with %s", (_name, makeGarden, v
   });
 });
 
-test("a question of the server goes to the call that it belongs to", async () => {
+test("a question of the server is passed to its call", async () => {
   const engine = await opened(older().transport);
 
   const answer = await engine.call(
@@ -240,7 +240,7 @@ test("a question of the server goes to the call that it belongs to", async () =>
   expect(answer).toMatchObject({ content: [{ type: "text", text: "Which flower?" }] });
 });
 
-test("a runtime has the tools of a server in this process", async () => {
+test("a runtime can call the tools of an in-process server", async () => {
   await using runtime = createRuntime({ toolsets: [mcpToolset("garden", { transport: older().transport })] });
   await runtime.open();
 
@@ -249,8 +249,8 @@ test("a runtime has the tools of a server in this process", async () => {
   });
 });
 
-describe("a function that makes a transport", () => {
-  test("that throws, or gives no transport, has the toolset not open", async () => {
+describe("a transport function", () => {
+  test("that throws or returns no transport prevents the toolset from opening", async () => {
     const broken = (): McpTransport => {
       throw new Error("no garden here");
     };
@@ -265,7 +265,7 @@ describe("a function that makes a transport", () => {
     });
   });
 
-  test("that makes it after opening was given up has it closed", async () => {
+  test("that resolves after opening was aborted has its transport closed", async () => {
     const { promise, resolve } = Promise.withResolvers<McpTransport>();
     const controller = new AbortController();
     const make = vi.fn<() => Promise<McpTransport>>(() => promise);
@@ -291,7 +291,7 @@ describe("a function that makes a transport", () => {
       { transport: () => ({}), url: "http://localhost" },
       "An MCP server has either a url or a function that makes its transport, not both.",
     ],
-  ])("%j is refused at once", (options, message) => {
+  ])("%j throws at once", (options, message) => {
     expect(() => mcpEngine(options as never)).toThrow(new ToolError("invalid_argument", message));
   });
 });
@@ -342,7 +342,7 @@ const throwing = new Proxy({}, { get: refuse, has: refuse, ownKeys: refuse });
 const revoked = Proxy.revocable({}, {});
 revoked.revoke();
 
-describe("a server that answers what is not JSON of the protocol", () => {
+describe("a server that sends something other than JSON of the protocol", () => {
   const circle: Record<string, unknown> = { content: [] };
   circle["structuredContent"] = circle;
   test.each([
@@ -351,7 +351,7 @@ describe("a server that answers what is not JSON of the protocol", () => {
     ["what nests too deep for a text", { structuredContent: nested(100_000) }, "its answer is not JSON"],
     ["what nests too deep", { structuredContent: nested(1_000) }, "nests deeper than 256 levels"],
     ["what is too long", { content: [{ type: "text", text: "x".repeat(33 * 1024 * 1024) }] }, "more than 33554432 bytes"],
-  ])("%s costs the call, and not the server", async (_what, result, message) => {
+  ])("%s fails the call but not the connection", async (_what, result, message) => {
     let isFirst = true;
     const bare = bareServer(() => {
       const given = isFirst ? result : text("well");
@@ -376,7 +376,7 @@ describe("a server that answers what is not JSON of the protocol", () => {
     ["an id that throws", Object.defineProperty({}, "id", { enumerable: true, get: refuse })],
     ["a proxy that throws", throwing],
     ["a proxy that was revoked", revoked.proxy],
-  ])("%s in place of a message changes nothing", async (_what, message) => {
+  ])("%s in place of a message is ignored", async (_what, message) => {
     const bare = bareServer(() => text("well"));
     const engine = await opened(bare.transport);
 
@@ -385,7 +385,7 @@ describe("a server that answers what is not JSON of the protocol", () => {
     expect(await engine.call(request("echo"), toolContext())).toMatchObject({ content: [{ type: "text", text: "well" }] });
   });
 
-  test("neither side changes what the other one holds", async () => {
+  test("neither side can change the other side's objects", async () => {
     const result = { content: [{ type: "text", text: "well" }] };
     const bare = bareServer((_, params) => {
       Object.assign(params["arguments"] ?? {}, { said: "changed" });
@@ -405,7 +405,7 @@ describe("a server that answers what is not JSON of the protocol", () => {
 test.each([
   ["throws", refuse],
   ["rejects", () => Promise.reject(new Error("not to be read"))],
-])("a transport whose send %s for a call has that call fail as one whose effect is not known, and not the next", async (_how, fail) => {
+])("a transport whose send %s fails that call with outcome unknown, and the next call succeeds", async (_how, fail) => {
   const bare = bareServer(() => text("well"));
   let fails = true;
   const transport = (): McpTransport => {
@@ -428,7 +428,7 @@ test.each([
   expect(await engine.call(request("echo"), toolContext())).toMatchObject({ content: [{ text: "well" }] });
 });
 
-test("a transport that another connection uses is refused, and left as it is; one that has ended may be started again", async () => {
+test("a transport in use by another connection is rejected and stays open; one that has ended may be started again", async () => {
   const bare = bareServer(() => text("well"));
   const one = bare.transport();
   const first = await opened(() => one);
@@ -446,7 +446,7 @@ test("a transport that another connection uses is refused, and left as it is; on
   expect(await second.call(request("echo"), toolContext())).toMatchObject({ content: [{ text: "well" }] });
 });
 
-test("a transport that never closes does not hold up the end", async () => {
+test("closing the engine does not wait for a transport that never closes", async () => {
   const bare = bareServer(() => text("well"));
   const clock = new FakeClock();
   const transport = (): McpTransport => {
@@ -477,6 +477,6 @@ const subject = {
   endless: { name: "wait", input: {} },
 };
 
-test.each(engineContract.filter((one) => one.appliesTo(subject)))("it keeps the contract of engines: $title", async ({ run }) => {
+test.each(engineContract.filter((one) => one.appliesTo(subject)))("the engine satisfies its contract: $title", async ({ run }) => {
   await run(subject);
 });

@@ -14,9 +14,9 @@ const BODIES: readonly (readonly [string, string, string])[] = [
   ["a JSON-RPC error", "application/json", '{"jsonrpc":"2.0","id":null,"error":{"code":-32000,"message":"Unauthorized"}}'],
 ];
 
-describe.each(ERAS)("F4.24 a server of the %s era that denies a call", (_era, answers) => {
+describe.each(ERAS)("F4.24 a call that a server of the %s era denies", (_era, answers) => {
   test.each([401, 403].flatMap((status) => BODIES.map((body) => [status, ...body] as const)))(
-    "with HTTP %i and %s is permission_denied, and the call did not happen",
+    "with HTTP %i and %s is permission_denied with outcome not_started",
     async (status, _what, type, body) => {
       const deny = ({ response }: Asked): undefined => {
         response.writeHead(status, { "content-type": type, "www-authenticate": "Bearer" }).end(body);

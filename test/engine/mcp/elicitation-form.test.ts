@@ -8,7 +8,7 @@ const formOf = (properties: JsonObject, more: JsonObject = {}): ElicitationForm 
   return form;
 };
 
-describe("what may be asked in a form", () => {
+describe("a form is rejected", () => {
   test.each([
     ["not an object", { type: "string" }, "its form is not an object schema"],
     ["without fields", { type: "object" }, "its form has no fields"],
@@ -24,24 +24,24 @@ describe("what may be asked in a form", () => {
       { type: "object", properties: { a: { type: "string", minLength: -1 } } },
       "its form is not a JSON Schema that can be used",
     ],
-  ])("nothing %s", (_what, schema, problem) => {
+  ])("if it is %s", (_what, schema, problem) => {
     expect(readForm(schema)).toBe(problem);
   });
 
-  test("not more text than a person reads", () => {
+  test("if it has more than 50,000 characters", () => {
     const properties = { a: { type: "string", description: "x".repeat(60_000) } };
 
     expect(readForm({ type: "object", properties })).toBe("its form has more than 50000 characters");
   });
 
-  test("not more than a hundred fields", () => {
+  test("if it has more than a hundred fields", () => {
     const properties = Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, { type: "string" }]));
 
     expect(readForm({ type: "object", properties })).toBe("its form has more than 100 fields");
   });
 });
 
-describe("secrets", () => {
+describe("fields for secrets", () => {
   test.each([
     [{ pw: { type: "string", title: "Password" } }, "pw"],
     [{ value: { type: "string", description: "Your API key" } }, "value"],
@@ -49,7 +49,7 @@ describe("secrets", () => {
     [{ githubToken: { type: "string" } }, "githubToken"],
     [{ card_number: { type: "string" } }, "card_number"],
     [{ ok: { type: "string" }, ssh_key: { type: "string" } }, "ssh_key"],
-  ])("D13 %j asks for one", (properties, field) => {
+  ])("D13 %j asks for a secret", (properties, field) => {
     expect(formOf(properties).secret).toBe(field);
   });
 
@@ -62,19 +62,19 @@ describe("secrets", () => {
     [{ keepSecret: { type: "boolean" } }],
     [{ max_tokens: { type: "integer", title: "How many tokens may it have?" } }],
     [{ message: { type: "string", description: "Which message shall I pin?" } }],
-  ])("%j does not", (properties) => {
+  ])("%j does not ask for a secret", (properties) => {
     expect(formOf(properties).secret).toBeUndefined();
   });
 });
 
-describe("what was filled in", () => {
+describe("the answer to a form", () => {
   const fields = {
     name: { type: "string", default: "Ann" },
     count: { type: "integer", minimum: 1, default: 2 },
     kinds: { type: "array", items: { type: "string", enum: ["a", "b"] }, default: ["a"] },
   };
 
-  test("SEP-1034 what was left out has its default, and what was not asked for is dropped", () => {
+  test("SEP-1034 gets defaults for omitted fields and loses unknown fields", () => {
     expect(formOf(fields).complete({ count: 5, extra: true })).toEqual({ content: { name: "Ann", count: 5, kinds: ["a"] } });
   });
 
@@ -82,11 +82,11 @@ describe("what was filled in", () => {
     [{ count: 0 }, "$.count"],
     [{ kinds: ["c"] }, "$.kinds[0]"],
     [{ name: null }, "$.name"],
-  ])("%j does not fit", (content, path) => {
+  ])("%j is rejected", (content, path) => {
     expect(formOf(fields).complete(content)).toEqual({ problem: expect.stringContaining(path) });
   });
 
-  test("a field named like a part of every object is filled in only by itself", () => {
+  test("does not satisfy a required field with an inherited property of the same name", () => {
     expect(formOf({ constructor: { type: "string" } }, { required: ["constructor"] }).complete({})).toEqual({
       problem: expect.stringContaining("constructor"),
     });

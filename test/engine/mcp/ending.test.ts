@@ -10,7 +10,7 @@ const STUBBORN = 'process.on("SIGTERM", () => {}); setInterval(() => {}, 1000); 
 test.each([
   { who: "a program", graceMs: 1_000 },
   { who: "a person who waits", graceMs: 200 },
-])("$who ends a stubborn server after $graceMs ms for its input and as long for SIGTERM", async ({ graceMs }) => {
+])("$who kills an unresponsive server $graceMs ms after closing its input and as long again after SIGTERM", async ({ graceMs }) => {
   if (graceMs < 1_000) shortenServerGrace();
   const clock = new FakeClock();
   const child = startServer({ command: process.execPath, args: ["-e", STUBBORN] });
@@ -24,7 +24,7 @@ test.each([
   await ending;
 });
 
-test("a server that was ending already is ended quickly as well", async () => {
+test("a server that was already ending is killed after the shorter time as well", async () => {
   const clock = new FakeClock();
   const child = startServer({ command: process.execPath, args: ["-e", STUBBORN] });
   await once(child.stdout, "data");

@@ -31,23 +31,26 @@ describe("credentials", () => {
     ["a bearer token", { auth: { type: "bearer", token: "tell-nobody" } }, "Bearer tell-nobody"],
     ["basic authentication", { auth: { type: "basic", username: "ann", password: "tell-nobody" } }, "Basic YW5uOnRlbGwtbm9ib2R5"],
     ["a header", { headers: { Authorization: "Key tell-nobody" } }, "Key tell-nobody"],
-  ] as const)("F0.18 %s is sent, and a wrong one is a clear error that does not repeat it", async (_what, options, expected) => {
-    const right = await loopbackMcp(guarded(expected));
-    const wrong = await loopbackMcp(guarded("another"));
+  ] as const)(
+    "F0.18 %s is sent, and wrong credentials fail with a clear error that does not repeat them",
+    async (_what, options, expected) => {
+      const right = await loopbackMcp(guarded(expected));
+      const wrong = await loopbackMcp(guarded("another"));
 
-    const { tools } = await openHttp({ url: right.url, ...options });
+      const { tools } = await openHttp({ url: right.url, ...options });
 
-    expect(tools.map((tool) => tool.name)).toEqual(["echo"]);
-    expect(await rejection(openHttp({ url: wrong.url, ...options }))).toEqual({
-      code: "unavailable",
-      message: 'MCP server "far" could not be opened: it refused the credentials (HTTP 401).',
-      operatorHint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
-      retryable: false,
-      outcome: "not_started",
-    });
-  });
+      expect(tools.map((tool) => tool.name)).toEqual(["echo"]);
+      expect(await rejection(openHttp({ url: wrong.url, ...options }))).toEqual({
+        code: "unavailable",
+        message: 'MCP server "far" could not be opened: it refused the credentials (HTTP 401).',
+        operatorHint: "Check the token or password in `auth` or `headers` of this server; it may have expired.",
+        retryable: false,
+        outcome: "not_started",
+      });
+    },
+  );
 
-  test("a name and password in the address are sent as basic authentication and shown nowhere", async () => {
+  test("a user name and password in the URL are sent as basic authentication and never shown", async () => {
     const { url } = await loopbackMcp(guarded("Basic YW5uOnRlbGwtbm9ib2R5"));
 
     const { tools } = await openHttp({ url: `${url.replace("//", "//ann:tell-nobody@")}?key=also-secret` });
@@ -55,7 +58,7 @@ describe("credentials", () => {
     expect(tools[0]?.metadata).toEqual({ server: { transport: "http", url, protocolVersion: expect.any(String) }, annotations: {} });
   });
 
-  test("a server that wants credentials and was given none says what to do", async () => {
+  test("a server that requires credentials but has none configured fails with a hint on how to configure them", async () => {
     const { url } = await loopbackMcp(guarded("Bearer x"));
 
     expect(await rejection(openHttp({ url }))).toMatchObject({
@@ -66,7 +69,7 @@ describe("credentials", () => {
 });
 
 describe("lost connections", () => {
-  test("F4.27 an answer that breaks off is a network error of unknown outcome, and nothing is sent again", async () => {
+  test("F4.27 an answer that breaks off is a network error with outcome unknown, and the call is not sent again", async () => {
     const { url, asked } = await loopbackMcp({ ...modern(), "tools/call": ({ response }) => void response.destroy() });
     const { engine } = await openHttp({ url });
 
@@ -81,7 +84,7 @@ describe("lost connections", () => {
     expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(1);
   });
 
-  test("F4.27 a stream that ends without the answer ends the call at once", async () => {
+  test("F4.27 a stream that ends without an answer ends the call at once", async () => {
     const { url } = await loopbackMcp({
       ...modern(),
       "tools/call": ({ response }) => {
@@ -100,7 +103,7 @@ describe("lost connections", () => {
     });
   });
 
-  test("a session that the server has forgotten is begun anew, and the call that it refused is made once more", async () => {
+  test("when the server has lost the session, a new session is started and the rejected call is sent once more", async () => {
     let forgotten = false;
     const { url, asked } = await loopbackMcp({
       ...legacy(),
@@ -119,7 +122,7 @@ describe("lost connections", () => {
     expect(changes()).toBe(1);
   });
 
-  test("a server whose sessions are short is connected to as often as it takes: a session that answered was no crash", async () => {
+  test("a server with short sessions is reconnected without limit, because a session that answered a call does not count as a crash", async () => {
     let sessions = 0;
     let used = false;
     const { url } = await loopbackMcp({
@@ -145,7 +148,7 @@ describe("lost connections", () => {
     expect(sessions).toBe(12);
   });
 
-  test("a server that ends each session before it answers a call is given up after three of them", async () => {
+  test("a server that ends each session before it answers a call is given up after three reconnects", async () => {
     const clock = new FakeClock();
     const { url, asked } = await loopbackMcp({ ...legacy(), "tools/call": ({ response }) => void response.writeHead(404).end() });
     const { engine } = await openHttp({ url, protocol: "legacy" }, { clock });
@@ -168,7 +171,7 @@ describe("lost connections", () => {
     expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(4);
   });
 
-  test("a server that asks to slow down is rate limited for as long as it says", async () => {
+  test("a server that answers HTTP 429 is reported as rate_limited with its Retry-After", async () => {
     const { url } = await loopbackMcp({
       ...modern(),
       "tools/call": ({ response }) => void response.writeHead(429, { "retry-after": "7" }).end(),
@@ -184,7 +187,7 @@ describe("lost connections", () => {
     });
   });
 
-  test("a server that is not there is unavailable, and says so", async () => {
+  test("an unreachable server is reported as unavailable, with its address", async () => {
     expect(await rejection(openHttp({ url: "http://127.0.0.1:9/mcp" }))).toMatchObject({
       code: "unavailable",
       message: expect.stringMatching(/^MCP server "far" could not be opened: .*127\.0\.0\.1:9/u),
@@ -192,7 +195,7 @@ describe("lost connections", () => {
   });
 });
 
-test.each(["modern", "legacy"] as const)("streams that a server leaves open behind its answers are closed beyond 32 (%s)", async (era) => {
+test.each(["modern", "legacy"] as const)("at most 32 streams that a server leaves open after its answers are kept (%s)", async (era) => {
   let open = 0;
   const { url } = await loopbackMcp({
     ...(era === "modern" ? modern() : legacy()),
@@ -210,20 +213,20 @@ test.each(["modern", "legacy"] as const)("streams that a server leaves open behi
 
 const EVENTS = inCI ? 100_000 : 5_000;
 
-describe("strange answers", () => {
+describe("malformed or unexpected answers", () => {
   const calling = async (answer: NonNullable<Answers[string]>, signal = new AbortController().signal): Promise<unknown> => {
     const { url } = await loopbackMcp({ ...modern(), "tools/call": answer });
     const { engine } = await openHttp({ url });
     return await rejection(engine.call(request("echo"), toolContext({ signal })));
   };
 
-  test("D18 a wrong content type is not an answer", async () => {
+  test("D18 an answer with a wrong content type is rejected", async () => {
     const error = await calling(({ response }) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>hello"));
 
     expect(error).toMatchObject({ code: "invalid_output", message: expect.stringContaining("text/html") });
   });
 
-  testInCI("D18 an event without end is cut off", async () => {
+  testInCI("D18 an endless event is cut off", async () => {
     const error = await calling(({ response }) => {
       response.writeHead(200, { "content-type": "text/event-stream" }).write("data: ");
       const more = (): void => {
@@ -241,7 +244,7 @@ describe("strange answers", () => {
     });
   });
 
-  test(`D18 ${EVENTS} events before the answer are read and dropped`, async () => {
+  test(`D18 ${EVENTS} events before the answer are read and discarded`, async () => {
     const { url } = await loopbackMcp({
       ...modern(),
       "tools/call": ({ response, id }) => {
@@ -257,7 +260,7 @@ describe("strange answers", () => {
     expect(await engine.call(request("echo"), toolContext())).toEqual(okay);
   });
 
-  test("D08 bytes that come one by one for ever do not outlive the call, and progress does not prolong it", async () => {
+  test("D08 an endless trickle of bytes does not outlive the call's deadline, and progress does not extend it", async () => {
     const controller = new AbortController();
 
     const error = await calling(({ response, id }) => {
@@ -270,7 +273,7 @@ describe("strange answers", () => {
     expect(error).toMatchObject({ code: "cancelled", outcome: "unknown" });
   });
 
-  test("D07 an answer to nobody, twice or to a string is dropped; the right one arrives", async () => {
+  test("D07 answers with an unknown id, a duplicate answer or a string id are dropped; the correct answer arrives", async () => {
     const { url } = await loopbackMcp({
       ...modern(),
       "tools/call": ({ response, id }) => {
@@ -302,7 +305,7 @@ describe("strange answers", () => {
     ],
     ["nothing", [], "no message"],
     ["a string", "okay", "no message"],
-  ])("a whole answer with %s ends the call at once, in either era", async (_what, said, problem) => {
+  ])("a JSON answer with %s ends the call at once, in either era", async (_what, said, problem) => {
     const answer: NonNullable<Answers[string]> = ({ response, id }) => {
       const body = JSON.stringify(
         said === null || typeof said !== "object" ? said : Array.isArray(said) ? said : { jsonrpc: "2.0", ...said },
@@ -334,29 +337,32 @@ describe("strange answers", () => {
     [422, { id: 0 }, "execution_failed", "failed"],
     [403, {}, "permission_denied", "not_started"],
     [500, {}, "network_error", "unknown"],
-  ])("an error that names no request, sent with HTTP %d (%j), has the words of the server", async (status, more, code, outcome) => {
-    const answer: NonNullable<Answers[string]> = ({ response, id }) => {
-      reply(
-        response,
-        { error: { code: -32_042_0, message: "it is closed" }, ...more, ...("id" in more && more.id === 0 ? { id: id as number } : {}) },
-        status,
-      );
-      return undefined;
-    };
-    const servers = await Promise.all([modern(), stateless()].map((own) => loopbackMcp({ ...own, "tools/call": answer })));
-    const opened = await Promise.all([
-      openHttp({ url: servers[0]?.url ?? "" }),
-      openHttp({ url: servers[1]?.url ?? "", protocol: "legacy" }),
-    ]);
-    for (const { engine } of opened)
-      expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
-        code,
-        outcome,
-        message: expect.stringContaining("it is closed"),
-      });
-  });
+  ])(
+    "an error without a request id, sent with HTTP %d (%j), is reported with the server's message",
+    async (status, more, code, outcome) => {
+      const answer: NonNullable<Answers[string]> = ({ response, id }) => {
+        reply(
+          response,
+          { error: { code: -32_042_0, message: "it is closed" }, ...more, ...("id" in more && more.id === 0 ? { id: id as number } : {}) },
+          status,
+        );
+        return undefined;
+      };
+      const servers = await Promise.all([modern(), stateless()].map((own) => loopbackMcp({ ...own, "tools/call": answer })));
+      const opened = await Promise.all([
+        openHttp({ url: servers[0]?.url ?? "" }),
+        openHttp({ url: servers[1]?.url ?? "", protocol: "legacy" }),
+      ]);
+      for (const { engine } of opened)
+        expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+          code,
+          outcome,
+          message: expect.stringContaining("it is closed"),
+        });
+    },
+  );
 
-  test("a server that refuses to be opened is quoted, whatever the older transport says afterwards", async () => {
+  test("the error of a server that refuses to open is reported, not the later error of the older transport", async () => {
     const refuse: NonNullable<Answers[string]> = ({ response }) => {
       reply(response, { id: null, error: { code: -32_000, message: "closed on Sundays" } }, 400);
       return undefined;
@@ -365,7 +371,7 @@ describe("strange answers", () => {
     expect(await rejection(openHttp({ url }))).toMatchObject({ message: 'MCP server "far" could not be opened: closed on Sundays.' });
   });
 
-  test("a server that answers the question of the newer era with an error without an id is greeted in the older way", async () => {
+  test("a server that answers server/discover with an error without an id is opened with the older protocol", async () => {
     const { url } = await loopbackMcp({
       ...legacy(),
       "server/discover": ({ response }) => {
@@ -376,7 +382,7 @@ describe("strange answers", () => {
     expect((await openHttp({ url })).tools).toHaveLength(1);
   });
 
-  test("A12 an answer that nests a hundred thousand levels deep ends its call and nothing else", async () => {
+  test("A12 an answer nested a hundred thousand levels deep ends only its own call", async () => {
     const { url } = await loopbackMcp({
       ...modern(),
       "tools/call": ({ response, id, params }) => {
@@ -396,7 +402,7 @@ describe("strange answers", () => {
     expect(await engine.call(request("fine"), toolContext())).toEqual(okay);
   });
 
-  test("D08 a server that never answers the first question is given up when opening is cut off", async () => {
+  test("D08 opening a server that never answers its first request fails when opening is aborted", async () => {
     const controller = new AbortController();
     const { url } = await loopbackMcp({
       "server/discover": () => {
@@ -411,7 +417,7 @@ describe("strange answers", () => {
     });
   });
 
-  test("a result of an unknown type is not taken for an answer", async () => {
+  test("a result of an unknown resultType is rejected", async () => {
     expect(await calling(() => ({ ...text("okay"), resultType: "novel" }))).toMatchObject({
       code: "invalid_output",
       message: 'MCP server "far": it answered tools/call with a result of the unknown type "novel"',
@@ -428,7 +434,7 @@ describe("strange answers", () => {
     expect(inside.asked).toEqual([]);
   });
 
-  test("F01 a name of the inside is refused unless it is allowed", async () => {
+  test("F01 an internal host name is rejected", async () => {
     expect(await rejection(openHttp({ url: "http://metadata.google.internal/mcp" }))).toMatchObject({
       code: "unavailable",
       message: expect.stringContaining("not a public name"),
@@ -436,10 +442,10 @@ describe("strange answers", () => {
   });
 });
 
-describe("headers of arguments", () => {
+describe("arguments sent as headers (x-mcp-header)", () => {
   const schema = { type: "object", properties: { region: { type: "string", "x-mcp-header": "Region" } } };
 
-  test("D19 a tool with an illegal header is left out with a warning; the others are offered", async () => {
+  test("D19 a tool with an illegal header name is left out with a warning; the other tools are offered", async () => {
     const bad = { type: "object", properties: { region: { type: "string", "x-mcp-header": "X\r\nEvil: 1" } } };
     const { url } = await loopbackMcp({
       ...modern(),
@@ -460,7 +466,7 @@ describe("headers of arguments", () => {
     ]);
   });
 
-  test("D19 arguments are repeated in headers as the schema says", async () => {
+  test("D19 arguments are repeated in headers as the input schema says", async () => {
     const { url, asked } = await loopbackMcp({ ...modern(), "tools/call": () => text("okay") });
     const { engine } = await openHttp({ url });
 
@@ -473,7 +479,7 @@ describe("headers of arguments", () => {
     });
   });
 
-  test("D19 a call whose headers do not fit never began, and the tools are listed anew", async () => {
+  test("D19 a call rejected for mismatched headers has outcome not_started, and the tools are listed again", async () => {
     const { url } = await loopbackMcp({
       ...modern(),
       "tools/call": ({ response, id }) => {
@@ -492,8 +498,8 @@ describe("headers of arguments", () => {
   });
 });
 
-describe("changes", () => {
-  test("F0.18 list_changed on the stream that was asked for is passed on, and the list is read anew", async () => {
+describe("changed tool lists", () => {
+  test("F0.18 list_changed on the subscription stream is passed on, and the tools are listed again", async () => {
     let names = ["one"];
     const { url } = await loopbackMcp({
       ...modern({ tools: { listChanged: true } }),
@@ -519,7 +525,7 @@ describe("changes", () => {
   test.each([
     [1, 60_000],
     [1e18, 86_400_000],
-  ])("D20 a list that holds for %d ms is asked for again after %d ms", async (ttlMs, expected) => {
+  ])("D20 a list with a ttlMs of %d is listed again after %d ms", async (ttlMs, expected) => {
     const clock = new FakeClock();
     const { url } = await loopbackMcp({ ...modern(), "tools/list": () => toolList(["one"], { ttlMs, cacheScope: "public" }) });
     const { changes } = await openHttp({ url }, { clock });
@@ -531,7 +537,7 @@ describe("changes", () => {
     expect([before, changes()]).toEqual([0, 1]);
   });
 
-  test.each([-1, 0])("D20 a list that holds for %d ms is not asked for again", async (ttlMs) => {
+  test.each([-1, 0])("D20 a list with a ttlMs of %d is not listed again", async (ttlMs) => {
     const clock = new FakeClock();
     const { url } = await loopbackMcp({ ...modern(), "tools/list": () => toolList(["one"], { ttlMs }) });
     const { changes } = await openHttp({ url }, { clock });
@@ -549,11 +555,11 @@ describe("options", () => {
     [{ url: "http://example.com", headers: { "X-A": "a\r\nb" } }, "The header X-A must be printable text."],
     [{ url: "http://example.com", auth: { type: "bearer", token: "" } }, "The bearer credentials must be printable ASCII and not empty."],
     [{ url: "http://example.com", roots: [{ uri: "http://x" }] }, "Each of the roots of an MCP server needs a uri that begins with file:"],
-  ] as const)("%j is refused before anything starts", (options, message) => {
+  ] as const)("%j is rejected before anything starts", (options, message) => {
     expect(() => mcpEngine(options)).toThrow(new ToolError("invalid_argument", message));
   });
 
-  test("F4.35 closing ends the session on the server, and twice is once", async () => {
+  test("F4.35 close ends the session, may be called twice, and the engine can be opened again", async () => {
     const { url, asked } = await loopbackMcp(legacy());
     const { engine } = await openHttp({ url, protocol: "legacy" });
 

@@ -11,17 +11,17 @@ describe("numbers", () => {
     ["18014398509481984", 18_014_398_509_481_984],
     ["0.12345678901234567", 0.123_456_789_012_345_67],
     ['"1915883588174806058"', "1915883588174806058"],
-  ])("A04 the digits of %s survive", (written, read) => {
+  ])("A04 the digits of %s are preserved", (written, read) => {
     expect(parseMessage(message(`{"items":[{"id":${written}}]}`))).toEqual({ jsonrpc: "2.0", id: 1, result: { items: [{ id: read }] } });
   });
 });
 
 describe("bounds", () => {
-  test.each([["["], ['{"a":']])("A05 a message that nests %s too deep is refused before it is built", (open) => {
+  test.each([["["], ['{"a":']])("A05 a message that nests %s too deep is rejected before it is parsed", (open) => {
     expect(() => parseMessage(message(open.repeat(300)))).toThrow("it sent a message that nests deeper than 256 levels");
   });
 
-  test("A06 a message of too many values is refused before it is built", () => {
+  test("A06 a message with too many values is rejected before it is parsed", () => {
     expect(() => parseMessage(message(`[${"0,".repeat(500_001)}0]`))).toThrow("it sent a message of more than 500000 values");
   });
 

@@ -67,21 +67,18 @@ test.each([
   ["has a status in its data", { message: "Paid, and no receipt.", data: { status: 404 } }],
   ["reads as the error of a request", { message: "Error POSTing to endpoint (HTTP 404): upstream" }],
   ["is of a session of its own", { message: "The session of the payment is over.", data: { status: 400 } }],
-])(
-  "an error that a server over SSE answers a call with is no lost session, also where it %s: the call is made once",
-  async (_what, error) => {
-    const { url, calls } = await sseServer(() => ({ said: { error: { code: -32_000, ...error } } }));
-    const { engine } = await openHttp({ url, transport: "sse" });
-    await expect(engine.call(request("pay"), toolContext())).rejects.toMatchObject({
-      code: "execution_failed",
-      outcome: "unknown",
-      message: `MCP server "far": ${error.message}`,
-    });
-    expect(calls).toEqual([1]);
-  },
-);
+])("an error answer over SSE is not a lost session, even if it %s: the call is sent once", async (_what, error) => {
+  const { url, calls } = await sseServer(() => ({ said: { error: { code: -32_000, ...error } } }));
+  const { engine } = await openHttp({ url, transport: "sse" });
+  await expect(engine.call(request("pay"), toolContext())).rejects.toMatchObject({
+    code: "execution_failed",
+    outcome: "unknown",
+    message: `MCP server "far": ${error.message}`,
+  });
+  expect(calls).toEqual([1]);
+});
 
-test("a message that something before a server over SSE refuses fails alone, and the connection is kept", async () => {
+test("a message rejected by something in front of an SSE server fails alone, and the connection is kept", async () => {
   const { url, calls } = await sseServer(() => ({ refusal: [404, "<h1>Not found</h1>"] }));
   const { engine } = await openHttp({ url, transport: "sse" });
   for (let call = 0; call < 2; call++)
@@ -95,7 +92,7 @@ test.each([
   [404, "Could not find session"],
   [404, ""],
   [400, "No transport found for sessionId"],
-])("a server over SSE that has forgotten the session (%i %j) is connected to again, and asked again", async (status, body) => {
+])("an SSE server that lost the session (%i %j) is reconnected, and the call is sent again", async (status, body) => {
   const { url, calls } = await sseServer((connection) =>
     connection === 1 ? { refusal: [status, body] } : { said: { result: { content: [{ type: "text", text: "paid" }] } } },
   );
@@ -104,7 +101,7 @@ test.each([
   expect(calls).toEqual([1, 2]);
 });
 
-test("a server over SSE whose streams end as soon as they are open is connected to again less and less often", async () => {
+test("an SSE server whose streams end as soon as they open is reconnected at increasing intervals", async () => {
   const { url, streams } = await sseServer(() => ({}), { isBrief: true });
   const clock = new FakeClock();
   await openHttp({ url, transport: "sse" }, { clock });
@@ -117,7 +114,7 @@ test("a server over SSE whose streams end as soon as they are open is connected 
   }
 });
 
-test("an engine is closed while it connects again to a server over SSE that says nothing", async () => {
+test("an engine can be closed while it reconnects to an SSE server that does not answer", async () => {
   const { url, streams } = await sseServer(() => ({}), { isMute: true });
   const clock = new FakeClock();
   const { engine } = await openHttp({ url, transport: "sse" }, { clock });

@@ -3,7 +3,7 @@ import { parameterHeaders, writeParameterHeaders } from "../../../src/engine/mcp
 
 const annotated = { type: "string", "x-mcp-header": "Region" };
 
-test("D19 a header is found wherever properties alone lead to", () => {
+test("D19 an x-mcp-header is found on any value that properties alone lead to", () => {
   const schema = { type: "object", properties: { place: { type: "object", properties: { region: annotated } } } };
 
   expect(parameterHeaders(schema)).toEqual([{ name: "Region", path: ["place", "region"] }]);
@@ -37,11 +37,11 @@ test.each([
     { properties: { a: annotated, b: { type: "string", "x-mcp-header": "REGION" } } },
     '"b": x-mcp-header "REGION" is declared twice',
   ],
-])("D19 a header %s is illegal", (_where, schema, problem) => {
+])("D19 an x-mcp-header %s is invalid", (_where, schema, problem) => {
   expect(parameterHeaders(schema)).toBe(problem);
 });
 
-test("D19 an annotation in data is none", () => {
+test("D19 an x-mcp-header inside of a default or an enum value is ignored", () => {
   expect(parameterHeaders({ properties: { a: { type: "object", default: annotated, enum: [annotated] } } })).toEqual([]);
 });
 
@@ -58,6 +58,6 @@ test.each([
   expect(writeParameterHeaders([{ name: "Region", path: ["region"] }], { region: value })).toEqual({ "Mcp-Param-Region": written });
 });
 
-test.each([[{}], [{ region: null }], [{ region: 1.5 }], [{ region: { deep: 1 } }]])("D19 of %j nothing is written", (input) => {
+test.each([[{}], [{ region: null }], [{ region: 1.5 }], [{ region: { deep: 1 } }]])("D19 no header is written for %j", (input) => {
   expect(writeParameterHeaders([{ name: "Region", path: ["region"] }], input)).toEqual({});
 });

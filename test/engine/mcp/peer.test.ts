@@ -41,7 +41,7 @@ testInCI("F4.34 the everything server's resources, prompts and completions are p
   expect(completed).toMatchObject({ completion: { values: expect.any(Array) } });
 });
 
-test("what a server does not offer, and what it refuses, are told apart", async () => {
+test("a feature that a server does not offer and a request that it rejects are different errors", async () => {
   const { url } = await loopbackMcp({
     ...legacy({ resources: {} }),
     "resources/read": ({ response, id }) =>
@@ -62,7 +62,7 @@ test("what a server does not offer, and what it refuses, are told apart", async 
   });
 });
 
-test("revision 2025-11-25: subscriptions and the log level are agreed on again after a session was lost", async () => {
+test("revision 2025-11-25: subscriptions and the log level are restored after a session was lost", async () => {
   let lost = false;
   const { url, asked } = await loopbackMcp({
     ...legacy({ resources: { subscribe: true }, logging: {} }),
@@ -84,7 +84,7 @@ test("revision 2025-11-25: subscriptions and the log level are agreed on again a
   );
 });
 
-test.each(["legacy", "modern"] as const)("subscriptions and the log level outlive the engine's close and next open (%s)", async (era) => {
+test.each(["legacy", "modern"] as const)("subscriptions and the log level survive closing and reopening the engine (%s)", async (era) => {
   const capabilities = { resources: { subscribe: true }, logging: {} };
   const filters: unknown[] = [];
   const { url, asked } = await loopbackMcp({
@@ -125,7 +125,7 @@ test.each(["legacy", "modern"] as const)("subscriptions and the log level outliv
   if (era === "modern") expect(meta).toMatchObject({ "io.modelcontextprotocol/logLevel": "info" });
 });
 
-test("after a session was lost, prompts and resources are looked at again as well as tools", async () => {
+test("after a session was lost, prompts and resources are reported as changed as well as tools", async () => {
   let lost = false;
   const { url } = await loopbackMcp({
     ...legacy({ tools: {}, resources: {}, prompts: {} }),
@@ -142,7 +142,7 @@ test("after a session was lost, prompts and resources are looked at again as wel
   expect([opened.changes(), ...heard]).toEqual([1, "notifications/prompts/list_changed", "notifications/resources/list_changed"]);
 });
 
-test("revision 2026-07-28: the stream of changes is opened again after an outage of any length, and all lists are looked at", async () => {
+test("revision 2026-07-28: the change stream is reopened after an outage of any length, and all lists are reported as changed", async () => {
   const clock = new FakeClock();
   let opened = 0;
   const { url, stop } = await loopbackMcp({
@@ -176,13 +176,13 @@ test("revision 2026-07-28: the stream of changes is opened again after an outage
   );
 });
 
-test("revision 2026-07-28: a server that does not agree to a stream does not keep a subscriber waiting beyond its own time", async () => {
+test("revision 2026-07-28: a subscriber stops waiting at its own timeout if the server does not acknowledge the stream", async () => {
   const { url } = await loopbackMcp({ ...modern({ resources: { subscribe: true } }), "subscriptions/listen": () => undefined });
   const peer = peerOf(await openHttp({ url }));
   await expect(peer.subscribe({ uri: "memo://1" }, { signal: AbortSignal.timeout(100) })).rejects.toThrow();
 });
 
-test("revision 2026-07-28: a subscription is part of the stream of changes, and its notifications are passed on without the stream's own mark", async () => {
+test("revision 2026-07-28: a subscription is part of the change stream, and its notifications are passed on without stream metadata", async () => {
   const filters: unknown[] = [];
   const { url, asked } = await loopbackMcp({
     ...modern({ resources: { subscribe: true }, logging: {} }),

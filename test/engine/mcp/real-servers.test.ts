@@ -42,7 +42,7 @@ async function everythingOver(transport: "sse" | "streamableHttp"): Promise<{ re
 test.each([
   ["streamableHttp", "/mcp", "http"],
   ["sse", "/sse", "sse"],
-] as const)("F0.18 F4.34 F4.15 the everything server over %s is found, called and left", async (transport, path, kind) => {
+] as const)("F0.18 F4.34 F4.15 the everything server over %s is opened, called and closed", async (transport, path, kind) => {
   const { origin } = await everythingOver(transport);
 
   const { engine, tools } = await openHttp({ url: origin + path });
@@ -61,7 +61,7 @@ const USUAL_PATHS = [
 ] as const;
 
 test.skipIf(!inCI).each(USUAL_PATHS.filter(([, transport]) => inCI || transport === "auto"))(
-  `F0.18 F0.56 the everything server over %s is found at its usual path by an address without one, transport %s ${IN_CI}`,
+  `F0.18 F0.56 the everything server over %s is found at its usual path from a URL without a path, transport %s ${IN_CI}`,
   async (kindOfServer, transport, path, kind) => {
     const { origin } = await everythingOver(kindOfServer);
 
@@ -73,7 +73,7 @@ test.skipIf(!inCI).each(USUAL_PATHS.filter(([, transport]) => inCI || transport 
   },
 );
 
-testInCI("a server of the older transport is not looked for at other paths when its address has one", async () => {
+testInCI("for a URL with a path, a server of the older transport is not searched at other paths", async () => {
   const { origin } = await everythingOver("sse");
 
   expect(await rejection(openHttp({ url: `${origin}/wrong` }))).toMatchObject({
@@ -82,7 +82,7 @@ testInCI("a server of the older transport is not looked for at other paths when 
   });
 });
 
-testInCI("an address without a path that has no server says which paths were tried", async () => {
+testInCI("a URL without a path and without a server is reported with the paths that were tried", async () => {
   const { origin } = await everythingOver("sse");
 
   expect(await rejection(openHttp({ url: origin, transport: "http" }))).toMatchObject({
@@ -117,7 +117,7 @@ test("F4.33 the memory server's structured answers are its output", async () => 
   expect(answer).toMatchObject({ output: { entities: [], relations: [] } });
 });
 
-test("F0.48 F4.27 F4.33 in one batch over two servers one is killed: its call fails by its name, the other's succeeds, in order, and no process is left", async () => {
+test("F0.48 F4.27 F4.33 killing one of two servers during a batch fails only its call, by name and in order, and leaves no process", async () => {
   const strange = (): ReturnType<typeof mcpEngine> => mcpEngine({ command: process.execPath, args: [STRANGE] });
   const runtime = createRuntime({
     toolsets: [
@@ -152,7 +152,7 @@ test("F0.48 F4.27 F4.33 in one batch over two servers one is killed: its call fa
   await gone(pid);
 });
 
-testInCI("F4.35 one server that cannot be closed in time keeps no other from being closed", async () => {
+testInCI("F4.35 one server that cannot be closed in time does not prevent others from being closed", async () => {
   const engine = mcpEngine({ command: process.execPath, args: [STRANGE, "tree"] });
   const broken = mcpEngine({ command: process.execPath, args: [STRANGE] });
   broken.close = () => Promise.reject(new Error("it does not let go"));
@@ -175,7 +175,7 @@ testInCI("F4.35 one server that cannot be closed in time keeps no other from bei
   expect(problems.map(({ message }) => message)).toEqual([expect.stringContaining("it does not let go")]);
 });
 
-test("D16 an answer without the structured content that its schema declares is invalid_output and kept", async () => {
+test("D16 an answer without the structured content that its schema requires is partial, with invalid_output", async () => {
   const runtime = createRuntime({
     toolsets: [{ name: "strange", engine: mcpEngine({ command: process.execPath, args: [STRANGE, "promises"] }) }],
   });

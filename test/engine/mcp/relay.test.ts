@@ -32,12 +32,12 @@ function world(events: Partial<RelayEvents> = {}) {
   return { relay, receive, sent, dropped, takeAll: () => untaken.splice(0).forEach((take) => take()) };
 }
 
-describe("a server that asks and takes no answers", () => {
+describe("a server that sends requests and does not read the answers", () => {
   test.each([
     ["ping", {}],
     ["roots/list", { onRequest: async () => ({ roots: [] }) }],
     ["sampling/createMessage", { onRequest: async () => Promise.reject(new Error("no")) }],
-  ])("has at most 1,000 on their way to it (%s), and more once it has taken these", async (method, events) => {
+  ])("has at most 1,000 unread answers (%s), and more once it has read these", async (method, events) => {
     const { receive, sent, dropped, takeAll } = world(events);
     for (let id = 0; id < 5_000; id++) receive({ id, method });
     await settle();
@@ -58,8 +58,8 @@ describe("a server that asks and takes no answers", () => {
   });
 });
 
-describe("a server that asks without end", () => {
-  test("has 64 requests answered at a time; the others are refused, and the next is taken once one was answered", async () => {
+describe("a server that sends requests without end", () => {
+  test("has at most 64 requests answered at a time; the others are rejected until one is answered", async () => {
     const answers: ((answer: JsonObject) => void)[] = [];
     const { receive, sent, takeAll } = world({ onRequest: () => new Promise((resolve) => answers.push(resolve)) });
     for (let id = 0; id < 1_000; id++) receive({ id, method: "elicitation/create" });
@@ -76,7 +76,7 @@ describe("a server that asks without end", () => {
     expect([answers.length, sent.at(-1)]).toEqual([65, { jsonrpc: "2.0", id: 0, result: { action: "cancel" } }]);
   });
 
-  test("with one id twice gets an answer to the first", async () => {
+  test("gets an error for a second request with an id that is in use", async () => {
     const answers: ((answer: JsonObject) => void)[] = [];
     const { receive, sent } = world({ onRequest: () => new Promise((resolve) => answers.push(resolve)) });
     receive({ id: "q", method: "elicitation/create" });
@@ -97,14 +97,14 @@ test.each([
   [{}, "neither a result nor an error"],
   [{ error: null }, "neither a result nor an error"],
   [{ result: {}, error: { code: 1, message: "no" } }, "both a result and an error"],
-])("an answer with %j ends its request at once", async (parts, what) => {
+])("an answer with %j fails its request at once", async (parts, what) => {
   const { relay, receive } = world();
   const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
   receive({ id: 1, ...parts });
   await expect(request).rejects.toMatchObject({ code: "invalid_output", message: `it sent an answer that has ${what}` });
 });
 
-test("an answer that has null for an error beside its result is the result", async () => {
+test("an answer with a result and a null error is accepted", async () => {
   const { relay, receive } = world();
   const request = relay.request({ method: "tools/call", params: {}, signal: new AbortController().signal });
   receive({ id: 1, error: null, result: { content: [] } });

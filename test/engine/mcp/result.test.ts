@@ -6,7 +6,7 @@ test.each([
   ["in JSON alone", { structuredContent: { code: 2, path: "/a" } }, '{"code":2,"path":"/a"}'],
   ["in JSON beside empty text", { content: [{ type: "text", text: " " }], structuredContent: ["a"] }, '["a"]'],
   ["not at all", { content: [] }, "Tool reported isError=true"],
-])("an error that a server tells of %s ends the call with what it says", (_, answer, message) => {
+])("an error that a server describes %s ends the call with that text", (_, answer, message) => {
   expect(() => toToolOutput({ ...answer, isError: true }, "far")).toThrow(
     expect.objectContaining({ code: "execution_failed", outcome: "failed", message }),
   );
@@ -18,10 +18,13 @@ test.each([
   ["something else", { rows: [1] }, [{ type: "text", text: '{"rows":[1]}' }]],
   ["a number", 7, [{ type: "text", text: "7" }]],
   ["null", null, []],
-])("content that is no array but %s is not lost", (_, content, parts) => {
+])("content that is %s instead of an array is kept", (_, content, parts) => {
   expect(toToolOutput({ content }, "far").content).toEqual(parts);
 });
 
-test.each([["no such file"], [{ type: "text", text: "no such file" }]])("an error is told in such content as well", (content) => {
-  expect(() => toToolOutput({ content, isError: true }, "far")).toThrow(expect.objectContaining({ message: "no such file" }));
-});
+test.each([["no such file"], [{ type: "text", text: "no such file" }]])(
+  "an error with content that is not an array ends the call with that text",
+  (content) => {
+    expect(() => toToolOutput({ content, isError: true }, "far")).toThrow(expect.objectContaining({ message: "no such file" }));
+  },
+);

@@ -121,11 +121,11 @@ function chances(seed: string): () => number {
 }
 
 describe("a request for a secret", () => {
-  test.each([...REQUESTS, ...LANGUAGES])("is noticed: %s", (text) => {
+  test.each([...REQUESTS, ...LANGUAGES])("is detected: %s", (text) => {
     expect(mentionsSecret(text)).toBe(true);
   });
 
-  test.each(Object.keys(MUTATIONS))("is noticed with %s", (name) => {
+  test.each(Object.keys(MUTATIONS))("is detected with %s", (name) => {
     const random = chances(`mutations of ${name}`);
     const missed: string[] = [];
     for (const text of REQUESTS)
@@ -136,7 +136,7 @@ describe("a request for a secret", () => {
     expect(missed).toEqual([]);
   });
 
-  test("is noticed with several such changes at once", () => {
+  test("is detected with several of these changes at once", () => {
     const random = chances("several at once");
     const mutations = [
       MUTATIONS["Cyrillic letters"],
@@ -154,11 +154,11 @@ describe("a request for a secret", () => {
     expect(missed).toEqual([]);
   });
 
-  test("is noticed where it reads from right to left", () => {
+  test("is detected in right-to-left text", () => {
     expect(mentionsSecret("\u202edrowssap ruoy\u202c")).toBe(true);
   });
 
-  test.each(HARMLESS)("is not seen in: %s", (text) => {
+  test.each(HARMLESS)("is not detected in: %s", (text) => {
     expect(mentionsSecret(text)).toBe(false);
   });
 });
@@ -178,7 +178,7 @@ describe("a form", () => {
     ["in an example", "One more thing.", { examples: ["my password"] }, {}],
     ["behind a warning that is none", "Do not close this page. Enter your password.", {}, {}],
     ["as a number", "Enter the PIN", { type: "integer" }, {}],
-  ])("that asks for a secret %s is refused", (_where, message, field, more) => {
+  ])("that asks for a secret %s is rejected", (_where, message, field, more) => {
     expect(judged(message, field, more)).toBe("refused");
   });
 
@@ -187,7 +187,7 @@ describe("a form", () => {
     ["that offers a choice only", "Which token shall be used?", { enum: ["the old one", "the new one"] }, "asked"],
     ["that takes a yes or no only", "Shall I rotate the API key?", { type: "boolean" }, "asked"],
     ["that has nothing to do with one", "What is your name?", { title: "Name" }, "asked"],
-  ])("%s is not refused", (_what, message, field, verdict) => {
+  ])("%s is not rejected", (_what, message, field, verdict) => {
     expect(judged(message, field)).toBe(verdict);
   });
 });

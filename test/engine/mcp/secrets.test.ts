@@ -30,11 +30,11 @@ test.each([
     "YW5uOnN3b3JkZmlzaA==",
     "[credentials]",
   ],
-] as const)("E12 what is secret in %j is struck out of what is said", (options, secret, instead) => {
+] as const)("E12 the secret in %j is redacted", (options, secret, instead) => {
   expect(createRedactor(collectSecrets(options))(`it said ${secret}!`)).toBe(`it said ${instead}!`);
 });
 
-test("E12 an argument that only looks like an option keeps its neighbour", () => {
+test("E12 an argument that only looks like a secret option does not make the next argument a secret", () => {
   expect(collectSecrets({ command: "x", args: ["--token", "--verbose", "--port", "123456"] })).toEqual({});
 });
 
@@ -46,13 +46,13 @@ test("E12 a number of tokens is no secret", () => {
   expect(collectSecrets({ url: "https://example.com/?max_tokens=16000000", headers: { "X-Max-Tokens": "16000000" } })).toEqual({});
 });
 
-test("E12 D04 a secret argument is struck out of a server's last lines", async () => {
+test("E12 D04 a secret variable is redacted from the server's stderr tail", async () => {
   const error = await rejection(openStrange("exit-on-start", { env: { DOOR_KEY: "swordfish" } }));
 
   expect(JSON.stringify(error)).not.toContain("swordfish");
 });
 
-test("E12 a program that cannot be started leaves nothing of its arguments in the error or behind it", async () => {
+test("E12 the error for a program that cannot be started contains no secret, including in its causes and hidden properties", async () => {
   const engine = strangeEngine("good", { command: "/no/such/program", args: ["--token", "swordfish"], env: { DOOR_KEY: "swordfish" } });
   const error: unknown = await Promise.resolve(engine.open?.(engineContext())).catch((thrown: unknown) => thrown);
 
@@ -60,14 +60,14 @@ test("E12 a program that cannot be started leaves nothing of its arguments in th
   expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("swordfish");
 });
 
-test("E12 what a server says when it refuses to open leaves no secret behind the error either", async () => {
+test("E12 the error for a server that refuses to open contains no secret, including in its causes and hidden properties", async () => {
   const error: unknown = await openStrange("tells", { env: { DOOR_KEY: "swordfish" } }).catch((thrown: unknown) => thrown);
 
   expect(error).toBeInstanceOf(ToolError);
   expect(inspect(error, { depth: 20, showHidden: true })).not.toContain("swordfish");
 });
 
-test("D12 headers and credentials go to the server's own origin and to no other", async () => {
+test("D12 headers and credentials are sent only to the server's own origin", async () => {
   const seen: (string | null)[] = [];
   const fetch = withConfiguredHeaders(
     (_url, init) => {
@@ -91,7 +91,7 @@ test.each([
   "--upload-pack=x",
   "vscode://run",
   "https://bank.example@evil.example/",
-])("D11 a page to log in at, %j, is never handed on", (address) => {
+])("D11 the unsafe login URL %j is never passed to the provider", (address) => {
   const visited: string[] = [];
   const provider = guardedProvider({
     redirectToAuthorization: (url: URL) => void visited.push(String(url)),
@@ -103,7 +103,7 @@ test.each([
   expect(visited).toEqual([]);
 });
 
-test("D11 a web page is handed on as it is, to the provider's own function", async () => {
+test("D11 the URL of a web page is passed unchanged to the provider's own method", async () => {
   class Provider {
     readonly #visited: string[] = [];
     redirectToAuthorization(url: URL): void {
@@ -146,7 +146,7 @@ const ways: readonly (readonly [string, Partial<McpUrlOptions>])[] = [
 ];
 
 test.each(echoes.flatMap(([place, echo]) => ways.map(([way, options]) => [way, place, options, echo] as const)))(
-  "E12 %s that a server repeats in %s is in nothing that is recorded",
+  "E12 %s that a server repeats in %s is redacted from everything that is recorded",
   async (_way, _place, options, echo) => {
     const { url } = await loopbackMcp({ ...modern(), "tools/call": () => ({ resultType: "complete", ...echo(`It is ${CREDENTIAL}.`) }) });
     const runtime = createRuntime({ toolsets: [mcpToolset("far", { url, ...options })], approval: { never: ["*"] } });
@@ -197,7 +197,7 @@ test.each<readonly [string, JsonObject, boolean]>([
   },
 );
 
-test("E12 a credential that a server repeats while a call runs, in its progress and in a question, is not shown either", async () => {
+test("E12 a credential that a server repeats in progress or a question during a call is redacted", async () => {
   const told = `with ${CREDENTIAL}`;
   const asked: unknown[] = [];
   const { url } = await loopbackMcp({
@@ -233,7 +233,7 @@ test("E12 a credential that a server repeats while a call runs, in its progress 
   expect(JSON.stringify([asked, events])).not.toContain(CREDENTIAL);
 });
 
-test("E12 ordinary words that a server was given stay in its answers", async () => {
+test("E12 ordinary words in configured headers are not redacted from answers", async () => {
   const { url } = await loopbackMcp({ ...modern(), "tools/call": () => text("europe-west and hunter2") });
   const headers = { "X-Region": "europe-west", "X-Api-Key": "hunter2" };
   const runtime = createRuntime({ toolsets: [mcpToolset("far", { url, headers })], approval: { never: ["*"] } });
@@ -243,7 +243,7 @@ test("E12 ordinary words that a server was given stay in its answers", async () 
   expect(content).toEqual([{ type: "text", text: "europe-west and hunter2" }]);
 });
 
-test("E12 the environment of a shell keeps its folders, authors and addresses in answers: only credentials are struck out of them", () => {
+test("E12 only the credentials of an environment are redacted from answers, not its folders, authors and addresses", () => {
   const credentials = {
     API_KEY: "canary-1",
     API_TOKEN: "canary-2",
@@ -280,7 +280,7 @@ test.each<readonly [string, JsonObject, (peer: McpPeer) => Promise<unknown>]>([
   ["prompts/list", { prompts: [{ name: "p", description: said.text }] }, (peer) => peer.listPrompts({}, NEVER)],
   ["prompts/get", { messages: [message] }, (peer) => peer.getPrompt({ name: "p" }, NEVER)],
   ["completion/complete", { completion: { values: [said.text] } }, (peer) => peer.complete({}, NEVER)],
-])("E12 a credential that a server repeats in its answer to %s is not passed on", async (method, answer, ask) => {
+])("E12 a credential that a server repeats in its answer to %s is redacted", async (method, answer, ask) => {
   const capabilities = { resources: {}, prompts: {}, completions: {} };
   const { url } = await loopbackMcp({ ...modern(capabilities), [method]: () => ({ resultType: "complete", ...answer }) });
   const got = JSON.stringify(await ask(await openPeer(url)));
@@ -288,7 +288,7 @@ test.each<readonly [string, JsonObject, (peer: McpPeer) => Promise<unknown>]>([
   expect(got).not.toContain(CREDENTIAL);
 });
 
-test("E12 a credential that a server repeats in what it asks, refuses and says by itself is not passed on either", async () => {
+test("E12 a credential that a server repeats in its questions, errors and notifications is redacted", async () => {
   const question = { method: "elicitation/create", params: { message: said.text, requestedSchema: { type: "object", properties: {} } } };
   const { url } = await loopbackMcp({
     ...modern({ resources: {}, logging: {} }),

@@ -96,8 +96,8 @@ async function until(clock: FakeClock, check: () => void): Promise<void> {
   );
 }
 
-describe("the stream on which a server sends messages by itself (2025-11-25)", () => {
-  test("F4.27 it is opened again when a proxy ends it, with the id of its last event, after the time that the server names", async () => {
+describe("the stream for messages of the server (2025-11-25)", () => {
+  test("F4.27 is reopened when a proxy ends it, with its last event id and after the retry time of the server", async () => {
     const served = await streamServer();
     const { clock, heard, changes } = await listening(served);
     await vi.waitFor(() => expect(served.streams).toHaveLength(1));
@@ -119,7 +119,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     expect(changes()).toBe(0); // the server replays what it sent meanwhile
   });
 
-  test("F4.27 it is opened again however often it ends, and what may have changed meanwhile is looked at", async () => {
+  test("F4.27 is reopened however often it ends, and all lists are reported as changed", async () => {
     const served = await streamServer();
     const { clock, heard, changes } = await listening(served);
     for (let count = 1; count <= 6; count++) {
@@ -132,7 +132,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     expect(asks(served, "initialize")).toHaveLength(1);
   });
 
-  test("F4.27 an outage of an hour does not end it", async () => {
+  test("F4.27 survives an outage of an hour", async () => {
     const served = await streamServer();
     const { clock, heard } = await listening(served);
     await vi.waitFor(() => expect(served.streams).toHaveLength(1));
@@ -148,7 +148,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     await vi.waitFor(() => expect(methods(heard).at(-1)).toBe("prompts/list_changed"));
   });
 
-  test("F4.27 a server that has forgotten the session is connected to again without a call, and is asked for all that was agreed", async () => {
+  test("F4.27 is reopened without a call in a new session, with subscriptions and log level restored, if the session was lost", async () => {
     const served = await streamServer();
     const { clock, heard, peer, changes } = await listening(served);
     await peer.subscribe({ uri: "memo://1" }, options);
@@ -165,7 +165,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     });
   });
 
-  test("F4.27 a server that has forgotten the session and cannot begin another is tried until it can", async () => {
+  test("F4.27 is retried until a server that lost the session can start a new one", async () => {
     const served = await streamServer();
     const { clock, heard } = await listening(served);
     await vi.waitFor(() => expect(served.streams).toHaveLength(1));
@@ -176,7 +176,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     await vi.waitFor(() => expect([...methods(heard)].sort()).toEqual(["prompts/list_changed", "resources/list_changed"]));
   });
 
-  test("a server that has forgotten the session and wants a login asks a person once, and not each time that it could be tried", async () => {
+  test("asks a person to log in only once if the server lost the session and requires a login", async () => {
     const served = await streamServer();
     const clock = new FakeClock();
     let asked = 0;
@@ -194,7 +194,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     expect(asked).toBe(1);
   });
 
-  test("a server that no longer has the last event is asked for a stream from now on, and what may have changed meanwhile is looked at", async () => {
+  test("is reopened without an event id if the server no longer has the last event, and all lists are reported as changed", async () => {
     const served = await streamServer({ refusesIds: true });
     const { clock, changes } = await listening(served);
     await vi.waitFor(() => expect(served.streams).toHaveLength(1));
@@ -205,7 +205,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     expect(asks(served, "initialize")).toHaveLength(1);
   });
 
-  test.each([405, 404, 400, 501])("a server that answers HTTP %i has no such stream, and is asked once", async (status) => {
+  test.each([405, 404, 400, 501])("is not requested again after HTTP %i", async (status) => {
     let opened = 0;
     const served = await streamServer({ open: (response) => void (opened++, response.writeHead(status).end()) });
     const { clock } = await listening(served);
@@ -215,7 +215,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     expect(asks(served, "initialize")).toHaveLength(1);
   });
 
-  test("a server that answers with a page has no such stream", async () => {
+  test("is not requested again after an HTML page", async () => {
     const served = await streamServer({ open: (response) => void response.writeHead(200, { "content-type": "text/html" }).end("<p>") });
     const { clock } = await listening(served);
     await vi.waitFor(() => expect(served.streams).toHaveLength(1));
@@ -223,7 +223,7 @@ describe("the stream on which a server sends messages by itself (2025-11-25)", (
     expect(served.streams).toHaveLength(1);
   });
 
-  test("a session that is over ends its stream, and closing the engine leaves nothing waiting", async () => {
+  test("is ended by closing the engine, which leaves no timer", async () => {
     const served = await streamServer();
     const { clock, engine } = await listening(served);
     await vi.waitFor(() => expect(served.streams).toHaveLength(1));

@@ -32,17 +32,20 @@ const calls = TOOLS.map(({ name }) => ({ name }));
 test.each([
   ["trusted", true, ["ok", "error", "error", "error"], ["look"]],
   ["not trusted", false, ["error", "error", "error", "error"], []],
-] as const)("F0.35 in a simulation of a server whose hints are %s only reads reach it", async (_what, trusted, statuses, reached) => {
-  const server = await loopbackMcp(withTools());
-  const engine = mcpEngine({ url: server.url, trustAnnotations: trusted });
-  await using runtime = createRuntime({ toolsets: [{ name: "far", engine }], approval: { approve: () => "allow-always" } });
-  await runtime.open();
-  const { results } = await runtime.session().simulate(calls);
-  expect([results.map(({ status }) => status), called(server)]).toEqual([statuses, reached]);
-  expect(results.filter(({ error }) => error !== undefined).every(({ error }) => error?.code === "not_simulatable")).toBe(true);
-});
+] as const)(
+  "F0.35 in a simulation of a server whose hints are %s, only declared reads reach the server",
+  async (_what, trusted, statuses, reached) => {
+    const server = await loopbackMcp(withTools());
+    const engine = mcpEngine({ url: server.url, trustAnnotations: trusted });
+    await using runtime = createRuntime({ toolsets: [{ name: "far", engine }], approval: { approve: () => "allow-always" } });
+    await runtime.open();
+    const { results } = await runtime.session().simulate(calls);
+    expect([results.map(({ status }) => status), called(server)]).toEqual([statuses, reached]);
+    expect(results.filter(({ error }) => error !== undefined).every(({ error }) => error?.code === "not_simulatable")).toBe(true);
+  },
+);
 
-test("F0.35 a server that is only known is not even started for what a simulation may not do", async () => {
+test("F0.35 a known server is not started for calls that a simulation may not make", async () => {
   const server = await loopbackMcp(withTools());
   const memory = new FakeMemory();
   memory.lists.set(
@@ -56,7 +59,7 @@ test("F0.35 a server that is only known is not even started for what a simulatio
   expect([results.map(({ error }) => error?.code), server.asked]).toEqual([calls.map(() => "not_simulatable"), []]);
 });
 
-test("F0.35 nor is an instance of its own begun for a session that only pretends", async () => {
+test("F0.35 no instance is created for a session that only simulates", async () => {
   const server = await loopbackMcp(withTools());
   let made = 0;
   const makeEngine = (): Engine => (made++, mcpEngine({ url: server.url }));
@@ -69,7 +72,7 @@ test("F0.35 nor is an instance of its own begun for a session that only pretends
   expect([made, called(server)]).toEqual([1, []]);
 });
 
-test("F0.35 a read that asks back in a simulation is answered by nobody: neither a person nor a model is asked", async () => {
+test("F0.35 a question or a sampling request during a simulated read reaches neither a person nor a model", async () => {
   const wants: JsonObject = {
     person: { method: "elicitation/create", params: { message: "Who?", requestedSchema: { type: "object", properties: {} } } },
   };

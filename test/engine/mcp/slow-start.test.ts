@@ -42,15 +42,15 @@ async function toolsOf(args: readonly string[], protocol: McpCommandOptions["pro
 }
 
 describe.concurrent("a server of the newer era that reads the version probe late", () => {
-  testInCI("is spoken to in the newer way when it refuses the greeting after it answered the probe", async () => {
+  testInCI("is used with the newer protocol if it rejects initialize after it answered the probe", async () => {
     expect(await toolsOf(["2", "last"])).toEqual(["echo"]);
   });
 
-  testInCI("is spoken to in the newer way when it refuses the greeting before it answers the probe", async () => {
+  testInCI("is used with the newer protocol if it rejects initialize before it answers the probe", async () => {
     expect(await toolsOf(["2", "first"])).toEqual(["echo"]);
   });
 
-  testInCI("is waited for when no other protocol may be spoken", async () => {
+  testInCI("is awaited if no other protocol is allowed", async () => {
     expect(await toolsOf(["1", "last", "3500"], "modern")).toEqual(["echo"]); // 3,000 ms is when it would be taken for an older one
   });
 });

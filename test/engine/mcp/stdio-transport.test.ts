@@ -12,7 +12,7 @@ console.log(JSON.stringify({ jsonrpc: "2.0", method: "waiting", params: { pid: p
 setInterval(() => {}, 1000);
 `;
 
-test("a message is sent once the server's pipe has taken it: until then its sender waits", async () => {
+test("a message counts as sent once the server's pipe has taken it", async () => {
   const transport = new StdioTransport(
     { command: process.execPath, args: ["-e", SLOW] },
     { clock: systemPorts.clock, redact: (text) => text },
@@ -71,7 +71,7 @@ test.each([
   ["with an id that is null", '{"jsonrpc":"2.0","id":null,"method":"ping"}', -32_600, null],
   ["with a method that is a number", '{"jsonrpc":"2.0","id":"a","method":7}', -32_600, "a"],
   ["with params that are an array", '{"jsonrpc":"2.0","id":7,"method":"roots/list","params":[]}', -32_600, 7],
-])("a request %s is refused", async (_, line, code, id) => {
+])("a request %s is rejected", async (_, line, code, id) => {
   const { next } = await tells(line);
   expect(await next()).toEqual([{ jsonrpc: "2.0", id, error: { code, message: expect.any(String) } }]);
 });
@@ -92,7 +92,7 @@ test.each([
   expect(await next()).toEqual([message]);
 });
 
-test("the messages of a batch are read one by one, without loss of digits, and a request in it that cannot be read is refused", async () => {
+test("the messages of a batch are read one by one without loss of digits, and a malformed request in it is rejected", async () => {
   const messages = [
     `{"jsonrpc":"2.0","id":1,"result":{"n":${LONG}}}`,
     '{"jsonrpc":"2.0","id":2,"result":{}}',
@@ -136,7 +136,7 @@ process.on("SIGUSR2", () => {
 setInterval(() => {}, 1000);
 `;
 
-testInCI("a server that reads nothing is refused some of its lines only: the others would wait for it in memory", async () => {
+testInCI("for a server that reads nothing, most lines are dropped instead of being buffered in memory", async () => {
   const transport = new StdioTransport(
     { command: process.execPath, args: ["-e", DEAF] },
     { clock: systemPorts.clock, redact: (text) => text },

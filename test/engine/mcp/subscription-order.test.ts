@@ -19,7 +19,7 @@ function peerOf(engine: Engine): McpPeer {
   return peer;
 }
 
-test("a subscription that is ended while it is being made is not made again on the next connection", async () => {
+test("a subscription that is cancelled while it is being created is not created again on the next connection", async () => {
   const answers: (() => void)[] = [];
   const { url, asked } = await loopbackMcp({
     ...legacy({ resources: { subscribe: true } }),
@@ -66,7 +66,7 @@ require("node:readline").createInterface({ input: process.stdin }).on("line", (l
   if (id !== undefined) process.stdout.write(JSON.stringify({ jsonrpc: "2.0", id, result: answers[method]() }) + "\\n");
 }).on("close", () => process.exit());`;
 
-test("a process that has ended is not started again for the end of a subscription", async () => {
+test("a process that has ended is not restarted to cancel a subscription", async () => {
   const program = `${temporaryFile()}.cjs`;
   const file = `${program}.log`;
   writeFileSync(program, SERVER);

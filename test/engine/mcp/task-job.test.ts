@@ -29,7 +29,7 @@ async function jobOf(answer: unknown): Promise<RemoteJob> {
   return job;
 }
 
-test("revision 2026-07-28: a task is a job that is asked about until it has its result, and says how far it is", async () => {
+test("revision 2026-07-28: a task is a job that is polled until it has its result, and reports its progress", async () => {
   const { url, asked } = await loopbackMcp(withTask({ statusMessage: "half" }, { status: "completed", result: text("okay") }));
   const { engine } = await openHttp({ url });
   const updates: unknown[] = [];
@@ -42,7 +42,7 @@ test("revision 2026-07-28: a task is a job that is asked about until it has its 
   expect(asked.filter(({ method }) => method === "tasks/get").map(({ headers }) => headers["mcp-name"])).toEqual(["t1", "t1"]);
 });
 
-test("revision 2026-07-28: a task is asked about before the server may forget it, however seldom the server wants that", async () => {
+test("revision 2026-07-28: a task is polled before the server may forget it, even if the server's poll interval is longer", async () => {
   const task = { ...working, ttlMs: 400, pollIntervalMs: 60_000 };
   const { url } = await loopbackMcp({
     ...withTask(),
@@ -57,7 +57,7 @@ test("revision 2026-07-28: a task is asked about before the server may forget it
 });
 
 test.each([{ ttlMs: 0 }, { ttlMs: -1 }, { ttlMs: null }, { ttlMs: "1" }, { ttlMs: 1e300 }, { ttl: 0 }, { ttl: null }])(
-  "a server whose tasks live for %o is asked no more often than it wants",
+  "a server whose tasks live for %o is polled no more often than its poll interval",
   async (life) => {
     const { ttlMs: _, ...task } = working;
     const { url } = await loopbackMcp({
@@ -74,7 +74,7 @@ test.each([{ ttlMs: 0 }, { ttlMs: -1 }, { ttlMs: null }, { ttlMs: "1" }, { ttlMs
   },
 );
 
-test("a task that is said to be completed and has no result ends the job", async () => {
+test("a task that is completed without a result ends the job as invalid_output", async () => {
   const { url } = await loopbackMcp(withTask({ status: "completed" }));
   const { engine } = await openHttp({ url });
 
@@ -83,7 +83,7 @@ test("a task that is said to be completed and has no result ends the job", async
   expect(await rejection(job.result)).toMatchObject({ code: "invalid_output", outcome: "unknown" });
 });
 
-test("what a task wants to know is put to the person of the call, once", async () => {
+test("an input request of a task is passed to the call's ask, once", async () => {
   const schema = { type: "object", properties: { name: { type: "string" } } };
   const wants = {
     status: "input_required",
@@ -124,7 +124,7 @@ test.each([
   expect(await rejection(job.result)).toMatchObject(expected);
 });
 
-test("a cancelled job is cancelled on the server, and nobody asks about it any more", async () => {
+test("a cancelled job is cancelled on the server and not polled again", async () => {
   const { url, asked } = await loopbackMcp(withTask());
   const { engine } = await openHttp({ url });
   const controller = new AbortController();
@@ -140,7 +140,7 @@ test("a cancelled job is cancelled on the server, and nobody asks about it any m
 test.each([
   ["and its result is fetched", { ttl: null, pollInterval: 1 }],
   ["and asked about before the server may forget it", { ttl: 400, pollInterval: 60_000 }],
-])("revision 2025-11-25: a tool that must be a task is called as one, %s", async (_what, times) => {
+])("revision 2025-11-25: a tool that requires a task is called as one, %s", async (_what, times) => {
   const { url, asked } = await loopbackMcp({
     ...legacy({ tools: {}, tasks: { requests: { tools: { call: {} } } } }),
     "tools/list": () => ({
@@ -161,7 +161,7 @@ test.each([
   expect(asked.find(({ method }) => method === "tools/call")?.params["task"]).toEqual({});
 });
 
-testInCI("the everything server's research asks through its task and answers in the end", async () => {
+testInCI("the everything server's research asks a question through its task, and then answers", async () => {
   const { engine, tools } = await openReference("everything");
   const research = tools.find((tool) => tool.name === "simulate-research-query");
   if (research === undefined) throw new Error("the server has changed");

@@ -62,7 +62,7 @@ function first(tools: readonly Tool[]): Tool {
   return tool;
 }
 
-test("a task is followed while its server is away and once it is back", async () => {
+test("a task is followed while its server is unreachable and once it is back", async () => {
   let state: JsonObject = begun;
   const { url, asked, stop } = await loopbackMcp({
     ...modern(),
@@ -80,7 +80,7 @@ test("a task is followed while its server is away and once it is back", async ()
   expect(asked.filter(({ method }) => method === "tools/call")).toHaveLength(1);
 });
 
-testInCI("a server that stays away ends the job with an unknown outcome", async () => {
+testInCI("a server that stays unreachable ends the job with an unknown outcome", async () => {
   const { url, stop } = await loopbackMcp({ ...modern(), "tools/call": () => ({ ...begun, resultType: "task" }) });
   const clock = new FakeClock();
   const { engine } = await openHttp({ url }, { clock });
@@ -89,7 +89,7 @@ testInCI("a server that stays away ends the job with an unknown outcome", async 
   expect(await rejection(settled(clock, job.result))).toMatchObject({ code: "network_error", outcome: "unknown" });
 });
 
-test("a task outlives the session in which it began", async () => {
+test("a task is followed beyond the session in which it began", async () => {
   const { url, asked } = await loopbackMcp(sessions((session) => (session === 1 ? "forgotten" : { ...working, status: "completed" })));
   const clock = new FakeClock();
   const { engine, tools } = await openHttp({ url, protocol: "legacy" }, { clock });
@@ -99,7 +99,7 @@ test("a task outlives the session in which it began", async () => {
   expect(asked.filter(({ method }) => method === "initialize")).toHaveLength(2);
 });
 
-testInCI("a task that has ended and whose result cannot be got ends its job with an unknown outcome", async () => {
+testInCI("a completed task whose result cannot be fetched ends its job with an unknown outcome", async () => {
   let asked = 0;
   const { url } = await loopbackMcp({
     ...sessions(() => ({ ...working, status: "completed" })),
@@ -148,12 +148,12 @@ async function stdioJob(keeps: "keeps" | "forgets"): Promise<RemoteJob> {
   return await jobOf(engine.call(requestOf(first(tools)), toolContext()));
 }
 
-test("a task of a process that ended is asked about when the process was started again", async () => {
+test("a task of a process that ended is polled again once the process was restarted", async () => {
   const job = await stdioJob("keeps");
   expect(await job.result).toEqual(okay);
 });
 
-testInCI("a task that a process forgot when it ended is a call of unknown outcome", async () => {
+testInCI("a task that a restarted process no longer knows ends its call with an unknown outcome", async () => {
   const job = await stdioJob("forgets");
   expect(await rejection(job.result)).toMatchObject({
     code: "execution_failed",
@@ -162,7 +162,7 @@ testInCI("a task that a process forgot when it ended is a call of unknown outcom
   });
 });
 
-test("a task whose engine is closed ends its job and is not asked about any more", async () => {
+test("closing the engine ends the job of a task, with outcome unknown", async () => {
   const { url } = await loopbackMcp({
     ...modern(),
     "tools/call": () => ({ ...begun, resultType: "task" }),
@@ -215,7 +215,7 @@ async function asking({ breaks, takes, mostGets = Infinity }: { breaks: number; 
 }
 
 test.each([false, true])(
-  "an answer that is lost with its connection is sent again while it is asked for: taken before it broke %s",
+  "an answer that is lost with its connection is sent again as long as the server asks for it: taken before it broke %s",
   async (takes) => {
     const { clock, job, questions, answers } = await asking({ breaks: 2, takes });
     expect(await settled(clock, job.result)).toEqual(okay);
@@ -225,7 +225,7 @@ test.each([false, true])(
   },
 );
 
-test("a server that breaks the connection of every answer ends the job in time", async () => {
+test("a server that breaks the connection for every answer ends the job after nine answers", async () => {
   const { clock, job, answers } = await asking({ breaks: Infinity, takes: false, mostGets: 50 });
   expect(await rejection(settled(clock, job.result))).toMatchObject({ outcome: "unknown" });
   expect(answers()).toHaveLength(9);

@@ -25,7 +25,7 @@ function refusal(document: JsonObject): unknown {
 
 const HINT = 'Give a document with "openapi": "3.0.x" or "3.1.x", or "swagger": "2.0", and its operations under "paths".';
 
-test("F0.19 what is no OpenAPI document is refused, saying what was found and what is expected", () => {
+test("F0.19 a document that is not OpenAPI is rejected with what was found and what is expected", () => {
   const cases: readonly (readonly [JsonObject, string])[] = [
     [{}, "it is empty"],
     [{ tools: [], name: "x" }, 'its keys are "tools", "name"'],
@@ -40,7 +40,7 @@ test("F0.19 what is no OpenAPI document is refused, saying what was found and wh
   }
 });
 
-test("F0.19 versions as YAML reads them, and later ones, are read; a document without paths has no operations", () => {
+test("F0.19 versions parsed by YAML as numbers and later versions are accepted; a document without paths has no operations", () => {
   const paths: JsonValue = { "/a": { get: { responses: {} } } };
   for (const head of [{ swagger: 2 }, { swagger: "2.0" }, { openapi: 3.1 }, { openapi: "3.2.0" }, { openapi: 3 }]) {
     expect(imported({ ...head, paths })).toMatchObject({ title: "untitled", operations: [{ tool: { name: "get_a" } }], warnings: [] });
@@ -52,7 +52,7 @@ test("F0.19 versions as YAML reads them, and later ones, are read; a document wi
   });
 });
 
-test("F0.20 one broken operation is left out with its place, the others work", () => {
+test("F0.20 a broken operation is left out with a warning that names its place, and the others work", () => {
   const { operations, warnings } = imported(
     openApi("3.0", {
       "/a": { get: 3, put: { operationId: "put", responses: {} } },
@@ -70,7 +70,7 @@ test("F0.20 one broken operation is left out with its place, the others work", (
   ]);
 });
 
-test("F11 names that reach a prototype are names like any other, or are left out", () => {
+test("F11 prototype names are handled like other names or left out", () => {
   const document = parsed(
     `{"openapi":"3.0.0","paths":{"/x":{"post":{"operationId":"constructor","requestBody":{"required":true,"content":{"application/json":{"schema":
       {"type":"object","properties":{"__proto__":{"type":"string"},"constructor":{"type":"string"},"toString":{"$ref":"#/components/schemas/__proto__"}},"required":["__proto__","constructor"],
@@ -87,7 +87,7 @@ test("F11 names that reach a prototype are names like any other, or are left out
   expect(compileSchema(tool.inputSchema).check({ body: { constructor: "x", toString: 3 } })).toBe(true);
 });
 
-test("F11 text of the document is text: nothing of it is run, and a warning holds nothing that a terminal obeys", () => {
+test("F11 text of the document is never run, and warnings contain no control characters", () => {
   const text = '";process.exit()//${process.exit()}<IMPORTANT>\u001b[8m\u202e';
   const { operations, warnings } = imported(
     openApi("3.0", {
@@ -108,7 +108,7 @@ test("F11 text of the document is text: nothing of it is run, and a warning hold
   expect(warnings.join()).not.toMatch(/\p{C}/u);
 });
 
-test("F13 deep, wide and doubling schemas stay within bounds", () => {
+test("F13 deep, wide and exponentially growing schemas stay within bounds", () => {
   let deep: JsonValue = { type: "string" };
   for (let depth = 0; depth < 5_000; depth++) deep = { type: "array", items: deep };
   const deepOne = withBody(deep);
@@ -140,7 +140,7 @@ test("F13 deep, wide and doubling schemas stay within bounds", () => {
   expect(compileSchema(doubled.operations[0]?.tool.inputSchema).check({ p: { a: {} } })).toBe(true);
 });
 
-test("F13 an operation with more parameters than a validator takes loses what describes them, not itself", () => {
+test("F13 an operation with more parameters than the validator accepts is kept, without their schemas", () => {
   const schema = {
     type: "object",
     properties: Object.fromEntries(Array.from({ length: 400 }, (_, index) => [`f${index}`, { type: "string" }])),
@@ -155,7 +155,7 @@ test("F13 an operation with more parameters than a validator takes loses what de
   expect(compileSchema(operation.tool.inputSchema).check({ p59: 1 })).toBe(true);
 });
 
-test("F13 readOnly parts that lead to each other in circles end", () => {
+test("F13 reading circular readOnly parts terminates", () => {
   const part = (other: string): JsonObject => ({
     allOf: [{ $ref: `#/components/schemas/${other}` }, { $ref: `#/components/schemas/${other}` }],
     properties: { id: { readOnly: true } },
@@ -165,7 +165,7 @@ test("F13 readOnly parts that lead to each other in circles end", () => {
   expect(compileSchema(tool.inputSchema).check({})).toBe(true);
 });
 
-test("F13 parts of a body that come together again on every level are read once, not in every way that leads to them", () => {
+test("F13 parts of a body that are shared on every level are read once, not once for each way to them", () => {
   const levels = Array.from({ length: 9 }, (_, level): [string, JsonValue] => [
     `L${level}`,
     { allOf: Array.from({ length: 20 }, () => ({ $ref: `#/components/schemas/L${level + 1}` })) },
@@ -176,7 +176,7 @@ test("F13 parts of a body that come together again on every level are read once,
   expect(property(operation, "f")).toEqual({ type: "string" });
 });
 
-test("F13 thousands of parts of a body that speak of one field leave its operation usable", () => {
+test("F13 a body with thousands of parts for one field is usable", () => {
   const allOf = Array.from({ length: 4_000 }, (_, index) => ({ properties: { f: { type: "string", minLength: index % 10 } } }));
   const operation = withBody({ allOf });
   const lengths = Array.from({ length: 10 }, (_, minLength) => ({ type: "string", minLength }));
@@ -184,7 +184,7 @@ test("F13 thousands of parts of a body that speak of one field leave its operati
   expect(compileSchema(operation.tool.inputSchema).check({ f: "123456789" })).toBe(true);
 });
 
-testInCI("F13 a large part that very many paths refer to is read until it is too much; the operations before that work", () => {
+testInCI("F13 a large part that very many paths reference is read up to the limit; earlier operations work", () => {
   const paths = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`/p${index}`, { $ref: "#/x-item" }]));
   const wide = Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`a/b${index}`, {}]));
   const item = { get: { responses: { 200: { description: "ok", content: wide } } } };
@@ -195,7 +195,7 @@ testInCI("F13 a large part that very many paths refer to is read until it is too
   ]);
 });
 
-testInCI("F11 huge texts are cut, huge lists too", () => {
+testInCI("F11 very long texts and arrays are truncated", () => {
   const huge = "x".repeat(20_000_000);
   const parameters = [
     {
@@ -218,7 +218,7 @@ testInCI("F11 huge texts are cut, huge lists too", () => {
   expect(JSON.stringify(operation.tool.inputSchema).length).toBeLessThan(2_000);
 });
 
-test("F0.20 no document, however broken, does more than warn, and every tool of it can be compiled", () => {
+test("F0.20 any broken document causes only warnings, and the schemas of all its tools compile", () => {
   const keys = [
     "parameters",
     "requestBody",

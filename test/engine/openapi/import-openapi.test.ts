@@ -47,7 +47,7 @@ const PETS: JsonObject = {
 
 const SECURITY = [[{ name: "key", scopes: [], scheme: { type: "apiKey", in: "header", name: "X-Key" } }]];
 
-test("F0.19 every operation is a tool with name, description, schema, address and effects", () => {
+test("F0.19 every operation becomes a tool with name, description, schemas, server and effects", () => {
   const { title, operations, warnings } = imported(PETS);
   expect({ title, warnings }).toEqual({ title: "Pet store", warnings: [] });
   expect(operations.map(({ tool }) => tool.name)).toEqual(["listPets", "pets_add", "delete_pets_by_petId"]);
@@ -87,7 +87,7 @@ test("F0.19 every operation is a tool with name, description, schema, address an
   });
 });
 
-test("F0.19 a POST writes, and the fields of its body stand beside the parameters", () => {
+test("F0.19 a POST is a write, and its body fields are listed beside the parameters", () => {
   const { tool, operation } = imported(PETS).operations[1] ?? {};
   expect(tool).toEqual({
     name: "pets_add",
@@ -120,7 +120,7 @@ test("F0.19 a POST writes, and the fields of its body stand beside the parameter
   });
 });
 
-test("F0.19 a DELETE without id, title or words is named after method and path, destroys and may be repeated", () => {
+test("F0.19 a DELETE without id, title or description is named after method and path, and is destructive and idempotent", () => {
   expect(imported(PETS).operations[2]?.tool).toEqual({
     name: "delete_pets_by_petId",
     description: "DELETE /pets/{petId}",
@@ -131,7 +131,7 @@ test("F0.19 a DELETE without id, title or words is named after method and path, 
   });
 });
 
-test("F0.19 F0.20 Swagger 2.0: host and base path, consumes and produces, form fields, files, lists and a body of its own", () => {
+test("F0.19 F0.20 Swagger 2.0: host and basePath, consumes and produces, form fields, files, arrays and body parameters", () => {
   const document = openApi(
     "2.0",
     {
@@ -213,7 +213,7 @@ test("F0.19 F0.20 Swagger 2.0: host and base path, consumes and produces, form f
   });
 });
 
-test("F0.19 every method that OpenAPI knows is read, and what is none is not", () => {
+test("F0.19 every HTTP method of OpenAPI is read, and other keys are ignored", () => {
   const responses = {};
   const item = Object.fromEntries(
     ["get", "put", "post", "delete", "options", "head", "patch", "trace", "connect", "x-get"].map((method) => [method, { responses }]),
@@ -234,7 +234,7 @@ test("F0.19 every method that OpenAPI knows is read, and what is none is not", (
   );
 });
 
-test("F0.19 addresses: the nearest server, variables by their defaults, relative ones from where the document came", () => {
+test("F0.19 server URLs: the nearest server, variables by their defaults, relative URLs resolved against the document's URL", () => {
   const responses = {};
   const document = openApi(
     "3.0",
@@ -259,7 +259,7 @@ test("F0.19 addresses: the nearest server, variables by their defaults, relative
   ).toBe("http://docs.example:8080/v1");
 });
 
-test("F10 an address that cannot be called is left out with a warning that does not tell its password", () => {
+test("F10 a server URL that cannot be called is left out with a warning that does not contain its password", () => {
   for (const url of ["file:///etc", "https://me:secret@evil.example/", "https://{tenant}.example/", "javascript:alert(1)"]) {
     const { operations, warnings } = imported(openApi("3.0", { "/a": { get: { responses: {} } } }, { servers: [{ url }] }));
     expect(operations[0]?.operation.server).toBeUndefined();
@@ -268,7 +268,7 @@ test("F10 an address that cannot be called is left out with a warning that does 
   }
 });
 
-test("F0.19 long texts are cut for the model and whole in the documentation; what is deprecated says so", () => {
+test("F0.19 long texts are cut in the description and complete in the documentation; deprecated operations say so", () => {
   const description = `${"x".repeat(3_998)}😀 and more`;
   const { tool } = only(openApi("3.0", { "/a": { get: { summary: "Reads", description, deprecated: true, responses: {} } } }));
   expect([
@@ -285,7 +285,7 @@ test("F0.19 long texts are cut for the model and whole in the documentation; wha
   expect(repeated.tool.description).toBe("Reads pets. All of them.");
 });
 
-test("F0.20 security keeps its alternatives and what belongs together; none is not the same as nothing said", () => {
+test("F0.20 security keeps alternatives and combinations; an empty list differs from an absent one", () => {
   const responses = {};
   const document = openApi(
     "3.0",
@@ -320,7 +320,7 @@ test("F0.20 security keeps its alternatives and what belongs together; none is n
   expect(only(openApi("3.0", { "/a": { get: { responses } } })).operation.security).toBeUndefined();
 });
 
-test("F0.20 a credential that the security of an operation covers stays a parameter, and no model is asked for it", () => {
+test("F0.20 a credential covered by the operation's security stays a parameter but is left out of the input", () => {
   const parameters = [
     { name: "x-api-key", in: "header", required: true, schema: { type: "string" } },
     { name: "key", in: "query", schema: { type: "string" } },
@@ -354,7 +354,7 @@ test("F0.20 a credential that the security of an operation covers stays a parame
   ]);
 });
 
-test("a large document is read in slices, so that others have their turn, and comes to the same", async () => {
+test("a large document is imported in slices that yield to other work, with the same result", async () => {
   const paths = Object.fromEntries(
     Array.from({ length: 1_000 }, (_, at) => [`/p${at}`, { get: { operationId: `o${at}`, responses: {} } }]),
   );

@@ -11,7 +11,7 @@ function bodyOf(content: JsonObject, required: boolean = true): ReturnType<typeo
   return only(openApi("3.1", { "/x": { post: { requestBody: { required, content }, responses: {} } } }));
 }
 
-test("F0.19 parameters of the path are merged under those of the operation, by name and place", () => {
+test("F0.19 parameters of the path are merged with those of the operation, which override them by name and location", () => {
   const document = openApi("3.0", {
     "/a/{id}": {
       parameters: [
@@ -42,7 +42,7 @@ test("F0.19 parameters of the path are merged under those of the operation, by n
   ]);
 });
 
-test("F0.20 parameters, bodies and responses behind a $ref are read like any other", () => {
+test("F0.20 parameters, bodies and responses behind a $ref are resolved", () => {
   const document = openApi(
     "3.0",
     {
@@ -83,7 +83,7 @@ test("F0.20 parameters, bodies and responses behind a $ref are read like any oth
   expect([b?.tool.name, b?.operation.path]).toEqual(["b", "/b"]);
 });
 
-test("F0.20 an operation without parameters has an empty closed schema; placeholders nobody declared are required strings", () => {
+test("F0.20 an operation without parameters has an empty closed schema; undeclared placeholders are required strings", () => {
   const document = openApi("3.0", { "/a": { get: { responses: {} } }, "/b/{id}/{+rest}": { get: { responses: {} } } });
   expect(imported(document).operations.map(({ tool }) => tool.inputSchema)).toEqual([
     { type: "object", properties: {}, additionalProperties: false },
@@ -96,7 +96,7 @@ test("F0.20 an operation without parameters has an empty closed schema; placehol
   ]);
 });
 
-test("F0.20 a path parameter that its path has no place for is kept, not asked for, and named in a warning", () => {
+test("F0.20 a path parameter without a placeholder is kept for the request but left out of the input, with a warning", () => {
   const parameters = [{ name: "id", in: "path", required: true, schema: { type: "string" } }];
   const { operations, warnings } = imported(openApi("3.0", { "/a": { get: { parameters, responses: {} } } }));
   expect(operations[0]?.tool.inputSchema).toEqual({ type: "object", properties: {}, additionalProperties: false });
@@ -138,7 +138,7 @@ test("F0.20 headers, cookies, content parameters and styles are kept for the req
   ]);
 });
 
-test("F12 one name in two places is two properties: the first by place keeps the name", () => {
+test("F12 a name in several locations becomes several properties: the path parameter keeps the plain name", () => {
   const named = (where: string): JsonObject => ({ name: "id", in: where, required: true, schema: { type: "string", description: where } });
   const schema = { type: "object", properties: { id: { type: "integer" }, name: { type: "string" } }, required: ["id"] };
   const document = openApi("3.0", {
@@ -176,7 +176,7 @@ test("F12 one name in two places is two properties: the first by place keeps the
   ]);
 });
 
-test("F12 keys that providers refuse are made fit, and never take the key of another", () => {
+test("F12 keys that providers reject are made valid without taking the key of another property", () => {
   const parameters = ["expand[]", "expand", "a b", "__proto__", "a_b", "y".repeat(80), "id__query"].map((name) => ({
     name,
     in: "query",
@@ -206,7 +206,7 @@ test("F12 keys that providers refuse are made fit, and never take the key of ano
   expect(operation.body?.fields).toEqual({ key: "body__body" });
 });
 
-test("F0.20 whatever is no plain object goes under one key", () => {
+test("F0.20 a body that is not a plain object becomes one property", () => {
   const list = withBody({ type: "array", items: { type: "integer" } });
   expect([property(list, "body"), list.operation.body?.fields]).toEqual([{ type: "array", items: { type: "integer" } }, { key: "body" }]);
   const schemas: readonly JsonValue[] = [
@@ -223,7 +223,7 @@ test("F0.20 whatever is no plain object goes under one key", () => {
   expect(withBody({ type: "object", properties: {}, additionalProperties: false }).operation.body?.fields).toEqual([]);
 });
 
-test("F0.20 a value that fits several alternatives of a document is taken, one that fits none is not", () => {
+test("F0.20 a value that matches several alternatives of a oneOf is accepted, one that matches none is rejected", () => {
   const id = { oneOf: [{ type: "integer" }, { type: "string", format: "uuid" }, { type: "string", minLength: 4 }] };
   const email = { type: "object", properties: { email: { type: "string" } } };
   const confirmed = { type: "object", properties: { email: { type: "string" }, code: { type: "string" } }, required: ["email"] };
@@ -238,7 +238,7 @@ test("F0.20 a value that fits several alternatives of a document is taken, one t
   ]);
 });
 
-test("F0.20 an object that is put together of parts is one list of fields", () => {
+test("F0.20 an object composed with allOf becomes one list of fields", () => {
   const schemas = {
     Base: { type: "object", properties: { id: { type: "string", readOnly: true }, kind: { type: "string" } }, required: ["id", "kind"] },
   };
@@ -262,7 +262,7 @@ test("F0.20 an object that is put together of parts is one list of fields", () =
   ]);
 });
 
-test("F0.20 the fields of a body that may be left out are not required, and say when they are", () => {
+test("F0.20 the fields of an optional body are not required, and their descriptions say when they are", () => {
   const { tool, operation } = withBody(
     { type: "object", properties: { a: { type: "string", description: "The a" } }, required: ["a"] },
     {},
@@ -281,7 +281,7 @@ test("F0.20 the fields of a body that may be left out are not required, and say 
   });
 });
 
-test("F0.20 of several media types the one is sent that can be written best, and all are kept", () => {
+test("F0.20 of several media types the easiest to write is sent, and all are recorded", () => {
   const schema = { type: "object", properties: { a: { type: "string" } } };
   const orders: readonly (readonly [readonly string[], string])[] = [
     [["application/xml", "application/vnd.x+json", "application/json"], "application/json"],
@@ -301,7 +301,7 @@ test("F0.20 of several media types the one is sent that can be written best, and
   }
 });
 
-test("F0.20 text is given as text and bytes in Base64, whatever the document describes", () => {
+test("F0.20 text bodies are given as text and binary bodies in Base64, whatever their schema is", () => {
   expect(property(bodyOf({ "application/xml": { schema: { type: "object" } } }), "body")).toEqual({
     type: "string",
     description: "The body, as text of the type application/xml.",
@@ -314,7 +314,7 @@ test("F0.20 text is given as text and bytes in Base64, whatever the document des
   expect(file.operation.body?.binary).toBe(true);
 });
 
-test("F0.20 examples and defaults of bytes, which are names of files, are not passed on as Base64", () => {
+test("F0.20 examples and defaults of binary fields are file names and are not passed on", () => {
   const logo = { type: "string", format: "binary", example: "logo.png", examples: ["path/to/logo.png"], default: "none.png" };
   const form = bodyOf({ "multipart/form-data": { schema: { type: "object", properties: { logo } } } });
   expect(property(form, "logo")).toEqual({ type: "string", contentEncoding: "base64", description: "The bytes in Base64." });
@@ -326,7 +326,7 @@ test.each<[string, JsonObject]>([
   ["a choice", { anyOf: [{ type: "string", format: "binary" }, { type: "null" }] }],
   ["a $ref", { $ref: "#/components/schemas/File" }],
   ["of a media type", { type: "string", contentMediaType: "image/png" }],
-])("F0.20 nor are the examples of bytes in %s", (_form, schema) => {
+])("F0.20 examples of binary fields are not passed on for %s", (_form, schema) => {
   const content = { "multipart/form-data": { schema: { type: "object", properties: { logo: { ...schema, example: "logo.png" } } } } };
   const components = { schemas: { File: { type: "string", format: "binary", example: "file.png" } } };
   const form = only(openApi("3.1", { "/x": { post: { requestBody: { content }, responses: {} } } }, { components }));
@@ -334,7 +334,7 @@ test.each<[string, JsonObject]>([
   expect(form.operation.body?.encoding).toEqual({ logo: { binary: true } });
 });
 
-test("F0.20 the parts of a multipart body that are bytes are said to be, of either version and behind any $ref", () => {
+test("F0.20 binary parts of a multipart body are detected in either version and behind any $ref", () => {
   const properties: JsonObject = {
     one: { type: "string", format: "binary" },
     many: { type: "array", items: { type: "string", format: "binary" } },
@@ -377,7 +377,7 @@ test("F0.20 the parts of a multipart body that are bytes are said to be, of eith
   ]);
 });
 
-test("F0.20 a default is told and never filled in, so that a PATCH sets only what was asked for", () => {
+test("F0.20 a default is described but never filled in, so that a PATCH sets only the given fields", () => {
   const schema = {
     type: "object",
     properties: { wiki: { type: "boolean", description: "Has a wiki", default: true }, told: { description: "By default 3.", default: 3 } },
@@ -389,7 +389,7 @@ test("F0.20 a default is told and never filled in, so that a PATCH sets only wha
   ]);
 });
 
-test("F14 a parameter that is asked for under another key says what it is sent as", () => {
+test("F14 a parameter under another key has its original name in the description", () => {
   const time = { type: "string", description: "Inequality." };
   const operation = only(
     openApi("3.0", {
@@ -418,7 +418,7 @@ test("F14 a parameter that is asked for under another key says what it is sent a
   ]);
 });
 
-test("F13 a form that is declared as no object takes its fields by name, and can be sent", () => {
+test("F13 a form whose schema is not an object takes its fields by name, and can be sent", () => {
   const requestBody = { required: true, content: { "multipart/form-data": { schema: { type: "string", format: "binary" } } } };
   const operation = only(openApi("3.0", { "/x": { post: { requestBody, responses: {} } } }));
   expect(property(operation, "body")).toEqual({ type: "object", description: "The fields of the form, by name." });
@@ -427,7 +427,7 @@ test("F13 a form that is declared as no object takes its fields by name, and can
   expect(requestBodyOf(body, { body: { file: "hello" } })?.contentType).toMatch(/^multipart\/form-data; boundary=/u);
 });
 
-test("F0.19 a body whose schema others extend under its discriminator is one property, as the fields of the others are not its own", () => {
+test("F0.19 a body whose schema is extended under its discriminator is one property, because subtypes have other fields", () => {
   const Pet = {
     type: "object",
     required: ["petType"],

@@ -10,7 +10,7 @@ function nameOf(operationId: string | undefined, method: string = "GET", path: s
   return operationName({ method, path, operationId });
 }
 
-test("F14 an id that can stand as it is does; slashes and dots become a line", () => {
+test("F14 a valid operationId becomes the name; slashes and dots become underscores", () => {
   expect(["listPets", "read_items_items__item_id__get", "repos/get-content", "chat.postMessage"].map((id) => nameOf(id))).toEqual([
     "listPets",
     "read_items_items__item_id__get",
@@ -28,7 +28,7 @@ test("F14 an operation without an id is named after method and path", () => {
   ]).toEqual(["get_pets_by_petId", "patch_a_b_txt", "get_", "get_a_"]);
 });
 
-test("F14 a name of other characters, or that is too long, ends with a hash of the original", () => {
+test("F14 an id with other characters, with a hash-like ending or over 64 characters ends with a hash of the original", () => {
   const names = ["repos--get", "a b", "a_b_0123abcd", "é", "x".repeat(90), `${"x".repeat(89)}y`].map((id) => nameOf(id));
   expect(names.map((name) => name.replace(/_[0-9a-f]{8}$/u, "_#"))).toEqual([
     "repos--get",
@@ -41,7 +41,7 @@ test("F14 a name of other characters, or that is too long, ends with a hash of t
   expect(new Set(names).size).toBe(names.length);
 });
 
-test("F14 names are legal, different in a document, and marked only where two would be the same", () => {
+test("F14 names are valid and unique within a document, and get a hash only where two would be equal", () => {
   const id = fc.oneof(fc.string({ maxLength: 80, unit: "binary" }), fc.stringMatching(/^[ab/._-]{1,8}$/u), fc.constant(undefined));
   fc.assert(
     fc.property(fc.array(id, { minLength: 1, maxLength: 8 }), (ids) => {
@@ -61,7 +61,7 @@ test("F14 names are legal, different in a document, and marked only where two wo
   );
 });
 
-test("F14 ids that differ only in their separators are told apart by method and path", () => {
+test("F14 ids that differ only in their separators are distinguished by a hash of method and path", () => {
   const responses = {};
   const { operations } = imported(
     openApi("3.0", {
@@ -73,7 +73,7 @@ test("F14 ids that differ only in their separators are told apart by method and 
 });
 
 test.each([["orders.delete"], ["orders/delete"], ["orders delete"]])(
-  "F14 an operation whose id is a name keeps it beside the id %j, so that no rule over its name loses it",
+  "F14 an operation whose id is a valid name keeps it beside the id %j, so that rules for that name still apply",
   (other) => {
     const responses = {};
     const { operations } = imported(
@@ -90,7 +90,7 @@ test.each([["orders.delete"], ["orders/delete"], ["orders delete"]])(
   },
 );
 
-test("F14 operations of one id are told apart by method and path, in whatever order they come", () => {
+test("F14 operations with the same id are distinguished by method and path, in any order", () => {
   const responses = {};
   const one = { get: { operationId: "same", responses } };
   const forwards = imported(openApi("3.0", { "/a": one, "/b": one, "/c": { get: { operationId: "other", responses } } }));
@@ -107,7 +107,7 @@ test("F14 operations of one id are told apart by method and path, in whatever or
   expect(forwards.warnings).toHaveLength(2);
 });
 
-test("F14 the original is kept beside the name", () => {
+test("F14 the original operationId is kept in the metadata", () => {
   const [operation] = imported(openApi("3.0", { "/a": { get: { operationId: "very odd id!", tags: ["t"], responses: {} } } })).operations;
   expect(operation?.tool.metadata).toEqual({ http: { method: "GET", path: "/a", operationId: "very odd id!", tags: ["t"] } });
 });

@@ -64,11 +64,11 @@ test.each(CASES)("F0.20 the response becomes the output schema: %s", (_, respons
   expect([tool.outputSchema, operation.accepts]).toEqual([output, accepts]);
 });
 
-test("F0.20 a HEAD has no body to describe", () => {
+test("F0.20 a HEAD operation has no output schema", () => {
   expect(only(openApi("3.1", { "/a": { head: { responses: { "200": json({ type: "integer" }) } } } })).tool.outputSchema).toBeUndefined();
 });
 
-test("F0.20 answers may have more fields, other letters and numbers, and null where a field may be missing, so that a right answer is not called partial", () => {
+test("F0.20 output schemas allow more fields, other strings and numbers, and null for optional fields, so right answers are not partial", () => {
   const inner = { type: "object", properties: { n: { type: "integer", minimum: 1 } }, required: ["n"], additionalProperties: false };
   const schema = {
     type: "object",

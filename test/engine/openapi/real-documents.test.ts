@@ -87,7 +87,7 @@ function keysOf({ operation }: ImportedOperation, name: string): ReadonlySet<str
 const TRIED = NAMES.filter((name) => inCI || !["kubernetes", "stripe"].includes(name));
 
 test.skipIf(TRIED.length === 0).each(TRIED)(
-  "F0.19 F0.20 F12 F13 F14 L22 %s: every operation with its parameters, bodies and names, as its expected file says (skipped without the case folder)",
+  "F0.19 F0.20 F12 F13 F14 L22 %s: every operation has the parameters, bodies and names of its expected file (skipped without the case folder)",
   { timeout: 240_000 },
   (name) => {
     const document = readDocument(name);
@@ -132,7 +132,7 @@ test.skipIf(!inCI || !NAMES.includes("github"))(
 );
 
 test.skipIf(!NAMES.includes("github") || !inCI)(
-  `F14 an import is the same each time ${IN_CI} (skipped without the case folder)`,
+  `F14 importing twice gives the same names ${IN_CI} (skipped without the case folder)`,
   { timeout: 240_000 },
   () => {
     const names = (): readonly string[] =>

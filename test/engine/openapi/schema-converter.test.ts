@@ -54,7 +54,7 @@ const BROKEN: readonly (readonly [what: string, raw: JsonValue, mended: unknown]
   ["type any", { type: "any" }, {}],
 ];
 
-test.each(BROKEN)("F0.20 mended without a word: %s", (_, raw, mended) => {
+test.each(BROKEN)("F0.20 converted without a warning: %s", (_, raw, mended) => {
   expect(converted(raw)).toEqual({ schema: mended, warnings: [] });
 });
 
@@ -74,13 +74,13 @@ const UNUSABLE: readonly (readonly [raw: JsonValue, left: unknown, warning: stri
   [{ $ref: 3 }, {}, "$ref must be a string"],
 ];
 
-test.each(UNUSABLE)("F0.20 left out with a warning, and the tool stays: %j", (raw, left, warning) => {
+test.each(UNUSABLE)("F0.20 left out with a warning while the tool is kept: %j", (raw, left, warning) => {
   const { schema, warnings } = converted(raw);
   expect([schema, warnings]).toEqual([left, [expect.stringContaining(warning)]]);
   expect(warnings[0]).toMatch(/^#\/paths\/~1x\/get\/parameters\/0\/schema/u);
 });
 
-test("F0.20 beside a $ref, 3.0 keeps what describes and 3.1 everything", () => {
+test("F0.20 next to a $ref, 3.0 keeps only annotations and nullable, and 3.1 keeps everything", () => {
   const schema = { $ref: "#/components/schemas/S", description: "d", minLength: 3, nullable: true };
   const S = { type: "string" };
   expect(converted(schema, "3.0", { S }).schema).toEqual([{ description: "d", anyOf: [{ $ref: "#/$defs/S" }, { type: "null" }] }, { S }]);
@@ -90,7 +90,7 @@ test("F0.20 beside a $ref, 3.0 keeps what describes and 3.1 everything", () => {
   ]);
 });
 
-test("F13 only what is reached comes along, recursion stays a reference", () => {
+test("F13 only referenced schemas are included, and recursion stays a reference", () => {
   const schemas = {
     Tree: { type: "object", properties: { left: { $ref: "#/components/schemas/Tree" }, leaf: { $ref: "#/components/schemas/Leaf" } } },
     Leaf: { type: "string" },
@@ -102,7 +102,7 @@ test("F13 only what is reached comes along, recursion stays a reference", () => 
   ]);
 });
 
-test("F13 a reference that leads back to itself without going deeper is left open with a warning", () => {
+test("F13 a reference that leads straight back to itself allows any value, with a warning", () => {
   const circles: readonly JsonObject[] = [
     { A: { $ref: "#/components/schemas/A" } },
     { A: { $ref: "#/components/schemas/B" }, B: { $ref: "#/components/schemas/A" } },
@@ -114,7 +114,7 @@ test("F13 a reference that leads back to itself without going deeper is left ope
   }
 });
 
-test("F13 what comes from odd places has a name of its own", () => {
+test("F13 schemas from unusual places in the document get unique names", () => {
   const schemas = { "a b": { type: "string" }, A: { properties: { b: { type: "integer" } } } };
   const { schema, warnings } = converted(
     {
@@ -132,7 +132,7 @@ test("F13 what comes from odd places has a name of its own", () => {
   expect([Object.values(definitions), warnings]).toEqual([[{ type: "string" }, { type: "integer" }], []]);
 });
 
-test("F09 references out of the document, or to nothing, are never fetched: the part is left open with a warning", () => {
+test("F09 references out of the document or to nothing are never fetched: any value is allowed there, with a warning", () => {
   const references = [
     "http://127.0.0.1/s.json",
     "file:///etc/passwd",
@@ -152,7 +152,7 @@ test("F09 references out of the document, or to nothing, are never fetched: the 
   }
 });
 
-test("F09 a parameter, body, response or path out of the document is left out, the operation stays", () => {
+test("F09 a parameter, body, response or path outside of the document is left out, and the operation is kept", () => {
   const out = { $ref: "https://evil.example/x.json" };
   const { operations, warnings } = imported(
     openApi("3.0", { "/a": { post: { operationId: "a", parameters: [out], requestBody: out, responses: { "200": out } } }, "/b": out }),
@@ -168,7 +168,7 @@ test("F09 a parameter, body, response or path out of the document is left out, t
   ]);
 });
 
-test("F0.20 what is read only is no input, what is write only is no output, required or not", () => {
+test("F0.20 readOnly fields are left out of the input and writeOnly fields out of the output, required or not", () => {
   const Account: JsonObject = {
     type: "object",
     properties: {

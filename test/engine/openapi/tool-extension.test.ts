@@ -11,7 +11,7 @@ function extended(method: string, extension: JsonValue, isTrusted: boolean = fal
   });
 }
 
-test("F11 a stranger's document adds caution: keys, destructive, external, not repeatable", () => {
+test("F11 an untrusted document can add caution: keys, destructive, external, not idempotent", () => {
   expect(extended("get", { effects: { writes: ["orders:"], reads: ["stock:"], destructive: true } })).toMatchObject({
     operations: [{ tool: { effects: { reads: [KEY, "stock:"], writes: [KEY, "orders:"], destructive: true, external: true } } }],
     warnings: [],
@@ -29,7 +29,7 @@ test("F11 a stranger's document adds caution: keys, destructive, external, not r
   });
 });
 
-test("F11 a stranger's document takes no caution away: its words are named in a warning and change nothing", () => {
+test("F11 an untrusted document cannot remove caution: its claims cause a warning and change nothing", () => {
   const claims = { writes: [], idempotent: true, commutative: true, external: false };
   const { operations, warnings } = extended("post", { effects: claims });
   expect(operations[0]?.tool.effects).toEqual({ writes: [KEY], external: true });
@@ -44,7 +44,7 @@ test("F11 a stranger's document takes no caution away: its words are named in a 
   });
 });
 
-test("F11 a trusted document has the last word on effects", () => {
+test("F11 a trusted document overrides the effects", () => {
   const { operations, warnings } = extended(
     "post",
     { effects: { reads: ["stock:"], writes: [], external: false, idempotent: true } },
@@ -53,7 +53,7 @@ test("F11 a trusted document has the last word on effects", () => {
   expect([operations[0]?.tool.effects, warnings]).toEqual([{ reads: ["stock:"], writes: [], external: false, idempotent: true }, []]);
 });
 
-test("F0.19 name, texts and settings of a tool; an operation's word goes before that of its path and of the document", () => {
+test("F0.19 x-haft sets name, texts and settings of a tool; the operation takes precedence over its path and the document", () => {
   const document = openApi(
     "3.0",
     {
@@ -93,7 +93,7 @@ test("F0.19 name, texts and settings of a tool; an operation's word goes before 
   });
 });
 
-test("F11 what cannot be used of an extension is named in a warning, and the tool stays as it was", () => {
+test("F11 an unusable value in x-haft causes a warning and leaves the tool unchanged", () => {
   const plain = extended("get", {}).operations;
   const cases: readonly (readonly [JsonObject | string, string])[] = [
     ["all", "x-haft must be an object"],
@@ -145,12 +145,12 @@ const CHOICES: readonly (readonly [options: Parameters<typeof imported>[1], name
   [{ include: { tags: [] } }, []],
 ];
 
-test.each(CHOICES)("F0.19 taken and left out: %j", (options, names) => {
+test.each(CHOICES)("F0.19 operations are selected by %j", (options, names) => {
   const { operations, warnings } = imported(MANY, options);
   expect([operations.map(({ tool }) => tool.name), warnings]).toEqual([names, []]);
 });
 
-test("F0.19 an entry of a choice that fits nothing is named, with what may have been meant", () => {
+test("F0.19 an entry of include or exclude that matches nothing causes a warning, with a suggestion", () => {
   const { operations, warnings } = imported(MANY, {
     include: { tags: ["user", "users"] },
     exclude: { paths: ["/user", "PUT /users"], operations: ["nothing like it at all"] },

@@ -77,7 +77,7 @@ describe("F15 F0.49 every answer is a typed result", () => {
     expect(await answered(reply)).toEqual(expected);
   });
 
-  test("JSON cut short is an error that keeps its beginning, and the call counts as done", async () => {
+  test("truncated JSON is invalid_output with outcome unknown, and its beginning is in the details", async () => {
     expect(await answered({ body: '{"items":[{"id":1},{"id' })).toEqual({
       code: "invalid_output",
       message: "The call succeeded, but its answer is broken JSON: a string is not closed, after 23 characters.",
@@ -87,7 +87,7 @@ describe("F15 F0.49 every answer is a typed result", () => {
     });
   });
 
-  test("fewer bytes than were announced are an error", async () => {
+  test("fewer bytes than announced are a network_error", async () => {
     const lie: Reply = (response) => {
       response.writeHead(200, { "content-type": "application/json", "content-length": "100" });
       response.write('{"a":1}');
@@ -96,7 +96,7 @@ describe("F15 F0.49 every answer is a typed result", () => {
     expect(await answered(lie)).toMatchObject({ code: "network_error", outcome: "unknown" });
   });
 
-  test("HEAD answers with its headers", async () => {
+  test("a HEAD request returns the headers as its output", async () => {
     const document = apiDocument({ "/item": { head: { operationId: "getItem", responses: { 200: { description: "" } } } } });
     expect(await answered({ headers: { "content-length": "12", etag: '"x"', "content-type": "text/csv" } }, document)).toEqual({
       output: { status: 200, headers: { "content-type": "text/csv", "content-length": "12", etag: '"x"' } },
@@ -104,7 +104,7 @@ describe("F15 F0.49 every answer is a typed result", () => {
   });
 });
 
-describe("F0.49 an answer that is no success is an error that begins with its status", () => {
+describe("F0.49 an answer without a success status is an error whose message begins with the status", () => {
   const rows: readonly (readonly [status: number, body: string, expected: JsonObject])[] = [
     [400, '{"message":"bad"}', { code: "execution_failed", message: 'HTTP 400: {"message":"bad"}', retryable: false, outcome: "failed" }],
     [404, "", { code: "execution_failed", message: "HTTP 404: Not Found", retryable: false, outcome: "failed" }],
@@ -129,7 +129,7 @@ describe("F0.49 an answer that is no success is an error that begins with its st
     expect(await answered({ status, body, headers: { "content-type": "text/html" } })).toEqual(expected);
   });
 
-  test("a longer answer has 200 characters in the message and 1,000 in the details", async () => {
+  test("a longer body is cut to 200 characters in the message and 1,000 in the details", async () => {
     const long = "x".repeat(50_000);
     expect(await answered({ status: 400, body: long })).toEqual({
       code: "execution_failed",
@@ -140,13 +140,13 @@ describe("F0.49 an answer that is no success is an error that begins with its st
     });
   });
 
-  test("bytes are not quoted", async () => {
+  test("a binary body is not quoted", async () => {
     expect(await answered({ status: 500, body: bytes(1, 2, 3), headers: { "content-type": "application/pdf" } })).toMatchObject({
       message: "HTTP 500: Internal Server Error",
     });
   });
 
-  test("F08 an endless error is read in part only", async () => {
+  test("F08 an endless error body is read only in part", async () => {
     const endless: Reply = (response) => {
       response.writeHead(500, { "content-type": "text/plain" });
       const write = (): void => void (response.write("x".repeat(16_384)) ? setImmediate(write) : response.once("drain", write));
@@ -156,7 +156,7 @@ describe("F0.49 an answer that is no success is an error that begins with its st
   });
 });
 
-describe("F16 Retry-After is believed within reason", () => {
+describe("F16 Retry-After is limited to one day, and ignored if invalid", () => {
   const NOW = Date.UTC(2026, 0, 1);
   const rows: readonly (readonly [value: string, retryAfterMs: number | undefined])[] = [
     ["2", 2_000],
@@ -188,7 +188,7 @@ describe("F16 Retry-After is believed within reason", () => {
   });
 });
 
-describe("metadata says where the answer came from and where it goes on", () => {
+describe("metadata contains the origin of the answer and its next page", () => {
   const rows: readonly (readonly [what: string, reply: Reply, pagination: unknown])[] = [
     [
       "a Link header",
@@ -217,7 +217,7 @@ describe("metadata says where the answer came from and where it goes on", () => 
     expect(JSON.parse(JSON.stringify(metadata.pagination ?? null).replaceAll(server.url, "URL")) ?? undefined).toEqual(pagination);
   });
 
-  test("status, address and the headers that say something", async () => {
+  test("contains the status, the URL and selected headers", async () => {
     const headers = {
       etag: '"1"',
       "x-ratelimit-remaining": "3",

@@ -26,7 +26,7 @@ async function calledWith(options: Partial<RestOptions>, input: JsonObject = {})
   return request;
 }
 
-describe("F0.49 each kind of auth arrives", () => {
+describe("F0.49 each kind of auth is sent", () => {
   test("a bearer token", async () => {
     expect((await calledWith({ auth: { type: "bearer", token: "abc.DEF-1" } })).headers.authorization).toBe("Bearer abc.DEF-1");
   });
@@ -44,7 +44,7 @@ describe("F0.49 each kind of auth arrives", () => {
     expect([header.headers["x-key"], query.url, cookie.headers.cookie]).toEqual(["a b", "/item?q=1&X-Key=a%26b%3Dc", "X-Key=abc"]);
   });
 
-  test("bearer goes before basic, and a key goes beside either", async () => {
+  test("bearer takes precedence over basic, and an API key is sent beside either", async () => {
     const auth: Record<string, RestAuth> = {
       login: { type: "basic", username: "u", password: "p" },
       token: { type: "bearer", token: "t" },
@@ -54,7 +54,7 @@ describe("F0.49 each kind of auth arrives", () => {
     expect([headers.authorization, headers["x-key"]]).toEqual(["Bearer t", "k"]);
   });
 
-  test("the headers of the program, which a model cannot replace", async () => {
+  test("configured headers, which a model cannot replace", async () => {
     const document = apiDocument({
       "/item": {
         get: {
@@ -69,7 +69,7 @@ describe("F0.49 each kind of auth arrives", () => {
   });
 });
 
-describe("F0.49 the document says which auth an operation takes", () => {
+describe("F0.49 the document selects the auth of an operation", () => {
   const auth: Record<string, RestAuth> = {
     login: { type: "basic", username: "u", password: "p" },
     token: { type: "bearer", token: "t" },
@@ -93,7 +93,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     expect([headers.authorization, headers["x-key"]]).toEqual([authorization, key]);
   });
 
-  test("one way in goes to every operation that needs one, whatever the document calls it", async () => {
+  test("a single auth is sent to every operation that needs one, whatever the document calls it", async () => {
     const one: RestAuth = { type: "bearer", token: "t" };
     const needed = await calledWith({ document: secured([{ key: [] }]), auth: one });
     const open = await calledWith({ document: secured([]), auth: one });
@@ -109,7 +109,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     [{ in: "header", name: "x-key" }, { name: "X-Key" }, "/item", "k"],
     [{ in: "query", name: "appid" }, { name: "X-Key", in: "header" }, "/item", "k"],
   ];
-  test.each(places)("a key that the document puts in %j goes there, with %j said by the program", async (written, given, url, header) => {
+  test.each(places)("a key that the document puts in %j is sent there if the configuration has %j", async (written, given, url, header) => {
     const document = apiDocument(
       { "/item": { get: { operationId: "getItem", responses: OK, security: [{ key: [] }] } } },
       { components: { securitySchemes: { key: { type: "apiKey", ...written } } } },
@@ -121,7 +121,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     }
   });
 
-  test("a key that neither program nor document gives a name is not sent anywhere", async () => {
+  test("a key without a name in the configuration or the document is not sent, and the call fails", async () => {
     const server = await recordingServer();
     const { call } = await openEngine({ document: ONE_GET, baseUrl: server.url, auth: { type: "apiKey", value: "k" } });
     expect(await call("getItem")).toMatchObject({
@@ -131,7 +131,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     expect(server.received).toEqual([]);
   });
 
-  test("a name that is no scheme of the document is warned of", async () => {
+  test("a name in auth that is not a scheme of the document causes a warning", async () => {
     const log = new MemoryLog();
     const auth: RestOptions["auth"] = { tokne: { type: "bearer", token: "t0ken-of-the-program" } };
     await openEngine({ document: secured([{ token: [] }, { key: [] }]), baseUrl: "https://api.example", auth }, { log });
@@ -140,7 +140,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     ]);
   });
 
-  test("a model is not asked for what the program supplies", async () => {
+  test("the input schema omits parameters that the configuration supplies", async () => {
     const parameters = [
       { in: "header", name: "token", required: true, schema: { type: "string" } },
       { in: "query", name: "api_key", required: true, schema: { type: "string" } },
@@ -160,7 +160,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     expect([server.received[0]?.url, server.received[0]?.headers["token"]]).toEqual(["/item?q=x&api_key=k", "xoxb-1"]);
   });
 
-  test("a model that guesses the name of a key adds no second one", async () => {
+  test("an argument with the name of a configured key does not add a second key", async () => {
     const query = await calledWith({ auth: { type: "apiKey", in: "query", name: "key", value: "ours" } }, { key: "guessed", q: "a b" });
     const parameters = [{ in: "cookie", name: "sid", schema: { type: "string" } }];
     const document = apiDocument({ "/item": { get: { operationId: "getItem", responses: OK, parameters } } });
@@ -169,7 +169,7 @@ describe("F0.49 the document says which auth an operation takes", () => {
     expect([query.url, cookie.headers.cookie]).toEqual(["/item?q=a+b&key=ours", "sid=ours"]);
   });
 
-  test.each([401, 403])("HTTP %i says what was sent, and not its value", async (status) => {
+  test.each([401, 403])("an HTTP %i error names the kind of credentials that were sent, not their value", async (status) => {
     const said = async (options: Partial<RestOptions>): Promise<unknown> => {
       const server = await recordingServer([{ status, body: "no" }]);
       const { call } = await openEngine({ document: secured([{ token: [] }, { login: [], key: [] }]), baseUrl: server.url, ...options });
@@ -214,7 +214,7 @@ describe("F0.49 OAuth client credentials", () => {
     return { tokenServer, api, clock, call, engine };
   }
 
-  test("the token is fetched once for all that wait, and kept until 30 s before its end", async () => {
+  test("the token is fetched once for all waiting calls, and cached until 30 s before it expires", async () => {
     let count = 0;
     const { tokenServer, api, call, clock } = await oauth(() => ({ body: `{"access_token":"at-${++count}","expires_in":"100"}` }), {
       scopes: ["a", "b"],
@@ -245,7 +245,7 @@ describe("F0.49 OAuth client credentials", () => {
     );
   });
 
-  test("id and secret go into the form where that is asked", async () => {
+  test("client id and secret are sent in the form if send is body", async () => {
     const { tokenServer, call } = await oauth([TOKEN], { send: "body" });
     await call("getItem");
     expect([tokenServer.received[0]?.body, tokenServer.received[0]?.headers.authorization]).toEqual([
@@ -254,7 +254,7 @@ describe("F0.49 OAuth client credentials", () => {
     ]);
   });
 
-  test("an answer 401 fetches one new token and calls once more, and no oftener", async () => {
+  test("a 401 fetches a new token and repeats the call once, no more often", async () => {
     let count = 0;
     const { api, tokenServer, call } = await oauth(() => ({ body: `{"access_token":"at-${++count}"}` }), {}, [
       { status: 401 },
@@ -334,14 +334,14 @@ describe("F0.49 OAuth client credentials", () => {
         operatorHint: "Check clientId, clientSecret, scopes and tokenUrl.",
       },
     ],
-  ])("%s is an error, and nothing is called", async (_, reply, expected) => {
+  ])("%s is an error, and the API is not called", async (_, reply, expected) => {
     const { api, tokenServer, call } = await oauth([reply]);
     const error = await call("getItem");
     expect(JSON.parse(JSON.stringify(error).replaceAll(tokenServer.host, "HOST"))).toEqual(expected);
     expect(api.received).toEqual([]);
   });
 
-  test("a token server that says nothing is given up, and cancelling one call leaves the others waiting", async () => {
+  test("a token request without an answer times out, and cancelling one call does not affect the others that wait", async () => {
     const { tokenServer, call, clock } = await oauth([() => undefined]);
     const leaving = new AbortController();
     const first = call("getItem", {}, { signal: leaving.signal });
@@ -354,7 +354,7 @@ describe("F0.49 OAuth client credentials", () => {
     expect(tokenServer.received.length).toBe(1);
   });
 
-  test("F08 closing while a token is fetched ends the call as not started, not as cancelled", async () => {
+  test("F08 close during a token request ends the call as unavailable with outcome not_started, not as cancelled", async () => {
     const { tokenServer, call, engine } = await oauth([() => undefined]);
     const calling = call("getItem");
     while (tokenServer.received.length === 0) await settle();
@@ -368,7 +368,7 @@ describe("F0.49 OAuth client credentials", () => {
   });
 });
 
-describe("F04 credentials stay with their origin", () => {
+describe("F04 credentials are sent only to their own origin", () => {
   const auths: readonly (readonly [what: string, auth: RestAuth])[] = [
     ["bearer", { type: "bearer", token: "canary-secret" }],
     ["basic", { type: "basic", username: "u", password: "canary-secret" }],
@@ -376,7 +376,7 @@ describe("F04 credentials stay with their origin", () => {
     ["query", { type: "apiKey", in: "query", name: "key", value: "canary-secret" }],
     ["cookie", { type: "apiKey", in: "cookie", name: "sid", value: "canary-secret" }],
   ];
-  test.each(auths)("%s is not sent where a redirect leads", async (_, auth) => {
+  test.each(auths)("%s credentials are not sent to the target of a redirect", async (_, auth) => {
     const other = await recordingServer();
     // A server that copies the query into the address it redirects to.
     const api = await recordingServer((request) => ({
@@ -396,7 +396,7 @@ describe("F04 credentials stay with their origin", () => {
     expect(JSON.stringify([api.received[0]?.url, api.received[0]?.headers])).toMatch(/canary-secret|dTpjYW5hcnktc2VjcmV0/u);
   });
 
-  test("F03 a private address that is written for tokens or for the document is none that a redirect may lead to", async () => {
+  test("F03 a private host configured for tokens or for the document is not allowed as the target of a redirect", async () => {
     const inside = await recordingServer((request) =>
       request.url === "/spec" ? { body: JSON.stringify(ONE_GET) } : { body: '{"access_token":"at"}' },
     );
@@ -407,7 +407,7 @@ describe("F04 credentials stay with their origin", () => {
     expect(inside.received.map(({ url }) => url)).toEqual(["/spec", "/token"]);
   });
 
-  test("on the same origin they go along", async () => {
+  test("a redirect within the same origin keeps the credentials", async () => {
     const api = await recordingServer([{ status: 307, headers: { location: "/moved" } }, {}]);
     const { call } = await openEngine({ document: ONE_GET, baseUrl: api.url, auth: { type: "bearer", token: "t0ken" } });
     await call("getItem");

@@ -13,7 +13,7 @@ type Row = readonly [style: Style, explode: boolean, value: JsonValue, wire: str
 const LIST = ["blue", "black", "brown"];
 const TABLE = { R: 100, G: 200, B: 150 };
 
-describe("F0.20 F0.49 a path parameter is written in its style", () => {
+describe("F0.20 F0.49 a path parameter is serialized in its style", () => {
   const rows: readonly Row[] = [
     ["simple", false, "blue", "/a/blue/z"],
     ["simple", false, LIST, "/a/blue,black,brown/z"],
@@ -43,7 +43,7 @@ describe("F0.20 F0.49 a path parameter is written in its style", () => {
   });
 });
 
-describe("F0.20 F0.49 a query parameter is written in its style", () => {
+describe("F0.20 F0.49 a query parameter is serialized in its style", () => {
   const rows: readonly Row[] = [
     ["form", true, "blue", "/items?color=blue"],
     ["form", true, "", "/items?color="],
@@ -80,14 +80,14 @@ describe("F0.20 F0.49 a query parameter is written in its style", () => {
     expect((await sent(server, { operation: sending, input: { color: value } })).url).toBe(wire);
   });
 
-  test("allowReserved leaves reserved characters and percent signs, and still lets nothing out of its value", async () => {
+  test("allowReserved keeps reserved characters and percent escapes, but encodes those that would end the value", async () => {
     const server = await recordingServer();
     const sending = operation({ parameters: [parameter({ in: "query", allowReserved: true })] });
     const { url } = await sent(server, { operation: sending, input: { color: "a/b?c=d:e@f&g#h i+j[k]%41%zz" } });
     expect(url).toBe("/items?color=a/b?c=d:e@f%26g%23h%20i%2Bj%5Bk%5D%41%25zz");
   });
 
-  test("a content parameter is written in its media type", async () => {
+  test("a content parameter is serialized in its media type", async () => {
     const server = await recordingServer();
     const json = parameter({ in: "query", mediaType: "application/json" });
     const text = parameter({ in: "query", mediaType: "text/plain", name: "note", key: "note" });
@@ -95,7 +95,7 @@ describe("F0.20 F0.49 a query parameter is written in its style", () => {
     expect(url).toBe("/items?color=%5B%22a%22%2C1%5D&note=x%20y");
   });
 
-  test("F0.49 what the document does not name goes to the query, after what it names and what the path has", async () => {
+  test("F0.49 properties that the document does not name go to the query, after declared ones and those of the path", async () => {
     const server = await recordingServer();
     const sending = operation({
       path: "/{id}?fixed=1#part",
@@ -106,7 +106,7 @@ describe("F0.20 F0.49 a query parameter is written in its style", () => {
   });
 });
 
-describe("F0.20 headers and cookies arrive", () => {
+describe("F0.20 headers and cookies are sent", () => {
   const rows: readonly (readonly [explode: boolean, value: JsonValue, header: string, cookie: string])[] = [
     [false, "blue", "blue", "color=blue"],
     [false, LIST, "blue,black,brown", "color=blue,black,brown"],
@@ -124,7 +124,7 @@ describe("F0.20 headers and cookies arrive", () => {
     expect({ header: headers["x-color"], cookie: headers.cookie }).toEqual({ header, cookie });
   });
 
-  test("a document cannot have headers of the connection set by a model", async () => {
+  test("a model cannot set connection headers, even if the document declares them as parameters", async () => {
     const server = await recordingServer();
     const names = ["Host", "Content-Length", "Transfer-Encoding", "Connection", "Cookie", "Proxy-Authorization", "X-Real"];
     const sending = operation({ parameters: names.map((name) => parameter({ in: "header", name, key: name })) });
@@ -132,7 +132,7 @@ describe("F0.20 headers and cookies arrive", () => {
     expect(Object.entries(headers).filter(([, value]) => value === "evil")).toEqual([["x-real", "evil"]]);
   });
 
-  test("Accept says what the document promises, and that anything else will do", async () => {
+  test("Accept lists the document's media types, and any other with a low priority", async () => {
     const server = await recordingServer();
     const { headers } = await sent(server, {
       operation: operation({ accepts: ["application/vnd.api+json", "text/csv", "bad\r\nX: 1", "nonsense"] }),
@@ -142,7 +142,7 @@ describe("F0.20 headers and cookies arrive", () => {
   });
 });
 
-describe("F01 a path value stays in its segment", () => {
+describe("F01 a path value stays within its segment", () => {
   const path = operation({ path: "/v1/users/{id}/posts", parameters: [parameter({ in: "path", name: "id", key: "id" })] });
   const kept: readonly (readonly [value: string, wire: string])[] = [
     ["../../../admin/delete-all?", "/v1/users/..%2F..%2F..%2Fadmin%2Fdelete-all%3F/posts"],
@@ -165,13 +165,13 @@ describe("F01 a path value stays in its segment", () => {
   });
 
   test.each([{ id: "." }, { id: ".." }, { id: "" }, { id: null }, { id: [] }, { id: {} }, { id: [".."] }, {}, { id: "\uD800" }])(
-    "%j is refused before anything is sent",
+    "%j is rejected before anything is sent",
     (input: JsonObject) => {
       expect(refusal(() => buildRequest(path, input, "http://127.0.0.1:1"))).toEqual({ code: "invalid_input", outcome: "not_started" });
     },
   );
 
-  test("whatever the value, it is one segment that decodes to it, and a query gives it back", () => {
+  test("any string is encoded as one segment that decodes to it, and round-trips in the query", () => {
     const text = fc.string({ unit: "grapheme", minLength: 1 }).filter((value) => value !== "." && value !== "..");
     fc.assert(
       fc.property(text, text, (id, q) => {
@@ -191,7 +191,7 @@ describe("F01 a path value stays in its segment", () => {
     );
   });
 
-  test("a label or a placeholder beside other text makes no dots either", () => {
+  test("a label style or a placeholder beside other text cannot form a dot segment", () => {
     const label = operation({ path: "/{id}", parameters: [parameter({ in: "path", name: "id", key: "id", style: "label" })] });
     const beside = operation({ path: "/a/.{id}/b" });
     expect([
@@ -204,7 +204,7 @@ describe("F01 a path value stays in its segment", () => {
     expect(buildRequest(operation({ path: "/a/{id}.json" }), { id: "x/../y" }, "http://h").url.href).toBe("http://h/a/x%2F..%2Fy.json");
   });
 
-  test("F10 the path of a document leads to no other server", () => {
+  test("F10 the path of a document cannot lead to another server", () => {
     const hrefs = ["//evil.example/x", "@evil.example/x", "x", ":1/x", "https://evil.example/x", "/\\evil.example/x"].map(
       (path) => buildRequest(operation({ path }), {}, "https://api.example/v1").url.href,
     );
@@ -224,7 +224,7 @@ describe("F01 a path value stays in its segment", () => {
     }
   });
 
-  test("{+name} takes whole paths, as its document says, and nothing that leaves them", async () => {
+  test("{+name} accepts paths with slashes, as the document declares, but none that leave the template", async () => {
     const server = await recordingServer();
     const reserved = operation({ path: "/v1/{+name}:run", parameters: [parameter({ in: "path", name: "name", key: "name" })] });
     expect((await sent(server, { operation: reserved, input: { name: "projects/a b/x?" } })).url).toBe("/v1/projects/a%20b/x%3F:run");
@@ -234,7 +234,7 @@ describe("F01 a path value stays in its segment", () => {
   });
 });
 
-describe("F06 a header value stays in its header", () => {
+describe("F06 a header value stays within its header", () => {
   const header = operation({ parameters: [parameter({ in: "header", name: "X-Note", key: "note" })] });
   const values: readonly JsonValue[] = [
     "a\r\nX-Admin: 1",
@@ -247,13 +247,13 @@ describe("F06 a header value stays in its header", () => {
     { k: "v\n" },
   ];
   test.each(values.map((value) => ({ shown: JSON.stringify(value).slice(0, 30), value })))(
-    "$shown is refused before anything is sent",
+    "$shown is rejected before anything is sent",
     ({ value }) => {
       expect(refusal(() => buildRequest(header, { note: value }, "http://h"))).toEqual({ code: "invalid_input", outcome: "not_started" });
     },
   );
 
-  test("a media type of the document cannot break out either", () => {
+  test("a media type of the document cannot inject headers", () => {
     const body = { required: true, mediaType: "application/json; a=\r\nX-Admin: 1", mediaTypes: [], fields: { key: "body" } };
     expect(refusal(() => buildRequest(operation({ method: "POST", body }), { body: 1 }, "http://h"))).toEqual({
       code: "invalid_input",

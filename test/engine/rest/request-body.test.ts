@@ -30,7 +30,7 @@ async function parts({ bytes, headers }: ReceivedRequest): Promise<readonly unkn
 }
 
 describe("F0.20 JSON bodies", () => {
-  test("fields go by their names on the wire, whatever the input calls them, and only those that are given", async () => {
+  test("fields are sent under their wire names rather than their input keys, and only if they are given", async () => {
     const fields = [
       { name: "id", key: "body_id", required: true },
       { name: "__proto__", key: "proto", required: false },
@@ -50,11 +50,11 @@ describe("F0.20 JSON bodies", () => {
     [null, "null"],
     [0, "0"],
     ["\uD800", '"\\ud800"'],
-  ])("a body that is %j is sent as it is", async (value, wire) => {
+  ])("a body of %j is sent unchanged", async (value, wire) => {
     expect((await posted(wholeBody("application/vnd.api+json"), { body: value })).body).toBe(wire);
   });
 
-  test("a body that nothing is given for is left out, unless it is required", async () => {
+  test("a body without input is omitted unless it is required", async () => {
     const { body, headers } = await posted(fieldsBody("application/json", ["a"]), {});
     expect({ body, type: headers["content-type"], length: headers["content-length"] }).toEqual({ body: "", type: undefined, length: "0" });
     expect((await posted({ ...fieldsBody("application/json", ["a"]), required: true }, {})).body).toBe("{}");
@@ -62,7 +62,7 @@ describe("F0.20 JSON bodies", () => {
     expect(refusal(() => requestBody(wholeBody("application/json"), {}))).toBe('The body "body" is missing; nothing was sent.');
   });
 
-  test("a range of media types is sent as JSON", async () => {
+  test("the media type range */* is sent as JSON", async () => {
     const { body, headers } = await posted(wholeBody("*/*"), { body: { a: 1 } });
     expect([body, headers["content-type"]]).toEqual(['{"a":1}', "application/json"]);
   });
@@ -94,7 +94,7 @@ describe("F0.20 form bodies", () => {
     expect([got.body, got.headers["content-type"]]).toEqual([wire, "application/x-www-form-urlencoded"]);
   });
 
-  test("a form that is one object under one key has the same fields", async () => {
+  test("a form given as one object has the fields of that object", async () => {
     expect((await posted(wholeBody("application/x-www-form-urlencoded"), { body: { a: 1, b: "x y" } })).body).toBe("a=1&b=x+y");
     expect(refusal(() => requestBody(wholeBody("application/x-www-form-urlencoded"), { body: "a=1" }))).toBe(
       "A body of application/x-www-form-urlencoded must be an object of its fields; nothing was sent.",
@@ -102,8 +102,8 @@ describe("F0.20 form bodies", () => {
   });
 });
 
-describe("F0.20 multipart bodies are read by an ordinary parser", () => {
-  test("text, numbers, lists, objects, and files of bytes", async () => {
+describe("F0.20 multipart bodies, as a standard parser reads them", () => {
+  test("contain strings, numbers, arrays, objects and binary files", async () => {
     const encoding = { photo: { binary: true, contentType: "image/png, image/jpeg" }, meta: { contentType: "application/json" } };
     const body = fieldsBody("multipart/form-data", ["title", "size", "tags", "where", "meta", "photo", "none"], encoding);
     const input = {
@@ -128,7 +128,7 @@ describe("F0.20 multipart bodies are read by an ordinary parser", () => {
     expect(Number(got.headers["content-length"])).toBe(got.bytes.length);
   });
 
-  test("a file may name itself, and a data: URI says what it is; several files are several parts", async () => {
+  test("a file may have a filename and content type or be a data: URI; several files are several parts", async () => {
     const body = fieldsBody("multipart/form-data", ["file", "more"], { file: { binary: true }, more: { binary: true } });
     const got = await posted(body, {
       file: { filename: 'b"ad\r\n.txt', contentType: "text/plain", data: "aGk=" },
@@ -142,7 +142,7 @@ describe("F0.20 multipart bodies are read by an ordinary parser", () => {
     ]);
   });
 
-  test("what is no base64, or no media type, is refused", () => {
+  test("a file that is not base64 or has an invalid media type is rejected", () => {
     const body = fieldsBody("multipart/form-data", ["file"], { file: { binary: true } });
     expect([
       refusal(() => requestBody(body, { file: "not base64!" })),
@@ -155,7 +155,7 @@ describe("F0.20 multipart bodies are read by an ordinary parser", () => {
     ]);
   });
 
-  test("the boundary is the same for the same parts, and is in none of them", async () => {
+  test("the boundary is deterministic and does not occur in any part", async () => {
     const body = fieldsBody("multipart/form-data", ["a"]);
     const boundary = /boundary=(.*)$/u.exec((await posted(body, { a: "x" })).headers["content-type"] ?? "")?.[1] ?? "";
     expect(boundary).toMatch(/^haft-[0-9a-f]{40}$/u);
@@ -165,14 +165,14 @@ describe("F0.20 multipart bodies are read by an ordinary parser", () => {
 });
 
 describe("F0.20 other bodies", () => {
-  test("bytes come as base64, in its own alphabet or that of addresses", async () => {
+  test("bytes are accepted as base64, base64url or a data: URI", async () => {
     const got = await posted(wholeBody("application/octet-stream"), { body: Buffer.from([251, 255, 0]).toString("base64url") });
     expect([[...got.bytes], got.headers["content-type"]]).toEqual([[251, 255, 0], "application/octet-stream"]);
     const image = await posted(wholeBody("image/*"), { body: "data:image/png;base64,AAE=" });
     expect([[...image.bytes], image.headers["content-type"]]).toEqual([[0, 1], "image/png"]);
   });
 
-  test("a file of a text type is sent as its bytes, whatever their encoding", async () => {
+  test("a file of a text type is sent as its bytes, in whatever encoding", async () => {
     const got = await posted({ ...wholeBody("text/csv"), binary: true }, { body: Buffer.from([0xe9, 0x3b, 0x0a]).toString("base64") });
     expect([[...got.bytes], got.headers["content-type"]]).toEqual([[0xe9, 0x3b, 0x0a], "text/csv"]);
   });

@@ -44,7 +44,7 @@ const ECHOES: readonly (readonly [what: string, reply: (echo: JsonObject, text: 
   ["a cursor", (echo) => ({ body: JSON.stringify({ next: `https://x.example${String(echo["url"])}`, next_cursor: echo["key"] ?? "" }) })],
 ];
 
-describe("E12 no secret comes out", () => {
+describe("E12 no secret appears in results, errors or logs", () => {
   const both = WAYS.flatMap(([way, options]) => ECHOES.map(([echo, reply]) => ({ way, options, echo, reply })));
   test.each(both)("$way, echoed as $echo", async ({ options, reply }) => {
     const server = await recordingServer(({ url, headers }) => {
@@ -66,7 +66,7 @@ describe("E12 no secret comes out", () => {
     expect(leaks(`${said}\n${inspect(log.lines)}`)).toEqual([]);
   });
 
-  test.each([500, 401])("where the text of an error of status %i is cut within it", async (status) => {
+  test.each([500, 401])("if the text of an error of status %i is cut inside the secret", async (status) => {
     const token = "canary-secret-0123456789";
     for (let part = 9; part < token.length; part++) {
       const server = await recordingServer([
@@ -92,7 +92,7 @@ describe("E12 no secret comes out", () => {
     expect(leaks(`${said}\n${inspect(log.lines)}`)).toEqual([]);
   });
 
-  test("where nothing answers, and where no document is to be had", async () => {
+  test("if the server is unreachable or the document cannot be fetched", async () => {
     const log = new MemoryLog();
     const nowhere = "http://127.0.0.1:1";
     const auth: RestAuth = { type: "apiKey", in: "query", name: "key", value: CANARY };
@@ -105,7 +105,7 @@ describe("E12 no secret comes out", () => {
     expect(leaks(`${said.join("\n")}\n${inspect(log.lines)}`)).toEqual([]);
   });
 
-  test("words that only happen to be in a header stay in answers", () => {
+  test("ordinary words of a header value are not redacted from answers", () => {
     const secrets = new Secrets({ document: {}, headers: { "X-Region": "europe-west", "X-Auth": "europe-east", Accept: "text/plain" } });
     expect([
       secrets.redactAnswer("europe-west europe-east text/plain"),
@@ -141,7 +141,7 @@ describe("E12 no secret comes out", () => {
     expect(inspect(wrong, { depth: 20, showHidden: true })).not.toContain(token.slice(0, 8));
   });
 
-  test("a secret that is too short to be struck out of answers is warned of, without telling it", async () => {
+  test("a secret too short to be redacted from answers causes a warning that does not contain it", async () => {
     const log = new MemoryLog();
     const engine = restEngine({
       document: ONE_GET,
@@ -155,7 +155,7 @@ describe("E12 no secret comes out", () => {
     ]);
   });
 
-  test("a secret whose letters come back as JSON escapes is struck out as well", async () => {
+  test("a secret returned as JSON escapes is also redacted", async () => {
     const server = await recordingServer([{ body: '{"sent":"\\u0073\\u0065cret-of-the-program"}' }]);
     const auth = { type: "bearer", token: "secret-of-the-program" } as const;
     const { call } = await openEngine({ document: ONE_GET, baseUrl: server.url, auth });

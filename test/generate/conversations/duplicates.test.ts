@@ -36,8 +36,8 @@ function messagesOf(lines: readonly string[]): readonly string[] {
   });
 }
 
-describe("issue 16.4 no two conversations of a file are the same", () => {
-  test.for(TRAJECTORY_FORMATS)("%s: those that are the same are made anew, whatever the concurrency", async (format) => {
+describe("issue 16.4 no two conversations of a file are equal", () => {
+  test.for(TRAJECTORY_FORMATS)("%s: duplicates are generated again, with the same file at any concurrency", async (format) => {
     const alone = await generated({ plan: PLAN, format, runtime: smallShop(), concurrency: 1 });
     const together = await generated({ plan: PLAN, format, runtime: smallShop(), concurrency: 16 });
     expect(new Set(messagesOf(alone.lines)).size).toBe(30);
@@ -47,7 +47,7 @@ describe("issue 16.4 no two conversations of a file are the same", () => {
     expect(together.summary.remade).toBe(alone.summary.remade);
   });
 
-  test.for(TRAJECTORY_FORMATS)("%s: wherever it was cut, it becomes the same file", async (format) => {
+  test.for(TRAJECTORY_FORMATS)("%s: a file cut off anywhere is completed to the same file", async (format) => {
     const path = join(temporaryFolder(), "train.jsonl");
     const options = { plan: PLAN, format, out: path } as const;
     await generateConversations({ ...options, runtime: smallShop() });
@@ -59,7 +59,7 @@ describe("issue 16.4 no two conversations of a file are the same", () => {
     }
   });
 
-  test("where there are no others, a duplicate is marked, so that no index is missing", async () => {
+  test("a duplicate without alternative is marked, so that no index is missing", async () => {
     const { lines, summary } = await generated({ plan: { ...PLAN, count: 6, calls: 1 }, runtime: smallShop(["one", "two"]) });
     const marked = lines.map((line) => JSON.parse(line)).filter(({ problems }) => problems !== undefined);
     const distinct = new Set(messagesOf(lines)).size;
@@ -70,7 +70,7 @@ describe("issue 16.4 no two conversations of a file are the same", () => {
     expect(summary.checks.duplicates).toBe(6 - distinct);
   });
 
-  test("a model that plays is asked again only with remake, and not for ever", async () => {
+  test("a played conversation is repeated only with onProblems: remake, and not endlessly", async () => {
     const asked = async (plan: Pick<ConversationPlan, "onProblems">): Promise<readonly [requests: number, duplicates: number]> => {
       let requests = 0;
       const model = scriptedModel(() => (requests++, { text: "Good day." }));
@@ -82,7 +82,7 @@ describe("issue 16.4 no two conversations of a file are the same", () => {
     expect(await asked({ onProblems: "remake" })).toEqual([5, 2]);
   });
 
-  test("conversations that broke off are not compared", async () => {
+  test("failed conversations are not compared", async () => {
     const model = scriptedModel(() => {
       throw new Error("away");
     });
@@ -91,7 +91,7 @@ describe("issue 16.4 no two conversations of a file are the same", () => {
     expect(summary).toMatchObject({ written: 3, failed: 3, checks: { duplicates: 0 } });
   });
 
-  test(`${KEYS} keys are told apart`, () => {
+  test(`${KEYS} keys are distinguished`, () => {
     const keys = new ConversationKeys();
     const added = (): number => Array.from({ length: KEYS }, (_, index) => keys.add({ messages: [index] })).filter(Boolean).length;
     expect([added(), added()]).toEqual([KEYS, 0]);

@@ -52,22 +52,22 @@ function counted({ durationMs, ...counts }: Awaited<ReturnType<typeof generateCo
   return counts;
 }
 
-describe("issue 6.7 a seed decides the file", () => {
-  test.for([1, 2, 7, 64])("with %i conversations at a time it is the same", async (concurrency) => {
+describe("issue 6.7 the seed determines the file", () => {
+  test.for([1, 2, 7, 64])("with %i conversations at a time the file is the same", async (concurrency) => {
     const alone = await generated({ plan: SAMPLED, concurrency: 1, runtime: shop() });
     const together = await generated({ plan: SAMPLED, concurrency });
     expect(together.text).toBe(alone.text);
     expect(together.lines.map((line) => JSON.parse(line).index)).toEqual(Array.from({ length: 30 }, (_, index) => index));
   });
 
-  test("another seed makes other conversations, with other ids", async () => {
+  test("another seed gives other conversations with other ids", async () => {
     const [one, other] = [await generated({ plan: SAMPLED, seed: 1 }), await generated({ plan: SAMPLED, seed: 2 })];
     expect(one.text).not.toBe(other.text);
     expect(JSON.parse(one.lines[0] ?? "").id).toBe("conversation-1-000001");
     expect(JSON.parse(other.lines[0] ?? "").id).toBe("conversation-2-000001");
   });
 
-  test("nothing of the time and of the runtime's own ids is in it, results that are cut included", async () => {
+  test("the file contains no time and no ids of the runtime, also for truncated results", async () => {
     const answer = (): string => "x".repeat(50_000);
     const plan = { kind: "sampled", count: 2, calls: 2 } as const;
     const [one, other] = [
@@ -80,7 +80,7 @@ describe("issue 6.7 a seed decides the file", () => {
 });
 
 describe("issue 6.7 three kinds of conversation", () => {
-  test("sampled: a tool that takes nothing is given nothing, also when ids are known", async () => {
+  test("sampled: a tool without parameters gets no input, even when ids are known", async () => {
     const take = (name: string, inputSchema: Tool["inputSchema"]): Tool => ({
       name,
       description: "Do it.",
@@ -105,7 +105,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     for (const { name, input } of calls) expect(Object.keys(input as object)).toEqual(name === "shop::get" ? ["id"] : []);
   });
 
-  test("the report counts no origin for calls that nobody was asked for", async () => {
+  test("the report counts no origin for calls that no engine answered", async () => {
     const templates = [{ messages: [{ role: "assistant", calls: [{ name: "shop::list_articles" }, { name: "shop::gone" }] }] }] as const;
     for (const format of ["neutral", "openai"] as const) {
       const { lines } = await generated({ plan: { kind: "scripted", templates }, format });
@@ -120,7 +120,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     }
   });
 
-  test("sampled: tools are drawn, what is wanted is said, and ids that were answered are asked for", async () => {
+  test("sampled: tools are drawn, the user states the wish, and ids from results are used in later requests", async () => {
     const { lines, summary } = await generated({ plan: { kind: "sampled", count: 20, calls: 6 }, allow: { deny: ["*::fail"] } });
     const conversations = lines.map((line) => JSON.parse(line));
     for (const { messages, tools, report } of conversations) {
@@ -151,7 +151,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     });
   });
 
-  test("scripted: the calls of a message run together, and templates take turns", async () => {
+  test("scripted: the calls of a message run together, and templates alternate", async () => {
     const { lines, summary } = await generated({ plan: SCRIPTED });
     const [first, second, third] = lines.map((line) => JSON.parse(line));
     expect(first.template).toBe("order");
@@ -182,7 +182,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     });
   });
 
-  test("scripted: what an earlier call answered stands where a later message refers to it, and in the trajectory", async () => {
+  test("scripted: references in later messages resolve to earlier outputs, in the file too, and one to a failed call does not", async () => {
     const templates: readonly ConversationTemplate[] = [
       {
         messages: [
@@ -220,7 +220,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     expect(counted(summary)).toMatchObject({ failed: 1, calls: 2, checks: { unresolvedReferences: 0 } });
   });
 
-  test("played: a model answers what the users say, each user after the other", async () => {
+  test("played: a model answers the user messages, one after another", async () => {
     const model = scriptedModel(({ messages }) =>
       messages.at(-1)?.role === "user" ? { calls: [{ name: "shop::list_articles", input: {} }] } : { text: "Tea and milk." },
     );
@@ -249,7 +249,7 @@ describe("issue 6.7 three kinds of conversation", () => {
     expect(counted(summary)).toMatchObject({ written: 3, failed: 0, calls: 6, stops: { answered: 3 } });
   });
 
-  test("of more tools than may be offered, those that are called are offered, and others are drawn", async () => {
+  test("with more tools than maxTools, the called tools are offered and the others are drawn", async () => {
     const { lines } = await generated({ plan: { kind: "sampled", count: 12, calls: 1 }, maxTools: 2 });
     const offers = lines
       .map((line) => JSON.parse(line))
@@ -264,7 +264,7 @@ describe("issue 6.7 three kinds of conversation", () => {
 });
 
 describe("issue 6.7 formats", () => {
-  test("openai: names and ids are those that Chat Completions take, the rest is metadata", async () => {
+  test("openai: names and ids are valid for Chat Completions, and the rest is in metadata", async () => {
     const { lines } = await generated({ plan: SCRIPTED, format: "openai" });
     const { messages, tools, metadata } = JSON.parse(lines[0] ?? "");
     expect(messages.map(({ role }: { readonly role: string }) => role)).toEqual([
@@ -300,7 +300,7 @@ describe("issue 6.7 formats", () => {
     });
   });
 
-  test("anthropic: results are blocks of the user, and the system stands apart", async () => {
+  test("anthropic: results are blocks of user messages, and the system prompt is separate", async () => {
     const { lines } = await generated({ plan: SCRIPTED, format: "anthropic" });
     const { system, messages, tools } = JSON.parse(lines[0] ?? "");
     expect(system).toEqual([{ type: "text", text: "You sell tea." }]);
@@ -311,10 +311,10 @@ describe("issue 6.7 formats", () => {
   });
 });
 
-describe("issue 6.7 what goes wrong", () => {
+describe("issue 6.7 failures", () => {
   const asking: readonly ConversationTemplate[] = [{ messages: [{ role: "user", content: "Go." }] }];
 
-  test("a conversation whose model fails is written with its error, and leaves no hole", async () => {
+  test("a conversation whose model fails is written with its error, and no index is missing", async () => {
     let asked = 0;
     const model = scriptedModel(() => {
       if (++asked % 3 === 0) throw new ToolError("unavailable", "The model is away.");
@@ -328,7 +328,7 @@ describe("issue 6.7 what goes wrong", () => {
     expect(summary.stopped).toBeUndefined();
   });
 
-  test("a model that is gone ends the generation; what failed is not written, so that it is made when the model is back", async () => {
+  test("an unavailable model ends the generation; failed conversations are not written, so that a later run makes them", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     let isThere = true;
     let asked = 0;
@@ -353,7 +353,7 @@ describe("issue 6.7 what goes wrong", () => {
     expect(linesOf(path).map(({ index }) => index)).toEqual(Array.from({ length: 50 }, (_, index) => index));
   });
 
-  test("a signal ends it: what is whole is there, what ran is called off, and it can be gone on with", async () => {
+  test("an abort keeps complete conversations, cancels running ones, and the file can be continued", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     const stop = new AbortController();
     const runtime = shop(unevenAnswer);
@@ -375,7 +375,7 @@ describe("issue 6.7 what goes wrong", () => {
     await runtime.close();
   });
 
-  test("a tool that hears no signal does not keep it from ending", async () => {
+  test("a tool that ignores its signal does not keep the generation from ending", async () => {
     const stop = new AbortController();
     const runtime = shop(() => {
       stop.abort();
@@ -385,7 +385,7 @@ describe("issue 6.7 what goes wrong", () => {
     expect(summary).toMatchObject({ written: 0, stopped: { code: "cancelled" } });
   });
 
-  test("what takes the lines may throw: nothing more is made, and the error is told", async () => {
+  test("an error of the sink ends the generation and is thrown", async () => {
     const full = new ToolError("store_failed", "The disk is full.");
     const runtime = shop();
     await expect(generateConversations({ runtime, plan: SAMPLED, out: { write: () => Promise.reject(full) } })).rejects.toBe(full);
@@ -406,13 +406,13 @@ describe("issue 6.7 what goes wrong", () => {
     [{ out: "" }, /out/u],
     [{ allow: { allow: [] } }, /no tools to draw from/u],
     [{ allow: { nothing: [] } }, /nothing/u],
-  ] as const)("options %j are refused before anything is made", async ([options, message]) => {
+  ] as const)("the options %j are rejected before anything is generated", async ([options, message]) => {
     // The types forbid these.
     const given = { plan: SAMPLED, ...options } as unknown as Omit<GenerateOptions, "runtime" | "out">;
     await expect(generated(given)).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringMatching(message) });
   });
 
-  test("a model has nothing to answer where no user says anything", async () => {
+  test("a played template without a user message is rejected", async () => {
     const templates = [...asking, { messages: [{ role: "system", content: "Be brief." }] }] as const;
     await expect(generated({ plan: { kind: "played", templates, model: scriptedModel([]) } })).rejects.toMatchObject({
       code: "invalid_argument",
@@ -420,7 +420,7 @@ describe("issue 6.7 what goes wrong", () => {
     });
   });
 
-  test("lines of the assistant do not go with a model", async () => {
+  test("a played template with assistant messages is rejected", async () => {
     const plan = { kind: "played", templates: SCRIPTED.templates, model: scriptedModel([]) } as const;
     await expect(generated({ plan })).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("Template 1") });
   });
@@ -433,7 +433,7 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-testInCI("issue 6.7 conversations that are written leave nothing behind", async () => {
+testInCI("issue 6.7 conversations leave nothing in memory after they are written", async () => {
   const runtime = shop();
   const out = { write: async () => {} };
   const count = 300;
@@ -446,7 +446,7 @@ testInCI("issue 6.7 conversations that are written leave nothing behind", async 
   await runtime.close();
 });
 
-test("issue 6.7 a runtime makes the conversations of one seed once at a time", async () => {
+test("issue 6.7 a runtime generates for one seed only once at a time", async () => {
   const runtime = shop();
   const sink = { write: async () => {} };
   const made = { runtime, plan: SAMPLED, out: sink } as const;

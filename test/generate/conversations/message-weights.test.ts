@@ -40,7 +40,7 @@ const weights = (line?: string) => messagesOf(line).flatMap(({ role, weight }) =
 
 describe("weights", () => {
   test.for(FORMATS)(
-    "%s: messages with a call that was refused for its name or input have 0, all others of the assistant 1",
+    "%s: messages with a call rejected for its name or input have weight 0, all other assistant messages 1",
     async (format) => {
       const { lines } = await generated({ plan: PLAN, format, weights: true, runtime: runtime() });
       expect(weights(lines[0])).toEqual([0, 0, 0, 1, 1, 1, 1]);
@@ -55,14 +55,14 @@ describe("weights", () => {
     ["the whole input as text", '{"article": "tea", "count": 1}', 0],
     ["a property in other letters", { Article: "tea", count: 1 }, 0],
     ["nothing wrong", { article: "tea", count: 1 }, 1],
-  ])("a call that was made fit, with %s, is answered and has its weight by what was sent", async ([, input, weight]) => {
+  ])("a call that was repaired, with %s, is answered, and its weight depends on the original input", async ([, input, weight]) => {
     const calls = [{ name: TEA.name, input: input as JsonObject }];
     const plan = { kind: "scripted", templates: [{ messages: [user, { role: "assistant", calls }] }] } as const;
     const { lines, summary } = await generated({ plan, format: "openai", weights: true, runtime: runtime() });
     expect([summary.statuses, weights(lines[0])]).toEqual([{ ok: 1 }, [weight, 1]]);
   });
 
-  test("a default that is filled in, a denied approval and a second call of a turn are no mistakes", async () => {
+  test("a filled-in default, a denied approval and a second call of a turn do not count as mistakes", async () => {
     const city = {
       type: "object",
       properties: { city: { type: "string" }, days: { type: "integer", default: 3 } },
@@ -82,21 +82,21 @@ describe("weights", () => {
     expect(weights(lines[0])).toEqual([1, 1, 1, 1]);
   });
 
-  test.for(FORMATS)("%s: besides weights a line is the same, and without the option it has none", async (format) => {
+  test.for(FORMATS)("%s: weights are the only difference in a line, and without the option there are none", async (format) => {
     const plain = await generated({ plan: PLAN, format, runtime: runtime() });
     const weighted = await generated({ plan: PLAN, format, weights: true, runtime: runtime() });
     expect(messagesOf(weighted.lines[0]).map(({ weight: _weight, ...rest }) => rest)).toEqual(messagesOf(plain.lines[0]));
     expect(plain.lines[0]).not.toContain('"weight"');
   });
 
-  test("a model's mistakes are not learned, and what it does after them is", async () => {
+  test("a model's mistakes have weight 0, and its messages after them weight 1", async () => {
     const model = scriptedModel([{ calls: [UNKNOWN] }, { calls: [TOO_MANY] }, { calls: [TEA] }, { text: "Ordered." }]);
     const plan = { kind: "played", templates: [{ messages: [user] }], model } as const;
     const { lines } = await generated({ plan, format: "openai", weights: true });
     expect(weights(lines[0])).toEqual([0, 0, 1, 1]);
   });
 
-  test("formats without weights refuse them before anything is made", async () => {
+  test("formats without weights reject the option before anything is generated", async () => {
     for (const format of TRAJECTORY_FORMATS.filter((each) => each !== "openai" && each !== "huggingface"))
       await expect(generated({ plan: PLAN, format, weights: true })).rejects.toMatchObject({
         code: "invalid_argument",
@@ -105,7 +105,7 @@ describe("weights", () => {
       });
   });
 
-  test("a file is continued with weights or without, as it began", async () => {
+  test("a file can only be continued with the weights setting it began with", async () => {
     const out = `${temporaryFolder()}/train.jsonl`;
     await generated({ plan: PLAN, format: "openai", weights: true, out, runtime: runtime() });
     await expect(generated({ plan: PLAN, format: "openai", out, runtime: runtime() })).rejects.toMatchObject({ code: "invalid_argument" });

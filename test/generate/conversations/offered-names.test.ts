@@ -52,7 +52,7 @@ function namesOf(line: string): { readonly called: readonly string[]; readonly o
 describe.each(["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as const)(
   "a line of %s offers each tool that it calls",
   (format) => {
-    test("of a template that calls by a short name, also where more tools are there than are offered", async () => {
+    test("in a template that calls by a short name, even with more tools than are offered", async () => {
       const tools = Array.from({ length: 60 }, (_, index) => ({
         name: `do_${index}`,
         description: "Does.",
@@ -70,7 +70,7 @@ describe.each(["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as c
       }
     });
 
-    test("of several tools of a name the one that was called", async () => {
+    test("and, of several tools of the same name, the called one", async () => {
       const tools = [
         { name: "get", description: "Get by id.", inputSchema: takes("id", text) },
         { name: "get", description: "Get by size.", inputSchema: takes("size", { type: "integer" }) },
@@ -81,51 +81,48 @@ describe.each(["neutral", "openai", "anthropic", "huggingface", "sharegpt"] as c
       expect(new Set(all.flatMap(({ called }) => called)).size).toBe(format === "neutral" ? 1 : 2);
     });
 
-    test.each([4, 60])(
-      "and each that its results and answers name, of a template that calls tools that are not there, of %i",
-      async (count) => {
-        const tools = Array.from({ length: count }, (_, index) => ({
-          name: `do_${index}`,
-          description: "",
-          inputSchema: takes("x", text),
-        }));
-        const messages = ["do_5x", "nothing_like_it", "haft::read_resul"].flatMap((name) => [
-          { role: "user" as const, content: "Do it." },
-          { role: "assistant" as const, calls: [{ name, input: { x: "a" } }] },
-        ]);
-        const { lines } = await generated({
-          runtime: made(tools),
-          plan: { kind: "scripted", templates: [{ messages }], count: 4 },
-          format,
-        });
-        expect(lines.length).toBe(4);
-        for (const line of lines) {
-          const named = (line.match(/\b(?:many|haft)(?:::|__)\w+/gu) ?? []).filter((name) => !name.endsWith("read_resul"));
-          expect(named.length).toBeGreaterThan(15);
-          expect(namesOf(line).offered).toEqual(expect.arrayContaining(named));
-        }
-      },
-    );
+    test.each([4, 60])("and each that its results and answers name, in a template that calls unknown tools, of %i", async (count) => {
+      const tools = Array.from({ length: count }, (_, index) => ({
+        name: `do_${index}`,
+        description: "",
+        inputSchema: takes("x", text),
+      }));
+      const messages = ["do_5x", "nothing_like_it", "haft::read_resul"].flatMap((name) => [
+        { role: "user" as const, content: "Do it." },
+        { role: "assistant" as const, calls: [{ name, input: { x: "a" } }] },
+      ]);
+      const { lines } = await generated({
+        runtime: made(tools),
+        plan: { kind: "scripted", templates: [{ messages }], count: 4 },
+        format,
+      });
+      expect(lines.length).toBe(4);
+      for (const line of lines) {
+        const named = (line.match(/\b(?:many|haft)(?:::|__)\w+/gu) ?? []).filter((name) => !name.endsWith("read_resul"));
+        expect(named.length).toBeGreaterThan(15);
+        expect(namesOf(line).offered).toEqual(expect.arrayContaining(named));
+      }
+    });
   },
 );
 
-describe("tools that no input can be made up for", () => {
+describe("tools for which no input can be generated", () => {
   const closed = { name: "closed", description: "X.", inputSchema: takes("a", { type: "string", pattern: "^(?!a)a$" }) };
 
-  test("are drawn again, so that no conversation is empty", async () => {
+  test("are replaced by other tools, so that no conversation is empty", async () => {
     const open = { name: "open", description: "Y.", inputSchema: takes("b", text) };
     const { lines, summary } = await generated({ runtime: made([closed, open]), plan: { kind: "sampled", count: 20, calls: 1 } });
     expect({ failed: summary.failed, ends: summary.checks.openEnds, lines: lines.length }).toEqual({ failed: 0, ends: 0, lines: 20 });
   });
 
-  test("end the generation, with the reason, where there are no others", async () => {
+  test("end the generation with the reason when there are no other tools", async () => {
     const { lines, summary } = await generated({ runtime: made([closed]), plan: { kind: "sampled", count: 20, calls: 1 } });
     expect(lines).toEqual([]);
     expect(summary.stopped?.message).toBe("10 conversations in a row failed, the first with: No input can be generated for many::closed.");
   });
 });
 
-test("a negative number that the model says is not missed", async () => {
+test("a negative number in the model's text counts as mentioned", async () => {
   const cold = { name: "set", description: "Set the temperature.", inputSchema: takes("degrees", { type: "integer", enum: [-5] }) };
   const model = scriptedModel(({ system = "" }) => ({ text: system.startsWith("You write") ? "Set it to -5 degrees." : "Done." }));
   const { summary } = await generated({
@@ -135,7 +132,7 @@ test("a negative number that the model says is not missed", async () => {
   expect(summary.writing).toEqual({ written: 2, retried: 0, byCode: 0 });
 });
 
-test("a negative id comes from its result, and the numbers of a list claim nothing", () => {
+test("a negative id is found in its result, and list numbers do not count as values", () => {
   const messages = [
     {
       role: "result",

@@ -42,7 +42,7 @@ function request(line: Line, more: JsonObject): CheckedRequest {
   return { body, path: "/", query: new URLSearchParams(), headers, signatures: new Map() };
 }
 
-describe("issue 16.3 lines are taken by what reads them elsewhere", () => {
+describe("issue 16.3 lines are accepted by other readers", () => {
   test("huggingface: a chat template renders every text, call and result", async () => {
     for (const { messages, tools } of await linesOf("huggingface")) {
       const text = TEMPLATE.render({ messages, tools });
@@ -60,7 +60,7 @@ describe("issue 16.3 lines are taken by what reads them elsewhere", () => {
     }
   });
 
-  test("huggingface: with one call a message, a chat template that shows the first call only shows all of them", async () => {
+  test("huggingface: with one call per message, a chat template that shows only the first call shows all of them", async () => {
     const template = new Template(
       "{% for message in messages %}{% if message.tool_calls %}{{ message.tool_calls[0].function.name }}({{ message.tool_calls[0].function.arguments | tojson }})\n{% endif %}{% endfor %}",
     );
@@ -73,7 +73,7 @@ describe("issue 16.3 lines are taken by what reads them elsewhere", () => {
     expect(several.reduce((sum, calls) => sum + calls, 0)).toBeLessThan(summary.calls); // it is such a template
   });
 
-  test("openai: Chat Completions take the messages and tools", async () => {
+  test("openai: Chat Completions accepts the messages and tools", async () => {
     const dialect = openAiChatDialect(OPENAI_CHAT);
     for (const line of await linesOf("openai")) {
       expect(() => dialect.check(request(line, { model: "m" }))).not.toThrow();
@@ -81,14 +81,14 @@ describe("issue 16.3 lines are taken by what reads them elsewhere", () => {
     }
   });
 
-  test("anthropic: the Messages API takes the messages and tools", async () => {
+  test("anthropic: the Messages API accepts the messages and tools", async () => {
     for (const line of await linesOf("anthropic")) {
       expect(() => ANTHROPIC_MESSAGES.check(request(line, { model: "m", max_tokens: 100 }))).not.toThrow();
       expect(line.messages.at(-1).role).toBe("assistant");
     }
   });
 
-  test("a line that is cut in a call is refused by both", async () => {
+  test("a line cut off after a call is rejected by both", async () => {
     const [openai] = await linesOf("openai");
     const [anthropic] = await linesOf("anthropic");
     const cutAt = (line: Line, isCall: (message: Line) => boolean): Line => {

@@ -40,13 +40,13 @@ function hotel(tools: readonly Tool[]) {
 
 const PLAN = { kind: "sampled", count: 40, calls: 6, sample: "random" } as const;
 
-test("no call is refused by validate() or parseInput() of its tool", async () => {
+test("no generated call is rejected by validate() or parseInput() of its tool", async () => {
   const { summary } = await generated({ plan: PLAN, runtime: hotel(RULED) });
   expect(Object.keys(summary.dataset.tools).sort()).toEqual(["hotel::close_rooms", "hotel::find_guest", "hotel::list_rooms"]);
   expect(summary.statuses).toEqual({ ok: 240 });
 });
 
-test("the edits of files that are drawn are whole", async () => {
+test("generated edits of files are complete", async () => {
   const runtime = createRuntime({
     toolsets: [filesToolset({ root: temporaryFolder() })],
     answers: { engines: { example: exampleEngine() }, rules: [{ tools: "*", from: "example" }] },
@@ -82,7 +82,7 @@ test.for<readonly [what: string, tool: Tool]>([
   expect(summary.notes).toContain(`${LEFT_OUT}hotel::broken.`);
 });
 
-test("where the rules of all tools refuse everything, nothing is generated, and the error names the tools", async () => {
+test("when every tool's validation rejects everything, nothing is generated, and the error names the tools", async () => {
   const never = broken({ validate: () => ["never"] });
   await expect(generated({ plan: PLAN, runtime: hotel([never]) })).rejects.toMatchObject({
     code: "invalid_argument",
@@ -90,14 +90,14 @@ test("where the rules of all tools refuse everything, nothing is generated, and 
   });
 });
 
-test("rules that answer later are not asked before the call, and a note says so", async () => {
+test("asynchronous validation does not run before the call, and a note says so", async () => {
   const later = broken({ parseInput: async (input: JsonValue) => ({ value: input }) });
   const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([later]) });
   expect([summary.dataset.tools, summary.notes.filter((note) => note.startsWith("Left out"))]).toEqual([{ "hotel::broken": 80 }, []]);
   expect(summary.notes).toContain("Inputs may be refused by rules that answer later, which were not checked: hotel::broken.");
 });
 
-test("rules that throw for a value of an earlier result leave that value out, and the conversation goes on", async () => {
+test("a value from an earlier result for which validation throws is left out, and the conversation continues", async () => {
   const order = { type: "object", properties: { order_id: { type: "string" } }, required: ["order_id"] } as const;
   const create: Tool = { name: "create_order", description: "Create an order.", inputSchema: EITHER, outputSchema: order };
   let asked = 0;
@@ -108,7 +108,7 @@ test("rules that throw for a value of an earlier result leave that value out, an
   expect([summary.failed, summary.errors, Object.keys(summary.dataset.tools).length]).toEqual([0, {}, 2]);
 });
 
-test("one input of twenty that its rules let pass is enough for a tool", async () => {
+test("a tool is used if its validation accepts one input in twenty", async () => {
   const sum = (text: string): number => Array.from(text).reduce((total, letter) => (total * 31 + letter.charCodeAt(0)) % 1_009, 7);
   const rare: Tool = {
     name: "get_order",
@@ -120,7 +120,7 @@ test("one input of twenty that its rules let pass is enough for a tool", async (
   expect([summary.failed, summary.statuses]).toEqual([0, { ok: 200 }]);
 });
 
-test("a schema without properties that wants some is called with what it takes", async () => {
+test("a schema without properties but with minProperties gets a valid input", async () => {
   const note: Tool = { name: "add_labels", description: "Add labels.", inputSchema: { type: "object", minProperties: 1 } };
   const { summary } = await generated({ plan: PLAN, runtime: hotel([note]) });
   expect(summary.statuses).toEqual({ ok: 240 });

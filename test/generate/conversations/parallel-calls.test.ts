@@ -68,7 +68,7 @@ const several = (lines: readonly string[]): number =>
 
 describe("messages with several calls", () => {
   test.for(PLANS.flatMap(([kind, plan]) => TRAJECTORY_FORMATS.map((format) => [kind, format, plan] as const)))(
-    "%s, %s: they are counted, and with parallelCalls: false there is none",
+    "%s, %s: they are counted, and with parallelCalls: false there are none",
     async ([kind, format, plan]) => {
       const runtime = () => (kind === "recorded" ? createRuntime() : shop());
       const before = await generated({ plan: await plan(), format, runtime: runtime() });
@@ -82,7 +82,7 @@ describe("messages with several calls", () => {
     },
   );
 
-  test("calls of one message of a template become one message after the other, and later texts refer to them as before", async () => {
+  test("a template's message with several calls is split into one message per call, and later references still resolve", async () => {
     const { lines } = await generated({ plan: { kind: "scripted", templates: [{ messages: BOTH }], writer: false }, parallelCalls: false });
     const { messages } = JSON.parse(lines[0] ?? "");
     const [tea] = messages.filter(({ role }: Line) => role === "tool");
@@ -103,7 +103,7 @@ describe("messages with several calls", () => {
     ]);
   });
 
-  test("the same seed makes the same calls and results with and without it, with faults too, each result right behind its call", async () => {
+  test("the same seed makes the same calls and results with and without it, with faults too, each result right after its call", async () => {
     const faults = { seed: 1, rules: [{ tools: "*", type: "network_error", probability: 0.3, attempts: 5 }] } as const;
     const said = (line: string): Line => {
       const { messages } = JSON.parse(line);
@@ -126,7 +126,7 @@ describe("messages with several calls", () => {
     }
   });
 
-  test("a tool that ends the turn stops the calls of its message only", async () => {
+  test("a tool that ends the turn stops only the other calls of its message", async () => {
     const tools = [
       { name: "finish", description: "Finish.", endsTurn: true, inputSchema: { type: "object" }, execute: () => "finished" },
       { name: "look", description: "Look.", inputSchema: { type: "object" }, execute: () => "seen" },
@@ -151,7 +151,7 @@ describe("messages with several calls", () => {
     expect((await generated({ plan, runtime: runtime(), parallelCalls: false })).summary.statuses).toEqual({ ok: 2 });
   });
 
-  test("a model is told, and where its message has several all the same it is asked again with the result of the first", async () => {
+  test("a model is asked for one call; if it makes several, it is asked again with the result of the first", async () => {
     const model = orderer();
     const { lines } = await generated({ plan: { kind: "played", templates: ASKED, model }, parallelCalls: false });
     expect(model.requests.map(({ parallelCalls, messages }) => [parallelCalls, messages.map(({ role }) => role).join(" ")])).toEqual([
@@ -169,7 +169,7 @@ describe("messages with several calls", () => {
     ]);
   });
 
-  test.for(NAMES)("%s: a message of which only the first call was taken is accepted with what the provider signed", async (name) => {
+  test.for(NAMES)("%s: a message of which only the first call was kept is accepted with the provider's signatures", async (name) => {
     const served = ({ input }: ToolCall) => ({ name: "shop__create_order", input: input as JsonObject });
     const script = [
       { reasoning: "Both.", text: "I order both.", calls: [served(TEA), served(MILK)] },
@@ -187,7 +187,7 @@ describe("messages with several calls", () => {
     );
   });
 
-  test("a file is continued with the same setting only", async () => {
+  test("a file can only be continued with the same setting", async () => {
     const out = `${temporaryFolder()}/train.jsonl`;
     const plan = { kind: "sampled", count: 3, calls: 3 } as const;
     await generated({ plan, out, parallelCalls: false });
@@ -196,7 +196,7 @@ describe("messages with several calls", () => {
     expect((await generated({ ...more, parallelCalls: false })).summary).toMatchObject({ existing: 3, written: 2, parallelMessages: 0 });
   });
 
-  test("lines for OpenAI's fine-tuning say that several calls are not wanted, where they are not", async () => {
+  test("lines for OpenAI fine-tuning have parallel_tool_calls exactly when parallel calls are off", async () => {
     const plan = { kind: "sampled", count: 2, calls: 3 } as const;
     const fields = async (parallelCalls: boolean) =>
       (await generated({ plan, format: "openai", parallelCalls })).lines.map((line) => Object.keys(JSON.parse(line)).join());

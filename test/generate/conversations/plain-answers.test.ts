@@ -5,12 +5,12 @@ import { generateConversations } from "../../../src/generate/generate.ts";
 
 const EXPRESSION = { type: "string", description: "The expression to work out, such as '2 + 2'." };
 
-describe("issue 16.3 an answer that is one number", () => {
+describe("issue 16.3 a result that is one number", () => {
   test.each([
     ["a bare number", { type: "number" }],
     ["a bare text", { type: "string" }],
     ["the result of no schema", undefined],
-  ])("%s is what the expression comes to, and is said in sentences that differ", async (_, outputSchema) => {
+  ])("%s is the value of the expression, and is reported in varying sentences", async (_, outputSchema) => {
     const { answers, results } = await calculations(outputSchema);
     for (const { expression, result } of results) expect(Number(result)).toBeCloseTo(workedOut(expression), 1);
     expect(new Set(results.map(({ expression }) => expression)).size).toBeGreaterThan(10);
@@ -19,7 +19,7 @@ describe("issue 16.3 an answer that is one number", () => {
   });
 });
 
-test("a tool that answers nothing is said to be done, and not to have found nothing", async () => {
+test("a tool with a null result is reported as done, not as having found nothing", async () => {
   const { answers } = await calculations({ type: "null" });
   expect(new Set(answers)).toEqual(new Set(["Done."]));
 });

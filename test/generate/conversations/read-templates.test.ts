@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readTemplates } from "../../../src/generate/conversations/read-templates.ts";
 
-test("issue 6.7 a template is one line: id and system may be left out, blank lines are passed over", () => {
+test("issue 6.7 a template is one line; id and system are optional, and blank lines are skipped", () => {
   const text = [
     '{"id": "a", "system": "Be brief.", "messages": [{"role": "user", "content": "Hi"}]}',
     "",
@@ -24,7 +24,7 @@ test("issue 6.7 a template is one line: id and system may be left out, blank lin
   ]);
 });
 
-test("issue 6.7 an input that is the text of an object is read as the object", () => {
+test("issue 6.7 an input given as the JSON text of an object is parsed", () => {
   const inputOf = (input: unknown): unknown => {
     const line = JSON.stringify({ messages: [{ role: "assistant", calls: [{ name: "a::b", input }] }] });
     const [template] = readTemplates(line, "t.jsonl");
@@ -56,21 +56,21 @@ test.for([
   ],
   ['{"messages": [{"role": "assistant", "calls": [{"id": "$x", "name": "a"}, {"id": "x", "name": "b"}]}]}', /two calls have the id "x"/u],
   ['{"id": 1, "messages": [{"role": "user", "content": "x"}]}', /"id" must be a string/u],
-] as const)("issue 6.7 the line %s is refused with its place", ([line, problem]) => {
+] as const)("issue 6.7 the line %s is rejected with its place", ([line, problem]) => {
   expect(() => readTemplates(`{"messages": [{"role": "user", "content": "x"}]}\n${line}`, "t.jsonl")).toThrow(
     expect.objectContaining({ code: "invalid_argument", details: [expect.stringMatching(/^t\.jsonl:2:/u)] }),
   );
   expect(() => readTemplates(line, "t.jsonl")).toThrow(expect.objectContaining({ details: [expect.stringMatching(problem)] }));
 });
 
-test("issue 6.7 of many bad lines the first are told, and an empty file is refused", () => {
+test("issue 6.7 of many invalid lines the first are reported, and an empty file is rejected", () => {
   expect(() => readTemplates("x\n".repeat(30), "t.jsonl")).toThrow(
     expect.objectContaining({ details: expect.arrayContaining(["and 11 more lines"]) }),
   );
   expect(() => readTemplates("\n\n", "t.jsonl")).toThrow(/t\.jsonl has no templates/u);
 });
 
-test("issue 16.3 every reference of a line that names no earlier call is told, those in texts too; amounts are none", () => {
+test("issue 16.3 every reference of a line to no earlier call is reported, also in texts; amounts of money are not references", () => {
   const line = {
     messages: [
       { role: "user", content: "For $5, or $5.50? Not $1.id yet." },

@@ -20,8 +20,8 @@ function run(plan: Partial<RecordedPlan> & Pick<RecordedPlan, "recordings">, opt
   return generated({ runtime: createRuntime(), ...options, plan: { kind: "recorded", ...plan } });
 }
 
-describe("issue 16.4 conversations of recordings", () => {
-  test("what was said, called and answered stands in the line, with definitions that are derived from the calls", async () => {
+describe("issue 16.4 conversations from recordings", () => {
+  test("a line has the messages, calls and results, with definitions derived from the calls", async () => {
     const { lines, summary } = await run({ recordings: [await source("one", plainLines(7))] });
     const [line] = lines.map((each) => JSON.parse(each));
     expect(line.kind).toBe("recorded");
@@ -49,7 +49,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(summary.checks).toMatchObject({ danglingIds: 0, unresolvedReferences: 0, openEnds: 0 });
   });
 
-  test("a tool that the runtime knows is offered with its own definition, and never run", async () => {
+  test("a tool known to the runtime is offered with its own definition, and never runs", async () => {
     const execute = (): never => {
       throw new Error("this was real");
     };
@@ -59,7 +59,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(lines[0]).not.toContain("this was real");
   });
 
-  test("secrets are refused with their places and never told, before anything is written", async () => {
+  test("secrets are rejected with their places and without their values, before anything is written", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     writeFileSync(path, "");
     const recordings = [await source("plain", plainLines(1)), await source("settings", SECRET_LINES)];
@@ -72,20 +72,20 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(readFileSync(path, "utf8")).toBe("");
   });
 
-  test("secrets are refused as well where only something else is replaced, and taken where that is accepted", async () => {
+  test("secrets are also rejected when only other kinds are redacted, and accepted with redact: none", async () => {
     const recordings = [await source("settings", SECRET_LINES)];
     await expect(run({ recordings, redact: ["emails"] })).rejects.toMatchObject(REFUSED);
     const { lines } = await run({ recordings, redact: "none" });
     expect(lines[0]).toContain("live-9f8e7d6c5b4a");
   });
 
-  test("e-mail addresses and telephone numbers are refused unless something is chosen", async () => {
+  test("email addresses and telephone numbers are rejected unless redact is set", async () => {
     const recordings = [await source("private", PRIVATE_LINES)];
     await expect(run({ recordings })).rejects.toThrow(/e-mail address in message 1/u);
     await expect(run({ recordings, redact: ["secrets"] })).resolves.toMatchObject({ summary: { written: 1 } });
   });
 
-  test("a secret is masked wherever it stands", async () => {
+  test("a secret is masked wherever it occurs", async () => {
     const { lines } = await run({ recordings: [await source("settings", SECRET_LINES)], redact: ["secrets"] });
     const [line = ""] = lines;
     expect(line).not.toMatch(/9f8e7d6c5b4a|abcDEF123456|hunter22/u);
@@ -95,7 +95,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(messages.at(-1).content).toBe("The region is eu, and the key [secret 1] is set.");
   });
 
-  test("the same person, address and id are replaced by the same ones everywhere, so that references stay", async () => {
+  test("the same person, address and id have the same replacement everywhere, so that references stay valid", async () => {
     const { lines, summary } = await run({ recordings: [await source("private", PRIVATE_LINES)], redact: EVERYTHING });
     const [line = ""] = lines;
     expect(line).not.toMatch(/grace|hopper|navy|alan|kay\b|48213|48214|8837201|1414/iu);
@@ -114,7 +114,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(summary.checks.danglingIds).toBe(0);
   });
 
-  test("a replacement says nothing of the value: another value in its place gives the same one", async () => {
+  test("a replacement reveals nothing of the value: another value in its place gets the same one", async () => {
     const other = JSON.parse(JSON.stringify(PRIVATE_LINES).replaceAll("48213", "90001").replaceAll("8837201", "1112223"));
     const both = [await source("one", PRIVATE_LINES), await source("other", other)];
     const texts = await Promise.all(both.map((one) => run({ recordings: [one], redact: EVERYTHING })));
@@ -122,13 +122,13 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(first).toBe(second);
   });
 
-  test.each(TRAJECTORY_FORMATS)("as %s nothing that is replaced is left", async (format) => {
+  test.each(TRAJECTORY_FORMATS)("in the format %s no redacted value is left", async (format) => {
     const { lines } = await run({ recordings: [await source("private", PRIVATE_LINES)], redact: EVERYTHING }, { format });
     expect(lines).toHaveLength(1);
     expect(lines[0]).not.toMatch(/grace|hopper|navy|48213|8837201/iu);
   });
 
-  test("conversations that are cut off are left out and counted, and so are equal ones and those without a user", async () => {
+  test("cut-off conversations, duplicates and those without a user are left out and counted", async () => {
     const cut = plainLines(3).slice(0, 2);
     const recordings = await Promise.all([
       source("one", plainLines(1)),
@@ -149,7 +149,7 @@ describe("issue 16.4 conversations of recordings", () => {
     await expect(run({ recordings: recordings.slice(2) })).rejects.toMatchObject(REFUSED);
   });
 
-  test("a writer answers a conversation that was cut off after its results, from what is redacted", async () => {
+  test("a writer answers a conversation that was cut off after its results, from redacted values", async () => {
     const cut = PRIVATE_LINES.slice(0, -1);
     const seen: string[] = [];
     const plain = plainWriter();
@@ -168,7 +168,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(seen[0]).not.toMatch(/48213|8837201/u);
   });
 
-  test("a call that meets a fault is made again in the next message, and pauses take no time", async () => {
+  test("a call that meets a fault is repeated in the next message, and waits take no real time", async () => {
     const recordings = await Promise.all(Array.from({ length: 20 }, (_, at) => source(`s${at}`, plainLines(at))));
     const clock = virtualClock();
     const faults = { seed: 1, rules: [{ type: "rate_limited", probability: 0.5, retryAfterMs: 3_600_000 }] };
@@ -187,7 +187,7 @@ describe("issue 16.4 conversations of recordings", () => {
       expect(line.messages.at(-2)).toMatchObject({ status: "ok", output: { state: "open" } });
   });
 
-  test("a retried call has its recorded answer, and says how often it was tried", async () => {
+  test("a retried call has its recorded answer and the number of its attempts", async () => {
     const clock = virtualClock();
     const faults = { rules: [{ type: "network_error", probability: 1, attempts: 2 }] };
     const plan = { kind: "recorded", recordings: [await source("one", plainLines(1))], faults, clock } as const;
@@ -196,7 +196,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(lines[0]).toContain("network_error");
   });
 
-  test("a file is gone on with after a stop, and with a larger count; other recordings are another plan", async () => {
+  test("a file is continued after a stop and with a larger count; other recordings are a different plan", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     const recordings = await Promise.all(Array.from({ length: 12 }, (_, at) => source(`s${at}`, plainLines(at))));
     const plan = { kind: "recorded", recordings, redact: EVERYTHING } as const;
@@ -213,7 +213,7 @@ describe("issue 16.4 conversations of recordings", () => {
     await expect(make({ redact: "none" })).rejects.toThrow(/another plan/u);
   });
 
-  test("a damaged recording is refused with its place, and nothing is written", async () => {
+  test("a damaged recording is rejected with its place, and nothing is written", async () => {
     const text = await recordingText(plainLines(1));
     const { readRecording } = await import("../../../src/core/recording/recording.ts");
     const events = async function* () {
@@ -228,7 +228,7 @@ describe("issue 16.4 conversations of recordings", () => {
     expect(() => readFileSync(path)).toThrow(/ENOENT/u);
   });
 
-  test("a recording that changes meanwhile breaks off its own conversation", async () => {
+  test("a recording that changes while it is used fails only its own conversation", async () => {
     const events = [await recordedEvents(plainLines(1)), await recordedEvents(plainLines(2))];
     const changing = { name: "changing", events: () => events.shift() ?? [] };
     const { summary, lines } = await run({ recordings: [changing] });
@@ -244,12 +244,12 @@ describe("issue 16.4 conversations of recordings", () => {
     ["a misspelt option", { redacted: "none" }, /redacted/u],
     ["a count of 0", { count: 0 }, /count of the plan/u],
     ["a writer that is none", { writer: {} }, /writer of the plan/u],
-  ])("%s is refused", async (_name, changes, message) => {
+  ])("%s is rejected", async (_name, changes, message) => {
     const plan = { recordings: [await source("one", plainLines(1))], ...changes } as unknown as RecordedPlan; // some are none
     await expect(run(plan)).rejects.toThrow(message);
   });
 
-  test("a stop while recordings are read is told", async () => {
+  test("an abort while recordings are read rejects with cancelled", async () => {
     const signal = AbortSignal.abort();
     await expect(run({ recordings: [await source("one", plainLines(1))] }, { signal })).rejects.toMatchObject({ code: "cancelled" });
   });

@@ -23,7 +23,7 @@ function both(messages: readonly ModelMessage[]) {
   return { kinds: [...new Set(asked.unredacted.map(({ kind }) => kind))], redacted };
 }
 
-describe("issue 16.4 hidden values are refused without a choice, and replaced with one", () => {
+describe("issue 16.4 hidden values are rejected without a redact setting, and replaced with one", () => {
   test.each<readonly [place: string, messages: readonly ModelMessage[], gone: string, kind: string]>([
     ["a key of an object", [call({ [MAIL]: 1 })], MAIL, "emails"],
     ["a tool's name", [call({}, `mail::send_to_${MAIL}`)], MAIL, "emails"],
@@ -42,7 +42,7 @@ describe("issue 16.4 hidden values are refused without a choice, and replaced wi
     expect(redacted).not.toContain(gone);
   });
 
-  test("over the edge of two parts of one text", () => {
+  test("split over two parts of one text", () => {
     const parts = [`Use ${KEY.slice(0, 9)}`, `${KEY.slice(9)} now`].map((text): ContentPart => ({ type: "text", text }));
     const { kinds, redacted } = both([user(parts)]);
     expect(kinds).toEqual(["secrets"]);
@@ -50,7 +50,7 @@ describe("issue 16.4 hidden values are refused without a choice, and replaced wi
   });
 });
 
-test("a tool's name stays one, and that of a call and of its result stay the same", () => {
+test("a redacted tool name stays a valid name, and is the same in a call and its result", () => {
   const name = `x::send_${KEY}`;
   const shared = { origin: "live", attempts: 1, durationMs: 1, repairs: [], warnings: [] } as const;
   const result: ModelMessage = {
@@ -67,7 +67,7 @@ test("a tool's name stays one, and that of a call and of its result stay the sam
   expect(names[1]).toBe(names[0]);
 });
 
-test("no replacement is equal to a value that is there already", () => {
+test("no replacement equals a value that is already in the conversation", () => {
   const first = redactConversation([user(`Write to ${MAIL}, password=hunter22x`)], { redact: REDACTED_KINDS, random: seededRandom(5) });
   const drawn = /\S+@example\.com/u.exec(JSON.stringify(first.messages))?.[0].replace(/,$/u, "") ?? "";
   const text = `Write to ${MAIL} and ${drawn}, [secret 1] and password=hunter22x`;
@@ -79,7 +79,7 @@ test("no replacement is equal to a value that is there already", () => {
   expect(content).toContain("[secret 1] and password=[secret 2]");
 });
 
-test("what is secret and an id is replaced as a secret, everywhere alike", () => {
+test("a value that is both a secret and an id is replaced as a secret everywhere", () => {
   const { messages } = redactConversation([call({ api_key: "k4471-abc", order_id: "k4471-abc" }), user("It is k4471-abc.")], {
     redact: REDACTED_KINDS,
     random: seededRandom(5),
@@ -87,7 +87,7 @@ test("what is secret and an id is replaced as a secret, everywhere alike", () =>
   expect(JSON.stringify(messages).split("[secret 1]")).toHaveLength(4);
 });
 
-test("words, ids and hashes are no encoded secrets, emoji and plain lists stay as they are", () => {
+test("words, ids and hashes are not encoded secrets, and emoji and plain arrays stay unchanged", () => {
   const parts = ["One 👩‍👩‍👧 ", "two"].map((text): ContentPart => ({ type: "text", text }));
   const texts = [
     "d41d8cd98f00b204e9800998ecf8427e",

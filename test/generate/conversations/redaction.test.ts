@@ -49,11 +49,11 @@ describe("issue 16.4 redaction", () => {
     ["https://maps.example.org/a?key=Kd83hfKQ02nfmLqP7 and on", "Kd83hfKQ02nfmLqP7"],
     ["https://files.example.org/a?b=1&auth=hunter22x", "hunter22x"],
     ["https://files.example.org/a?user_token=hunter22x", "hunter22x"],
-  ])("of %j only the secret itself is found", (text, secret) => {
+  ])("in %j only the secret itself is found", (text, secret) => {
     expect(found(text)).toEqual([secret]);
   });
 
-  test("plain words, ids, dates, masked values and next pages are no secrets", () => {
+  test("plain words, ids, dates, masked values and page tokens are not secrets", () => {
     for (const text of [
       "task-manager is a password manager",
       "order 1234567890123456",
@@ -69,14 +69,14 @@ describe("issue 16.4 redaction", () => {
       expect([name, isSecretName(name)]).toEqual([name, true]);
   });
 
-  test("addresses and numbers that are set apart for examples are nobody's", () => {
+  test("addresses and numbers reserved for examples are not personal data", () => {
     expect([findEmails("ada@example.com"), findPhones("+1-555-0123"), findPhones("2026-01-01 10:00 192.168.10.12")]).toEqual([[], [], []]);
     expect([findEmails("ada@firm.co.uk").length, findPhones("+49 170 1234567").length, findPhones("(212) 456-7890").length]).toEqual([
       1, 1, 1,
     ]);
   });
 
-  test("an id is not replaced inside longer ones, nor inside of numbers, and keeps its form", () => {
+  test("an id is not replaced inside longer ids or numbers, and keeps its format", () => {
     const text = redacted([
       call({ order_id: "ORD-1234", note: "ORD-1234, ORD-12345 and XORD-1234", count: 12345, invoice_id: 98765 }),
       user("98765 of 98765.50"),
@@ -88,7 +88,7 @@ describe("issue 16.4 redaction", () => {
     expect(JSON.parse(text)[1].content).toBe(`${made.input.invoice_id} of 98765.50`);
   });
 
-  test("ids of UUIDs stay UUIDs, ids of one conversation stay apart, and keys of objects follow", () => {
+  test("UUIDs stay UUIDs, ids of one conversation stay distinct, and keys of objects follow", () => {
     const ids = Array.from({ length: 300 }, (_, at) => `K${String(at).padStart(3, "0")}`);
     const uuid = "123e4567-e89b-42d3-a456-426614174000";
     const [made] = JSON.parse(redacted([call({ uuid, ids, table: { K001: 1 } })]));
@@ -99,7 +99,7 @@ describe("issue 16.4 redaction", () => {
     expect(Object.keys(input.table)).toEqual([input.ids[1]]);
   });
 
-  test("what stands in JSON inside of a text is known by its names as well, and reasoning is left out", () => {
+  test("values in JSON within a text are found by their keys too, and reasoning is left out", () => {
     const text = redacted([
       user('{"customer": {"name": "Grace Hopper", "email": "g@navy.mil"}, "password": "hunter22x"}'),
       call({ a: "hunter22x", by: "Grace" }),
@@ -107,13 +107,13 @@ describe("issue 16.4 redaction", () => {
     expect(text).not.toMatch(/Grace|Hopper|navy|hunter22x|reasoning/u);
   });
 
-  test("images and sounds are left out, where anything is replaced", () => {
+  test("images and audio are left out when anything is redacted", () => {
     const image = { role: "user", at: 0, content: [{ type: "image", mediaType: "image/png", data: "AAAA" }] } as const;
     expect(redacted([image])).not.toContain("AAAA");
     expect(redacted([image], "none")).toContain("AAAA");
   });
 
-  test("hostile names and values do no harm, and time grows with the length of the text", () => {
+  test("hostile names and values are handled safely, and time is linear in the length of the text", () => {
     const hostile = JSON.parse('{"__proto__": {"password": "hunter22x"}, "constructor": "toString", "id": "__proto__1", "email": "a@b"}');
     const before = Object.getOwnPropertyNames(Object.prototype).length;
     const text = redacted([call(hostile), user("__proto__1 $& $1 \\")]);

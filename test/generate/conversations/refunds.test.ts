@@ -21,7 +21,7 @@ const REFUND = {
   outputSchema: { type: "object", properties: { refunded: { type: "boolean" } }, required: ["refunded"] },
 };
 
-test("issue 16.3 no refund that a user asks for is larger than what was paid for the thing", async () => {
+test("issue 16.3 no refund that a user requests exceeds the price paid", async () => {
   const runtime = createRuntime({
     toolsets: [{ name: "box", tools: [BUY, REFUND] }],
     answers: { engines: { example: exampleEngine({ seed: 2 }) }, rules: [{ tools: "*", from: "example" }] },

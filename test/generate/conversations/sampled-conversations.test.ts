@@ -81,7 +81,7 @@ const SAMPLED = { kind: "sampled", count: inCI ? 150 : 45, calls: 5 } as const;
 
 describe("issue 16.3 a sampled conversation", () => {
   test.for(["chain", "random", "neighbour"] as const)(
-    "with sample %s has no id from nowhere and a founded answer to every turn",
+    "with sample %s has no id without a source, and a correct answer to every turn",
     async (sample) => {
       const { lines, summary } = await generated({ plan: { ...SAMPLED, sample }, runtime: travel() });
       for (const line of read(lines)) {
@@ -93,7 +93,7 @@ describe("issue 16.3 a sampled conversation", () => {
     },
   );
 
-  test("by default takes flights from searches and bookings from bookings, also within one turn, and calls apart ones together", async () => {
+  test("uses flights from searches and bookings from bookings by default, also within one turn, and groups independent calls", async () => {
     const { lines } = await generated({ plan: SAMPLED, runtime: travel() });
     let [booked, fromSearch, chained, parallel] = [0, 0, 0, 0];
     for (const { messages } of read(lines)) {
@@ -119,7 +119,7 @@ describe("issue 16.3 a sampled conversation", () => {
     expect(parallel).toBeGreaterThan(SAMPLED.count / 15);
   });
 
-  test("asks in words that hold every value, several ways, without JSON and without the names of parameters", async () => {
+  test("has requests in varied wording that contain every value, without JSON and without parameter names", async () => {
     const { lines } = await generated({ plan: { ...SAMPLED, count: 150, calls: 1 }, runtime: travel() });
     const asked = new Set<string>();
     for (const { messages } of read(lines)) {
@@ -137,7 +137,7 @@ describe("issue 16.3 a sampled conversation", () => {
     expect(asked.size).toBeGreaterThan(4);
   });
 
-  test("an id that no tool gives is said by the user", async () => {
+  test("has the user state an id that no tool returns", async () => {
     const { lines } = await generated({ plan: SAMPLED, runtime: travel() });
     let said = 0;
     for (const { messages } of read(lines)) {
@@ -153,7 +153,7 @@ describe("issue 16.3 a sampled conversation", () => {
     expect(said).toBeGreaterThan(20);
   });
 
-  test("an id that is not written as its number is no number: 007 is given to nobody who takes 7", async () => {
+  test("does not treat an id as a number unless it is written as that number: 007 is not passed as 7", async () => {
     const id = { type: "string", enum: ["012877244039"] };
     const eventId = { type: "object", properties: { event_id: { type: "integer" } }, required: ["event_id"] };
     const tools: Tool[] = [
@@ -171,7 +171,7 @@ describe("issue 16.3 a sampled conversation", () => {
     expect(lines.join("\n")).not.toMatch(/\D12877244039\b/u);
   });
 
-  test("goes on after failures: it says that it failed and why, and what could not be done", async () => {
+  test("continues after failures: the answer says what failed and why, and what could not be done", async () => {
     const runtime = travel(TRAVEL, {
       faults: { rules: [{ tools: "*", type: "network_error", retryable: false, probability: 0.3, message: "The desk is closed." }] },
     });
@@ -189,27 +189,27 @@ describe("issue 16.3 a sampled conversation", () => {
     expect(told.some((content) => /(?:couldn't|could not go on to|did not) [^:]*\.$/u.test(content))).toBe(true);
   });
 
-  test("is the same for the same seed whatever the concurrency, and gone on with as if never stopped", async () => {
+  test("is the same for the same seed at any concurrency", async () => {
     const alone = await generated({ plan: { ...SAMPLED, count: 20 }, runtime: travel(), concurrency: 1 });
     const together = await generated({ plan: { ...SAMPLED, count: 20 }, runtime: travel(), concurrency: 16 });
     expect(together.text).toBe(alone.text);
   });
 });
 
-describe("issue 16.3 what the summary says of the tools", () => {
+describe("issue 16.3 notes of the summary about the tools", () => {
   const apart: readonly Tool[] = [
     { name: "roll", description: "Roll a die.", inputSchema: object({ sides: { type: "integer" } }), outputSchema: { type: "integer" } },
     { name: "flip", description: "Flip a coin.", inputSchema: object({}), outputSchema: { type: "boolean" } },
   ];
 
-  test("a chain of tools that have nothing to do with each other is drawn at random, and said to be", async () => {
+  test("unrelated tools are drawn at random instead of as a chain, and a note says so", async () => {
     const { summary } = await generated({ plan: { kind: "sampled", count: 2, calls: 2 }, runtime: travel(apart) });
     expect(summary.notes).toEqual(["No tool takes what another returns, so the tools are drawn at random."]);
     const random = await generated({ plan: { kind: "sampled", count: 2, calls: 2, sample: "random" }, runtime: travel(apart) });
     expect(random.summary.notes).toEqual([]);
   });
 
-  test("a tool that does not say what it takes is left out, and so is said how far a chain gets", async () => {
+  test("a tool that does not describe its input is left out, and notes say so and how long a chain can get", async () => {
     const tools = [...TRAVEL.slice(0, 3), ...apart.slice(0, 1), { name: "mystery", description: "Do it.", inputSchema: {} }];
     const { summary, lines } = await generated({ plan: { kind: "sampled", count: 20, calls: 4 }, runtime: travel(tools) });
     expect(summary.notes).toEqual([
@@ -222,7 +222,7 @@ describe("issue 16.3 what the summary says of the tools", () => {
   });
 });
 
-test("a tool that no call can use is left out and said, whatever is wrong with its schemas", async () => {
+test("a tool that cannot be called is left out with a note, whatever is wrong with its schemas", async () => {
   const bad: readonly Tool[] = [
     { name: "row", description: "Takes rows.", inputSchema: { type: "array" } },
     { name: "knot", description: "Ties knots.", inputSchema: { type: "object", properties: { n: { type: "nothing" } }, pattern: 5 } },
@@ -252,7 +252,7 @@ describe("issue 16.3 templates", () => {
     ],
   } as const;
 
-  test("told again and again have other answers each time, the same for the same seed", async () => {
+  test("used several times have different answers each time, and the same for the same seed", async () => {
     const templates = [{ messages: template.messages.slice(0, 3) }];
     const [one, again] = [
       await generated({ plan: { kind: "scripted", templates, count: 5 }, runtime: travel() }),
@@ -263,7 +263,7 @@ describe("issue 16.3 templates", () => {
     for (const line of read(one.lines)) expect(judgeLine(line)).toMatchObject({ unfounded: [], endsWithAnswer: true });
   });
 
-  test("without a writer stay as they are, which the check counts", async () => {
+  test("without a writer stay unchanged, and the check counts the missing answer", async () => {
     const templates = [{ messages: template.messages.slice(0, 3) }];
     const { lines, summary } = await generated({ plan: { kind: "scripted", templates, writer: false }, runtime: travel() });
     expect(read(lines)[0]?.messages.at(-1)?.role).toBe("tool");
@@ -271,7 +271,7 @@ describe("issue 16.3 templates", () => {
     expect(summary.checks.openEnds).toBe(1);
   });
 
-  test("break off before a turn that cannot be filled", async () => {
+  test("fail before a turn whose references cannot be resolved", async () => {
     const runtime = travel(TRAVEL, {
       faults: { rules: [{ tools: "*::book_flight", type: "network_error", retryable: false, probability: 1 }] },
     });
@@ -283,7 +283,7 @@ describe("issue 16.3 templates", () => {
     expect(summary).toMatchObject({ failed: 1, checks: { unresolvedReferences: 0 } });
   });
 
-  test("with references to calls that are not there are refused before anything is made, every one of them", async () => {
+  test("with references to unknown calls are rejected before anything is generated, and all are reported", async () => {
     const templates = [
       { messages: [...template.messages, { role: "user", content: "And $7.id or $order.id?" }] },
       template,
@@ -305,14 +305,14 @@ describe("issue 16.3 templates", () => {
 describe("issue 16.3 a writer", () => {
   const invented = { name: "invented", request: () => "Do it.", answer: () => "It costs 4711 euros." };
 
-  test("whose answers are invented, and whose requests leave ids out, is found out", async () => {
+  test("with invented answers, and with requests that omit ids, is detected", async () => {
     const runtime = travel(TRAVEL.filter(({ name }) => name === "get_profile"));
     const { lines, summary } = await generated({ plan: { kind: "sampled", count: 3, calls: 1, writer: invented }, runtime });
     expect(read(lines)[0]?.problems).toEqual(["1 dangling id", "1 answer with values that are in no result"]);
     expect(summary.checks).toEqual({ danglingIds: 3, unresolvedReferences: 0, ungroundedAnswers: 3, openEnds: 0, duplicates: 0 });
   });
 
-  test("with remake, what has problems is made anew, and marked only in the end", async () => {
+  test("with onProblems: remake, conversations with problems are generated again, and marked only at the end", async () => {
     let asked = 0;
     const writer = { name: "uneven", request: () => "Do it.", answer: () => (++asked === 3 ? "Done." : "It costs 4711 euros.") };
     const runtime = travel(TRAVEL.filter(({ name }) => name === "get_weather"));
@@ -322,7 +322,7 @@ describe("issue 16.3 a writer", () => {
     expect(asked).toBe(6);
   });
 
-  test("a model is asked for each text and held to the values; what it gets wrong twice is written by code", async () => {
+  test("a model is asked for each text and its values are checked; after two wrong texts code writes it", async () => {
     const values = (request: ModelRequest) => JSON.parse((request.messages[0] as Message).content.split("\n\n")[0] ?? "");
     const model = scriptedModel((request) => {
       const asked = values(request);
@@ -350,7 +350,7 @@ describe("issue 16.3 a writer", () => {
     expect(model.requests.length).toBe((summary.writing?.written ?? 0) + (summary.writing?.retried ?? 0));
   });
 
-  test("what a model thinks is not said, and says none of the values", async () => {
+  test("a model's reasoning is not written, and does not count as mentioning values", async () => {
     const model = scriptedModel(({ messages }) => {
       return { text: `<think>I am given ${JSON.stringify(messages)}</think>\n\nPlease do it.` };
     });
@@ -359,7 +359,7 @@ describe("issue 16.3 a writer", () => {
     expect(summary.writing?.byCode).toBeGreaterThan(0);
   });
 
-  test("a model that is away breaks the conversation off", async () => {
+  test("an unavailable model fails the conversation", async () => {
     const model = scriptedModel(() => {
       throw new ToolError("unavailable", "The model is away.");
     });
@@ -367,7 +367,7 @@ describe("issue 16.3 a writer", () => {
     expect(summary).toMatchObject({ written: 0, stopped: { code: "unavailable" } });
   });
 
-  test("without a model, or without its two functions, is refused", async () => {
+  test("without a model, or without request() and answer(), is rejected", async () => {
     expect(() => modelWriter(Object({}))).toThrow(expect.objectContaining({ code: "invalid_argument" }));
     const plan = { ...SAMPLED, writer: Object({ name: "x" }) };
     await expect(generated({ plan, runtime: travel() })).rejects.toMatchObject({
@@ -381,7 +381,7 @@ const COUNT = 500;
 describe.skipIf(!HAS_CASES || !inCI)(
   `issue 16.3 ${COUNT} conversations over published tools ${IN_CI} (skipped when ${CASES} is absent)`,
   () => {
-    test("have no id from nowhere, no unresolved reference, and a founded answer to every turn", { timeout: 1_200_000 }, async () => {
+    test("have no id without a source, no unresolved reference, and a correct answer to every turn", { timeout: 1_200_000 }, async () => {
       const runtime = travel([], {
         toolsets: publishedToolsets(),
       });

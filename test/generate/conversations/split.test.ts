@@ -36,8 +36,8 @@ async function divided(options: Partial<GenerateOptions> & { readonly out: strin
 const newFile = (): string => join(temporaryFolder(), "train.jsonl");
 const indices = (lines: readonly { readonly index: number }[]): readonly number[] => lines.map(({ index }) => index);
 
-describe("issue 16.4 a part for tests", () => {
-  test("each conversation is in one of two files, and those of one template are in the same", async () => {
+describe("issue 16.4 split into training and test files", () => {
+  test("each conversation is in one of the files, and all of one template are in the same file", async () => {
     const { summary, train, test } = await divided({ out: newFile(), plan: SCRIPTED });
     const all = [...indices(train), ...indices(test)].sort((one, other) => one - other);
     expect(all).toEqual(Array.from({ length: 100 }, (_, index) => index));
@@ -57,14 +57,14 @@ describe("issue 16.4 a part for tests", () => {
     expect(test.filter((line) => trained.has(chain(line)))).toEqual([]);
   });
 
-  test("the seed decides both files, whatever the concurrency", async () => {
+  test("the seed determines both files, at any concurrency", async () => {
     const plan = SCRIPTED;
     const { text } = await divided({ out: newFile(), plan, concurrency: 1 });
     expect((await divided({ out: newFile(), plan, concurrency: 32 })).text).toBe(text);
     expect((await divided({ out: newFile(), plan, seed: 8 })).text).not.toBe(text);
   });
 
-  test("wherever the generation was killed, it goes on with both files", async () => {
+  test("a generation killed at any point continues with both files", async () => {
     const whole = newFile();
     const plan = { ...SCRIPTED, count: 40 };
     const { text, train, test } = await divided({ out: whole, plan });
@@ -83,7 +83,7 @@ describe("issue 16.4 a part for tests", () => {
     }
   });
 
-  test("files that do not belong together are refused and stay as they are", async () => {
+  test("files that do not belong together are rejected and stay unchanged", async () => {
     const out = newFile();
     const { text } = await divided({ out, plan: SCRIPTED });
     const testFile = out.replace(".jsonl", ".test.jsonl");
@@ -101,14 +101,14 @@ describe("issue 16.4 a part for tests", () => {
     expect((await divided({ out, plan: SCRIPTED, overwrite: true })).text).toBe(text);
   });
 
-  test("a part that is empty is named in the notes", async () => {
+  test("an empty part is named in the notes", async () => {
     const plan = { ...SCRIPTED, templates: SCRIPTED.templates.slice(0, 1), count: 4 };
     const { summary } = await divided({ out: newFile(), plan, split: 0.0001 });
     expect(summary.split).toMatchObject({ train: 4, test: 0 });
     expect(summary.notes).toEqual([expect.stringContaining("There is nothing for tests")]);
   });
 
-  test("without a split there is no second file, and a sink of lines cannot be split", async () => {
+  test("without split there is no second file, and a sink cannot be split", async () => {
     const out = newFile();
     await generated({ plan: SAMPLED, out });
     expect(existsSync(out.replace(".jsonl", ".test.jsonl"))).toBe(false);

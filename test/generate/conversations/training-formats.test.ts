@@ -150,11 +150,11 @@ function texts(value: unknown): readonly string[] {
   return typeof value === "object" && value !== null ? Object.entries(value).flatMap(([key, one]) => [key, ...texts(one)]) : [];
 }
 
-describe("issue 16.3 lines for trainers", () => {
+describe("issue 16.3 training formats", () => {
   test.for([
     ["huggingface", readTemplateLine],
     ["sharegpt", readShareGptLine],
-  ] as const)("%s: a reader of the published form finds every text, call, answer and tool", async ([format, read]) => {
+  ] as const)("%s: a reader of the published format finds every text, call, result and tool", async ([format, read]) => {
     for (const plan of [{ ...SAMPLED, calls: 6 }, SCRIPTED]) {
       const [written, neutral] = [await linesAs(plan, format), await linesAs(plan, "neutral")];
       expect(written.length).toBe(plan.count);
@@ -163,7 +163,7 @@ describe("issue 16.3 lines for trainers", () => {
     }
   });
 
-  test("the first lines are as published", async () => {
+  test("the first lines match the published formats", async () => {
     const [huggingface] = await linesAs(SCRIPTED, "huggingface");
     expect(huggingface.messages[2]).toEqual({
       role: "assistant",
@@ -214,7 +214,7 @@ describe("issue 16.3 lines for trainers", () => {
     },
   );
 
-  test.for(TRAJECTORY_FORMATS)("%s: half a surrogate pair is in no line, whose readers would refuse the file", async (format) => {
+  test.for(TRAJECTORY_FORMATS)("%s: no line has a lone surrogate, which readers would reject", async (format) => {
     const half = "half \ud83c";
     const tool: Tool = {
       name: "echo",
@@ -241,7 +241,7 @@ describe("issue 16.3 lines for trainers", () => {
     for (const text of [line, JSON.parse(metadata)].flatMap(texts)) expect(text.isWellFormed(), JSON.stringify(text)).toBe(true);
   });
 
-  test("sharegpt: in any order of speakers the turns alternate, and each text is in a turn or left out", () => {
+  test("sharegpt: for any order of speakers the turns alternate, and each text is in a turn or left out", () => {
     const speaker = fc.constantFrom("system" as const, "user" as const, "assistant" as const);
     const round = fc.constant("round" as const);
     const order = fc.tuple(fc.array(fc.constantFrom("system" as const, "assistant" as const)), fc.array(fc.oneof(speaker, round)));
@@ -265,7 +265,7 @@ describe("issue 16.3 lines for trainers", () => {
     );
   });
 
-  test("sharegpt: turns of one side become one, and a text beside calls stands in the metadata", async () => {
+  test("sharegpt: consecutive turns of one side are merged, and text beside calls is in the metadata", async () => {
     const messages = [
       { role: "user", content: "Hello." },
       { role: "user", content: "Is there tea?" },

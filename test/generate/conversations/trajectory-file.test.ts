@@ -10,9 +10,9 @@ import { temporaryFolder } from "../temporary-folder.ts";
 import { SAMPLED, generated } from "./generated.ts";
 import { linesOf, shop } from "./shop.ts";
 
-describe("issue 6.7 a file is gone on with", () => {
+describe("issue 6.7 a file is continued", () => {
   test.for(inCI ? TRAJECTORY_FORMATS : TRAJECTORY_FORMATS.slice(0, 2))(
-    "%s: wherever it was cut, it becomes what it would have been",
+    "%s: a file cut off anywhere is completed to the same file",
     async (format) => {
       const path = join(temporaryFolder(), "train.jsonl");
       const runtime = shop();
@@ -31,7 +31,7 @@ describe("issue 6.7 a file is gone on with", () => {
     },
   );
 
-  test("more conversations are added to those that are there, and fewer take nothing away", async () => {
+  test("a larger count appends conversations, and a smaller one removes none", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     const runtime = shop();
     await generateConversations({ runtime, plan: { ...SAMPLED, count: 10 }, out: path });
@@ -43,7 +43,7 @@ describe("issue 6.7 a file is gone on with", () => {
     await runtime.close();
   });
 
-  test("a file of another seed, plan, format or label is refused and stays as it is, unless it is overwritten", async () => {
+  test("a file of another seed, plan, format or label is rejected and stays unchanged, unless overwrite is set", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     const runtime = shop();
     const made = { runtime, plan: SAMPLED, out: path, seed: 1 } as const;
@@ -71,7 +71,7 @@ describe("issue 6.7 a file is gone on with", () => {
   });
 
   test.for(["notes", "notes\n", '{"a": 1}\n', "[1]\nmore\n", '{"id":"x"'])(
-    "a file that holds %j is refused and stays as it is",
+    "a file that contains %j is rejected and stays unchanged",
     async (text) => {
       const path = join(temporaryFolder(), "notes.txt");
       writeFileSync(path, text);
@@ -80,7 +80,7 @@ describe("issue 6.7 a file is gone on with", () => {
     },
   );
 
-  test("a line that was taken out is noticed", async () => {
+  test("a removed line is detected", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     await generated({ plan: SAMPLED, out: path });
     const lines = readFileSync(path, "utf8").split("\n");
@@ -91,7 +91,7 @@ describe("issue 6.7 a file is gone on with", () => {
     });
   });
 
-  test("of a file with lines that are there twice the error says how many are sound, and those can be gone on with", async () => {
+  test("duplicate lines are rejected with the number of sound lines, from which the file can be continued", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     await generated({ plan: SAMPLED, out: path });
     const text = readFileSync(path, "utf8");
@@ -108,7 +108,7 @@ describe("issue 6.7 a file is gone on with", () => {
   });
 
   test.for(["", "ours"])(
-    "a whole line of another program that has no line feed is not taken for one that was cut off, after %j",
+    "a complete line of another program without a line feed is not removed as a cut-off line, after %j",
     async (before) => {
       const path = join(temporaryFolder(), "train.jsonl");
       const plan = { ...SAMPLED, count: 2 };
@@ -120,7 +120,7 @@ describe("issue 6.7 a file is gone on with", () => {
     },
   );
 
-  test("another process that writes to the same file is noticed", async () => {
+  test("another process that writes to the same file is detected", async () => {
     const path = join(temporaryFolder(), "train.jsonl");
     const meddle = ({ done }: { readonly done: number }): void => {
       if (done === 3) writeFileSync(path, "x", { flag: "a" });
@@ -128,19 +128,19 @@ describe("issue 6.7 a file is gone on with", () => {
     await expect(generated({ plan: SAMPLED, out: path, onProgress: meddle })).rejects.toMatchObject({ code: "conflict" });
   });
 
-  test.for([".", "no/such/folder/x.jsonl", "/dev/null"])("%s cannot be written, and says so", async (path) => {
+  test.for([".", "no/such/folder/x.jsonl", "/dev/null"])("%s is rejected as a file that cannot be written", async (path) => {
     await expect(generated({ plan: SAMPLED, out: join(path.startsWith("/") ? "/" : temporaryFolder(), path) })).rejects.toMatchObject({
       code: "invalid_argument",
     });
   });
 });
 
-test("a file that Windows lets us cut is not opened to append", () => {
+test("on Windows a file is not opened to append, so that it can be truncated", () => {
   expect(appendFlags("win32") & constants.O_APPEND).toBe(0);
   expect(appendFlags("linux") & constants.O_APPEND).toBe(constants.O_APPEND);
 });
 
-test("each line says its place: a file that is not opened to append is continued where its lines end", async () => {
+test("a file that is not opened to append is continued at the end of its lines", async () => {
   const path = join(temporaryFolder(), "train.jsonl");
   const runtime = shop();
   const options = { runtime, plan: SAMPLED, out: path };

@@ -9,7 +9,7 @@ import { temporaryFolder } from "../temporary-folder.ts";
 
 const HOUR_MS = 3_600_000;
 
-test("issue 6.7 while it fast-forwards, timers fire at once and in their order, and time has passed", async () => {
+test("issue 6.7 during fastForward timers fire at once and in order, and the clock advances", async () => {
   const clock = virtualClock();
   const fired: string[] = [];
   const before = clock.now();
@@ -26,7 +26,7 @@ test("issue 6.7 while it fast-forwards, timers fire at once and in their order, 
   expect(clock.now() - before).toBeGreaterThanOrEqual(2 * HOUR_MS);
 });
 
-test("issue 6.7 before and after, and in the background, a timer takes its time", async () => {
+test("issue 6.7 outside of fastForward, and in the background, a timer takes real time", async () => {
   const clock = virtualClock();
   const fired: string[] = [];
   const before = clock.timer(() => fired.push("before"), HOUR_MS);
@@ -41,7 +41,7 @@ test("issue 6.7 before and after, and in the background, a timer takes its time"
   for (const cancel of [before, left, background]) cancel(); // else the process would wait for them
 });
 
-test("issue 6.7 faults that take long and retries cost a generation no time, and are the same whatever the concurrency", async () => {
+test("issue 6.7 slow faults and retries take no real time, and are the same at any concurrency", async () => {
   const faults = {
     seed: 1,
     rules: [
@@ -65,7 +65,7 @@ test("issue 6.7 faults that take long and retries cost a generation no time, and
   expect(texts[0]).toBe(texts[1]);
 });
 
-test("issue 16.3 while a model is asked no time is passed over; before and after its requests it is", async () => {
+test("issue 16.3 no time is skipped during a model request; before and after it is", async () => {
   const clock = virtualClock();
   const { promise: answered, resolve: answer } = Promise.withResolvers<void>();
   const model = clock.attend(scriptedModel(async () => (await answered, { text: "Yes." })));
@@ -83,7 +83,7 @@ test("issue 16.3 while a model is asked no time is passed over; before and after
   expect(fired).toEqual(["before", "after"]);
 });
 
-test("issue 16.3 a timer that is due while a model is asked fires then, and a request that is left holds nothing up", async () => {
+test("issue 16.3 a timer due during a model request fires then, and an abandoned request does not block the clock", async () => {
   const clock = virtualClock();
   const model = clock.attend(scriptedModel([{ text: "One two." }]));
   await clock.fastForward(async () => {

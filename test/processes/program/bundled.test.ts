@@ -23,7 +23,7 @@ const printed = async (file: string): Promise<unknown> =>
   JSON.parse((await promisify(execFile)(process.execPath, ["--no-warnings", file])).stdout);
 
 testInCI(
-  "issue 18 a program in a bundle, or without its package, says what is needed",
+  "issue 18 running a program in a bundle, or without the required package, fails with what is needed",
   async () => {
     const bundled = join(folder(), "program.mjs");
     const one = await rolldown({

@@ -9,7 +9,7 @@ const declared = (name: string, more: Partial<DeclaredTool> = {}): DeclaredTool 
 
 const one = (key: string) => ({ type: "object", properties: { [key]: { type: "string" } }, required: [key] });
 
-test("issue 18 tools are declared by toolset, with descriptions, types of inputs and outputs, and names that are no identifiers in quotes", () => {
+test("issue 18 tools are declared by toolset, with descriptions, input and output types, and quotes around other names", () => {
   const order = declared("shop::order", {
     description: "Orders an item.\nTwice if asked.",
     inputSchema: {
@@ -58,11 +58,11 @@ test.each([
   [{ ...one("k"), anyOf: [one("a"), true] }, "{ k: string }"],
   [{ type: "object", patternProperties: { "^x": { type: "number" } }, additionalProperties: false }, "{ [key: string]: number }"],
   [{ type: "array", prefixItems: [{ type: "string" }], items: { type: "number" } }, "[string, ...number[]]"],
-])("issue 18 the type of a schema has all that fits it: %j", (schema, text) => {
+])("issue 18 the type of a schema has everything that TypeScript can express: %j", (schema, text) => {
   expect(formatType(schema)).toBe(text);
 });
 
-test("tools that do not fit are declared by their names, then counted", () => {
+test("tools beyond the size limit are declared by name only, then counted", () => {
   const long = declared("a::long", { description: "x".repeat(150), inputSchema: { type: "object", properties: { y: {} } } });
   expect(declareTools([long, declared("a::other"), declared("b::last")], 110)).toBe(`declare const tools: {
   a: {
@@ -73,7 +73,7 @@ test("tools that do not fit are declared by their names, then counted", () => {
 };`);
 });
 
-describe("a schema that is hostile", () => {
+describe("a hostile schema", () => {
   const recursive = { type: "object", properties: { next: { $ref: "#" } }, required: ["next"] };
   const wide = { type: "object", properties: Object.fromEntries(Array.from({ length: 5_000 }, (_, index) => [`p${index}`, recursive])) };
 
@@ -84,7 +84,7 @@ describe("a schema that is hostile", () => {
     ["is no schema", 3 as never, 20],
     ["has a million members", { enum: Array.from({ length: 1_000_000 }, (_, index) => index) }, 20],
     ["is false", false, 20],
-  ])("that %s is a short type", (_what, schema, most) => {
+  ])("that %s has a short type", (_what, schema, most) => {
     expect(formatType(schema as never).length).toBeLessThan(most);
   });
 
@@ -102,7 +102,7 @@ describe("a schema that is hostile", () => {
     expect(text.split("\n")).toHaveLength(6);
   });
 
-  testInCI("issue 18 whatever tools there are, what is declared of them is TypeScript", async () => {
+  testInCI("issue 18 the declarations of any tools are valid TypeScript", async () => {
     const { default: ts } = await import("typescript-6");
     const syntaxErrorsIn = (text: string): readonly string[] =>
       (ts.transpileModule(text, { reportDiagnostics: true }).diagnostics ?? []).map(

@@ -152,7 +152,7 @@ async function playRound(seed: number): Promise<unknown> {
 }
 
 test(
-  `F0.11 F4.35 in ${ROUNDS} random runs of refreshes, calls, changes and the end, no engine is opened twice, used while closed, or left open`,
+  `F0.11 F4.35 in ${ROUNDS} random runs of refreshes, calls and closing, no engine is opened twice, used while closed or left open`,
   { timeout: 240_000 },
   async () => {
     for (let seed = 0; seed < ROUNDS; seed++) {

@@ -40,9 +40,9 @@ function source(toolsets: readonly unknown[], name = "s"): Changing {
   return made;
 }
 
-describe("F0.11 what a source gives is looked at before anybody uses it", () => {
+describe("F0.11 toolsets of a source are validated before use", () => {
   test.each([[null], [5], [{}], [{ name: 7 }], [{ name: "y", tools: 5 }], [{ name: "y", engine: "x" }], [{ name: "y", engine: {} }]])(
-    "%j is a failure of its own, and takes nothing else along",
+    "%j is reported as a failure, and the other toolsets open",
     async (garbage) => {
       const bad = source([{ name: "good", tools: [] }, garbage], "bad");
       const { runtime } = testRuntime({ sources: [bad, source([{ name: "y", engine: noted("y", []) }])] });
@@ -55,7 +55,7 @@ describe("F0.11 what a source gives is looked at before anybody uses it", () => 
     },
   );
 
-  test("a list that throws when it is looked at is a failure of its own", async () => {
+  test("a toolset that throws when it is read is reported as a failure", async () => {
     const trap = new Proxy(
       { name: "t" },
       {
@@ -68,7 +68,7 @@ describe("F0.11 what a source gives is looked at before anybody uses it", () => 
     expect(await runtime.open()).toMatchObject({ opened: ["y"], failed: [{ toolset: "bad" }] });
   });
 
-  test("one whose watch gives or throws nonsense keeps no other from being watched, nor the runtime from its end", async () => {
+  test("a source whose watch returns no stop function, or one that throws, does not keep the others or the runtime from closing", async () => {
     const trace: string[] = [];
     const watched = (name: string, watch: () => unknown): ToolSource => ({ ...source([], name), watch: watch as () => () => void });
     const refuse = (): never => {
@@ -86,8 +86,8 @@ describe("F0.11 what a source gives is looked at before anybody uses it", () => 
   });
 });
 
-describe("F0.11 engines that come and go", () => {
-  test("a strict refresh that fails leaves the engines of toolsets that would have gone open", async () => {
+describe("F0.11 engines that are removed and added again", () => {
+  test("a failed strict refresh keeps the engines of toolsets that it would have removed open", async () => {
     const trace: string[] = [];
     const files = source([{ name: "a", engine: noted("a", trace) }]);
     const { runtime } = testRuntime({ sources: [files], strict: true });
@@ -101,7 +101,7 @@ describe("F0.11 engines that come and go", () => {
     expect(trace).toEqual(["open a", "close a"]);
   });
 
-  test("an engine that comes back while a call still uses it is neither opened again nor closed", async () => {
+  test("an engine added again while a call still uses it is neither reopened nor closed", async () => {
     const trace: string[] = [];
     const answer = gate<string>();
     const engine = noted("a", trace, { call: () => answer.promise });
@@ -124,7 +124,7 @@ describe("F0.11 engines that come and go", () => {
     expect(trace).toEqual(["open a", "close a"]);
   });
 
-  test("an engine that comes back while it is being closed is opened again behind that", async () => {
+  test("an engine added again while it is closing is reopened once it has closed", async () => {
     const trace: string[] = [];
     const closing = gate();
     const engine = noted("a", trace, { close: () => (trace.push("closing a"), closing.promise.then(() => void trace.push("closed a"))) });
@@ -145,7 +145,7 @@ describe("F0.11 engines that come and go", () => {
     await runtime.close();
   });
 
-  test("an engine that was given up in the middle of opening is opened again only when that has ended", async () => {
+  test("an engine that timed out while opening is opened again only once that opening has ended", async () => {
     const trace: string[] = [];
     const first = gate();
     let openings = 0;
@@ -171,7 +171,7 @@ describe("F0.11 engines that come and go", () => {
     expect([trace.length, ports.clock.pending]).toEqual([4, 0]);
   });
 
-  test("an engine that is dropped while it was given up, and comes back, is not opened twice at a time", async () => {
+  test("an engine that timed out, was removed and is added again is never opened twice at a time", async () => {
     const first = gate();
     let opening = 0;
     let most = 0;
@@ -202,7 +202,7 @@ describe("F0.11 engines that come and go", () => {
     await runtime.close();
   });
 
-  test("F0.18 an engine that is on its way out no longer decides what its toolset has", async () => {
+  test("F0.18 a replaced engine no longer changes the tools of its toolset", async () => {
     const answer = gate<string>();
     const old = noted("old", [], { call: () => answer.promise });
     const files = source([{ name: "a", engine: old }]);
@@ -222,8 +222,8 @@ describe("F0.11 engines that come and go", () => {
   });
 });
 
-describe("F0.11 F4.35 a refresh that meets the end", () => {
-  test("opens nothing when the runtime was closed while its sources were read", async () => {
+describe("F0.11 F4.35 closing during a refresh", () => {
+  test("opens nothing after the runtime closed while its sources were loading", async () => {
     const trace: string[] = [];
     const reading = gate<readonly Toolset[]>();
     const files = source([{ name: "a", engine: noted("a", trace) }]);
@@ -239,7 +239,7 @@ describe("F0.11 F4.35 a refresh that meets the end", () => {
     expect(trace).toEqual(["open a", "close a"]);
   });
 
-  test("is not waited for when an engine never lists its tools", async () => {
+  test("does not wait for an engine that never lists its tools", async () => {
     const trace: string[] = [];
     let signal: AbortSignal | undefined;
     const engine = noted("a", trace, { list: (given) => ((signal = given), new Promise(() => {})) });
@@ -252,7 +252,7 @@ describe("F0.11 F4.35 a refresh that meets the end", () => {
     expect([signal?.aborted, trace]).toEqual([true, ["open a", "close a"]]);
   });
 
-  test("a close that was under way is waited for", async () => {
+  test("waits for an engine that is already closing", async () => {
     const trace: string[] = [];
     const closing = gate();
     const files = source([{ name: "a", engine: noted("a", trace, { close: () => closing.promise }) }]);
@@ -269,7 +269,7 @@ describe("F0.11 F4.35 a refresh that meets the end", () => {
     expect(trace).toEqual(["open a", "runtime closed"]);
   });
 
-  test("F0.18 a change that was announced just before leaves no timer, and nothing is listed", async () => {
+  test("F0.18 leaves no timer and lists no tools for a change reported just before", async () => {
     const listed: string[] = [];
     const engine = noted("a", [], { list: async () => (listed.push("list"), [brought("x")]) });
     const { runtime, ports } = testRuntime({ toolsets: [{ name: "a", engine }] });

@@ -20,8 +20,8 @@ function service(log: string[], name: string, more: Partial<Engine> = {}): Engin
 
 const bare = (name: string): Tool => ({ name, description: "", inputSchema: {}, effects: { reads: [], writes: [] } });
 
-describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => {
-  test("F4.6 a closed one is unavailable and its engine closed, the others go on, and opened again it answers", async () => {
+describe("F4.5 F4.6 closeToolset and openToolset", () => {
+  test("F4.6 a closed toolset is unavailable and its engine closed, others keep working, and reopening works", async () => {
     const log: string[] = [];
     const { runtime, trace } = testRuntime({
       toolsets: [
@@ -50,7 +50,7 @@ describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => 
     ]);
   });
 
-  test("F4.6 closing waits for the calls that use it, and for none that come later", async () => {
+  test("F4.6 closing waits for the running calls of the toolset, and new calls are unavailable", async () => {
     const log: string[] = [];
     const door = gate();
     const engine = service(log, "tides", { call: () => door.promise.then(() => log.push("answered")) });
@@ -65,7 +65,7 @@ describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => 
     expect(log).toEqual(["open tides", "answered", "close tides"]);
   });
 
-  test("F4.6 opened again while it still waits to be closed, it stays open", async () => {
+  test("F4.6 a toolset reopened while it waits to close stays open", async () => {
     const log: string[] = [];
     const door = gate();
     const engine = service(log, "tides", { call: () => door.promise });
@@ -79,7 +79,7 @@ describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => 
     expect([log, (await runtime.execute({ name: "tides::high" })).status]).toEqual([["open tides"], "ok"]);
   });
 
-  test("F4.6 one that is closed before the others open, or before a refresh, stays closed; one may be opened alone", async () => {
+  test("F4.6 a toolset closed before open() or refresh() stays closed; one may be opened before open()", async () => {
     const log: string[] = [];
     const toolsets = ["a", "b", "c"].map((name) => ({ name, tools: [bare("t")], engine: service(log, name) }));
     const { runtime } = testRuntime({ toolsets });
@@ -92,7 +92,7 @@ describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => 
     expect((await runtime.execute({ name: "a::t" })).error?.code).toBe("unavailable");
   });
 
-  test("F4.6 an engine that two toolsets share closes with the second", async () => {
+  test("F4.6 an engine shared by two toolsets closes with the second", async () => {
     const log: string[] = [];
     const engine = service(log, "sky");
     const { runtime } = testRuntime({ toolsets: ["sun", "moon"].map((name) => ({ name, tools: [bare("rise")], engine })) });
@@ -108,7 +108,7 @@ describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => 
     ]);
   });
 
-  test("F4.6 tools of functions close and open too, before or after the others, and those that were added late", async () => {
+  test("F4.6 toolsets of local handlers close and open too, before or after open(), and so do toolsets added later", async () => {
     const { runtime } = testRuntime({ toolsets: [{ name: "mill", tools: [tool("grind", () => "flour")] }] });
     const grind = async () => (await runtime.execute({ name: "mill::grind" })).output ?? "unavailable";
     const seen = [await grind()];
@@ -126,7 +126,7 @@ describe("F4.5 F4.6 one toolset is connected and disconnected by itself", () => 
     expect((await runtime.execute({ name: "late::ring" })).output).toBe("rings");
   });
 
-  test("F4.6 F4.10 what cannot be opened says why, and may be opened once it can; unknown and disabled ones are refused", async () => {
+  test("F4.6 F4.10 a failed openToolset says why and may be repeated; unknown and disabled toolsets are rejected", async () => {
     let isUp = false;
     const engine = service([], "tides", {
       open: async () => {

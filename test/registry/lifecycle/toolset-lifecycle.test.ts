@@ -49,12 +49,12 @@ function lifecycleOf(toolsets: readonly Toolset[], options: Pick<LifecycleOption
 
 const never = (): Promise<never> => new Promise(() => {});
 
-describe("the tools are listed", () => {
+describe("listing tools", () => {
   const source = { name: "folder", load: () => Promise.resolve([]) };
   const waiting = (): Toolset => ({ name: "notes", engine: engine([], "notes") });
   const missing = 'Tools of "notes", "folder" may be missing: the runtime is not open. Await runtime.open() before the tools are listed.';
 
-  test("before anything is open: a warning says once whose tools may be missing", () => {
+  test("before open() logs one warning that names the toolsets and sources with missing tools", () => {
     const { registry, ports } = lifecycleOf([waiting(), { name: "plain", tools: [ask] }], { sources: [source] });
     expect(registry.list().map(({ qualifiedName }) => qualifiedName)).toEqual(["plain::ask"]);
     registry.register(ask);
@@ -67,7 +67,7 @@ describe("the tools are listed", () => {
     ["opened one toolset", (lifecycle) => lifecycle.openOne("notes")],
     ["closed one toolset", (lifecycle) => lifecycle.closeOne("notes")],
     ["was closed", (lifecycle) => lifecycle.close()],
-  ])("of a program that %s: nothing is said", async (done, known) => {
+  ])("logs nothing once the program %s", async (done, known) => {
     const { lifecycle, registry, ports } = lifecycleOf([waiting()], { sources: [source] });
     const begun = known(lifecycle);
     if (done === "was asked to open") registry.list(); // while it opens
@@ -76,7 +76,7 @@ describe("the tools are listed", () => {
     expect(ports.log.lines).toEqual([]);
   });
 
-  test("by namespace: a warning names only what those may lack, and those of a source are not known yet", () => {
+  test("by namespace warns only about those namespaces and about sources that are not loaded yet", () => {
     const { registry, ports } = lifecycleOf([waiting(), { name: "plain", tools: [ask] }], { sources: [source] });
     registry.list("plain");
     registry.names(["plain"]);
@@ -89,7 +89,7 @@ describe("the tools are listed", () => {
     expect(other.ports.log.lines.map(({ message }) => message)).toEqual([missing.replace(', "folder"', "")]);
   });
 
-  test("where nothing has to be opened: nothing is said", () => {
+  test("logs nothing where no toolset needs to be opened", () => {
     const { registry, ports } = lifecycleOf([
       { name: "plain", tools: [ask] },
       { ...waiting(), enabled: false },
@@ -101,7 +101,7 @@ describe("the tools are listed", () => {
 });
 
 describe("open", () => {
-  test("two toolsets of one name are a duplicate before anything is opened", () => {
+  test("two toolsets with the same name throw duplicate before anything is opened", () => {
     const trace: string[] = [];
     const toolset = { name: "a", engine: engine(trace, "a") };
     expect(() => lifecycleOf([toolset, { ...toolset }])).toThrow(expect.objectContaining({ code: "duplicate" }));
@@ -138,7 +138,7 @@ describe("open", () => {
     expect(registry.names()).toEqual(["good::ask"]);
   });
 
-  test("F4.6 F4.13 tools are unavailable before, the order is kept, and disabled toolsets are skipped", async () => {
+  test("F4.6 F4.13 tools are unavailable before open, the order is kept, and disabled toolsets are skipped", async () => {
     const trace: string[] = [];
     const { lifecycle, state, events } = lifecycleOf([
       { name: "b", tools: [ask], engine: engine(trace, "b") },
@@ -156,14 +156,14 @@ describe("open", () => {
     expect(events).toContainEqual({ type: "toolset-open", at: Date.UTC(2026, 0, 1), toolset: "b", tools: 1 });
   });
 
-  test("a disabled toolset that is switched on later still says that it is not open", async () => {
+  test("a disabled toolset that is enabled after open is reported as not open", async () => {
     const { lifecycle, registry, state } = lifecycleOf([{ name: "off", tools: [ask], engine: engine([], "off"), enabled: false }]);
     await lifecycle.open();
     registry.setEnabled("off", true);
     expect(state("off::ask")).toBe('The toolset "off" is not open.');
   });
 
-  test("F4.10 a deaf engine is given up on time, its signal aborted, and closed when it opens after all", async () => {
+  test("F4.10 an engine that does not answer times out, its signal aborts, and it is closed if it opens after all", async () => {
     const trace: string[] = [];
     let openLate: (tools: readonly Tool[]) => void = () => {};
     const deaf = engine(trace, "deaf", {
@@ -190,7 +190,7 @@ describe("open", () => {
     expect(ports.clock.pending).toBe(0);
   });
 
-  test("openTimeoutMs is the toolset's own, and 0 waits for ever", async () => {
+  test("openTimeoutMs of a toolset is its own, and 0 waits forever", async () => {
     const { lifecycle, ports, trace } = lifecycleOf([
       { name: "short", engine: engine([], "", { open: never }), openTimeoutMs: 5 },
       { name: "patient", engine: engine([], "", { open: never }), openTimeoutMs: 0 },
@@ -210,7 +210,7 @@ describe("open", () => {
     ]);
   });
 
-  test("an engine that two toolsets share is opened and closed once; what it brings joins the first", async () => {
+  test("an engine shared by two toolsets is opened and closed once; its tools join the first", async () => {
     const trace: string[] = [];
     const shared = engine(trace, "shared", {
       open: async ({ toolset }) => (trace.push(`open for ${toolset}`), [{ ...ask, name: "brought" }]),
@@ -230,7 +230,7 @@ describe("open", () => {
     expect(seen()).toEqual(["toolset-open a", "toolset-open b", "toolset-close a", "toolset-close b"]);
   });
 
-  test("of what an engine brings, a tool that cannot be used is left out or quarantined alone", async () => {
+  test("an unusable tool listed by an engine is left out or quarantined alone", async () => {
     const brings = engine([], "", {
       open: async () => [{ ...ask, name: "good" }, { ...ask, name: "" }, { ...ask, name: "bad", inputSchema: { type: "something" } }, ask],
     });
@@ -243,14 +243,14 @@ describe("open", () => {
     expect(events[0]).toMatchObject({ type: "toolset-open", tools: 3 });
   });
 
-  test("calls of open that overlap or follow share one run", async () => {
+  test("overlapping and repeated calls of open share one run", async () => {
     const trace: string[] = [];
     const { lifecycle } = lifecycleOf([{ name: "a", engine: engine(trace, "a") }]);
     const [one, other] = await Promise.all([lifecycle.open(), lifecycle.open()]);
     expect([one === other, (await lifecycle.open()) === one, trace]).toEqual([true, true, ["open a"]]);
   });
 
-  test("F4.10 strict rejects with the first failure at once, and closes what was open or opens later", async () => {
+  test("F4.10 with strict, open rejects at the first failure and closes engines that are open or open later", async () => {
     const trace: string[] = [];
     let openLate: (tools: readonly Tool[]) => void = () => {};
     const { lifecycle, state, ports } = lifecycleOf(
@@ -284,7 +284,7 @@ describe("open", () => {
 });
 
 describe("close", () => {
-  test("F4.6 closes every engine even when some throw, are deaf or fail, and says what went wrong", async () => {
+  test("F4.6 closes every engine even when some throw, hang or reject, and reports the errors", async () => {
     const trace: string[] = [];
     const { lifecycle, ports, state, events } = lifecycleOf([
       { name: "rejects", tools: [ask], engine: engine(trace, "", { close: () => Promise.reject(new Error("stuck")) }) },
@@ -334,7 +334,7 @@ describe("close", () => {
     ]);
   });
 
-  test("before open closes only engines that need no opening, and open is refused from then on", async () => {
+  test("before open closes only engines without open(), and open rejects from then on", async () => {
     const trace: string[] = [];
     const { open: _, ...unopened } = engine(trace, "ready");
     const { lifecycle } = lifecycleOf([
@@ -346,7 +346,7 @@ describe("close", () => {
     expect(trace).toEqual(["close ready"]);
   });
 
-  test("while opening gives up what is not open yet, and leaves nothing open", async () => {
+  test("while opening gives up the engines that are not open yet, and leaves none open", async () => {
     const trace: string[] = [];
     let openLate: (tools: readonly Tool[]) => void = () => {};
     const { lifecycle, state, ports } = lifecycleOf([
@@ -366,7 +366,7 @@ describe("close", () => {
     ]);
   });
 
-  test("a toolset removed from the registry meanwhile disturbs nothing", async () => {
+  test("also closes the engine of a toolset that was removed from the registry", async () => {
     const trace: string[] = [];
     const { lifecycle, registry } = lifecycleOf([
       { name: "a", engine: engine(trace, "a") },
@@ -378,7 +378,7 @@ describe("close", () => {
   });
 });
 
-test("F4.5 a toolset without an engine is answered by the local one", () => {
+test("F4.5 a toolset without an engine uses the local engine", () => {
   const own = engine([], "own");
   const { lifecycle } = lifecycleOf([]);
   expect([lifecycle.engineOf({ name: "a" }), lifecycle.engineOf({ name: "b", engine: own })]).toEqual([localEngine(), own]);

@@ -82,7 +82,7 @@ test.each(CASES)("%s while %s: the caller gets a cancelled result, and the quest
   expect(session.broken).toBeUndefined();
 });
 
-test.each(MOMENTS)("cancelled while %s: the log has the question with its end, or neither", async (moment) => {
+test.each(MOMENTS)("cancelled while %s: the log has both the question and its end, or neither", async (moment) => {
   const scene = new Scene(moment);
   const { runtime } = scene;
   const session = runtime.session("desk");

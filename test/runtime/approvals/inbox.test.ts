@@ -45,8 +45,8 @@ async function answer(runtime: Runtime, record: ApprovalRecord | undefined, verd
 
 const call = (path: string, name = "remove"): { readonly name: string; readonly input: JsonObject } => ({ name, input: { path } });
 
-describe("issue 19.4 a question", () => {
-  test("is in the inbox and in the log before the approver is asked, whole, with who asks and why", async () => {
+describe("issue 19.4 an approval question", () => {
+  test("is in the inbox and in the log before the approver is called, complete with who asks and why", async () => {
     const store = memoryStore();
     const seen: unknown[] = [];
     const approve = async ({ id, input }: ApprovalRequest) => {
@@ -72,7 +72,7 @@ describe("issue 19.4 a question", () => {
     await runtime.close();
   });
 
-  test("can be answered as soon as its event is told, and its call is in the log before it can be found", async () => {
+  test("can be answered as soon as its event is emitted, and its call is in the log before the question is listed", async () => {
     const store = memoryStore();
     const told: unknown[] = [];
     const runtime = inboxRuntime({
@@ -94,7 +94,7 @@ describe("issue 19.4 a question", () => {
     await runtime.close();
   });
 
-  test("of a call that a hook makes has the call around it, with the input as it was sent: that is not checked yet", async () => {
+  test("of a call made by a hook names the surrounding call, with its unvalidated input", async () => {
     const store = memoryStore();
     const wrong = { ...remove("look"), effects: { reads: "files" }, inputSchema: { ...OBJECT, required: ["path"] } };
     const hooks: Hook[] = [
@@ -118,7 +118,7 @@ describe("issue 19.4 a question", () => {
     await runtime.close();
   });
 
-  test("is answered once: the second answer, one to another digest and one that came too late decide nothing", async () => {
+  test("is answered once: a second answer, one with another digest and a late one have no effect", async () => {
     const ports = fakePorts();
     const runtime = inboxRuntime({ ports, approval: { approve: "inbox", timeoutMs: 5_000 } });
     const results = runtime.execute([call("/a"), call("/b")]);
@@ -136,7 +136,7 @@ describe("issue 19.4 a question", () => {
     await runtime.close();
   });
 
-  test("is withdrawn with its call, and by closing", async () => {
+  test("is withdrawn when its call is cancelled, and when its session or the runtime closes", async () => {
     const store = memoryStore();
     const runtime = inboxRuntime({ store });
     const controller = new AbortController();
@@ -157,7 +157,7 @@ describe("issue 19.4 a question", () => {
     expect([await statuses.promise, (await closing).status]).toEqual([["withdrawn", "withdrawn"], "cancelled"]);
   });
 
-  test("that cannot be kept is not put to anybody, and its call does not run", async () => {
+  test("that cannot be stored is not put to an approver, and its call does not run", async () => {
     const store = memoryStore();
     const asked: string[] = [];
     const approve = ({ id }: ApprovalRequest) => (asked.push(id), "allow-once" as const);
@@ -174,7 +174,7 @@ describe("issue 19.4 a question", () => {
   });
 });
 
-describe("issue 19.4 a yes reaches", () => {
+describe("issue 19.4 an approval applies to", () => {
   /** Answers the first call, makes the others, and says which of them ran without being asked about. */
   async function reach(verdict: Partial<ApprovalDecision>, prepare?: (runtime: Runtime) => void): Promise<readonly string[]> {
     const runtime = inboxRuntime();
@@ -220,7 +220,7 @@ describe("issue 19.4 a yes reaches", () => {
     expect(await reach(verdict)).toEqual(expected);
   });
 
-  test("a tool until it is defined otherwise", async () => {
+  test("a tool until its definition changes", async () => {
     const redefine = (runtime: Runtime): void => {
       runtime.registry.unregister("default::remove");
       runtime.registry.register(remove("remove", "Deletes everything."));
@@ -229,7 +229,7 @@ describe("issue 19.4 a yes reaches", () => {
     expect(await reach({ answer: "allow-input" }, redefine)).toEqual([]);
   });
 
-  test("until the rule ends or is revoked, and each call that it allowed is in the log with it", async () => {
+  test("calls until its rule ends or is revoked, and each call that it allowed is in the log with it", async () => {
     const ports = fakePorts();
     const store = memoryStore();
     const runtime = inboxRuntime({ ports, store });
@@ -250,7 +250,7 @@ describe("issue 19.4 a yes reaches", () => {
     expect((await asked).map(({ status }) => status)).toEqual(["cancelled", "cancelled"]);
   });
 
-  test("several with a rule: all that it answered are returned, and one that does not fit each of them answers none", async () => {
+  test("several questions by a rule: all that it answered are returned, and a rule that does not match one answers none", async () => {
     const runtime = inboxRuntime();
     const batch = runtime.session("a").execute([call("/1"), call("/2"), call("/3", "wipe")]);
     const upTo = Math.max(...(await open(runtime, 3)).map(({ position }) => position));
@@ -267,7 +267,7 @@ describe("issue 19.4 a yes reaches", () => {
     await runtime.close();
   });
 
-  test("the open questions that it fits, and several by a filter, but none that was not seen", async () => {
+  test("open questions that it matches, and several by a filter, but none created after the list was read", async () => {
     const runtime = inboxRuntime();
     const batch = runtime.session("a").execute([call("/1"), call("/2"), call("/3", "wipe")]);
     const other = runtime.session("b").execute(call("/4"));
@@ -290,7 +290,7 @@ describe("issue 19.4 a yes reaches", () => {
   });
 });
 
-test("issue 19.4 wrong answers, rules and lists are refused with what would work", async () => {
+test("issue 19.4 invalid answers, rules and lists are rejected with a hint", async () => {
   const runtime = inboxRuntime();
   const made = runtime.execute(call("/a"));
   const [asked] = await open(runtime, 1);
@@ -323,7 +323,7 @@ test("issue 19.4 wrong answers, rules and lists are refused with what would work
   await made;
 });
 
-test("issue 19.4 H12 D04 hostile text in inputs and names is kept and listed as it is, and decides nothing", async () => {
+test("issue 19.4 H12 D04 hostile text in inputs and names is stored and listed unchanged, and has no effect", async () => {
   const runtime = inboxRuntime();
   const input = {
     ["__proto__x"]: "\u202e\u0000\ud800",
@@ -338,7 +338,7 @@ test("issue 19.4 H12 D04 hostile text in inputs and names is kept and listed as 
   await runtime.close();
 });
 
-test("issue 19.4 a thousand questions are open at once, listed by page, and answered by one filter", async () => {
+test("issue 19.4 a thousand questions can be open at once, listed by page, and answered by one filter", async () => {
   const runtime = inboxRuntime();
   const session = runtime.session("s");
   const results = session.execute(Array.from({ length: 1_000 }, (_, n) => call(`/${n}`)));

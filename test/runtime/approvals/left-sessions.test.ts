@@ -36,7 +36,7 @@ test("a session that is handed over while its call waits is continued by the nex
   expect(session.history.map(({ result }) => result?.output)).toEqual(["removed 1"]);
 });
 
-test("the end of a runtime withdraws the questions of its calls, whose callers get a result", async () => {
+test("closing a runtime withdraws the questions of its calls, which get a result", async () => {
   const path = temporaryFile();
   const { runtime, asked } = program(path);
   const ended = runtime.session("s").execute({ name: "remove" });

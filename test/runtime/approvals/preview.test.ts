@@ -43,7 +43,7 @@ function previewing(tools: readonly Tool[], options: Partial<RuntimeOptions> = {
   return { runtime, previews };
 }
 
-test("issue 19.4 the state that a call would change is shown as it is now, in the middle of a turn, and is not changed by the preview", async () => {
+test("issue 19.4 the preview shows the state that a call would change as it is now, during a turn, and does not change it", async () => {
   const { runtime, previews } = previewing([add, empty]);
   const session = runtime.session("s");
   await session.execute({ name: "add", input: { item: "tea" } });
@@ -67,7 +67,7 @@ test("issue 19.4 the state that a call would change is shown as it is now, in th
   await runtime.close();
 });
 
-test("issue 19.4 a generated example shows what would be written, and its made-up answer is not shown", async () => {
+test("issue 19.4 a generated example shows the write that would happen, without its made-up answer", async () => {
   const wipe: Tool = {
     name: "outer",
     description: "Wipes the disk.",
@@ -81,7 +81,7 @@ test("issue 19.4 a generated example shows what would be written, and its made-u
   await runtime.close();
 });
 
-test("issue 19.4 nothing real is run: a write without a simulation, and a read that is asked about, say why there is no preview", async () => {
+test("issue 19.4 nothing real runs: a write without a simulation, and a read that needs approval, explain the missing preview", async () => {
   const ran: string[] = [];
   const wipe: Tool = {
     name: "wipe",
@@ -107,7 +107,7 @@ test("issue 19.4 nothing real is run: a write without a simulation, and a read t
   await runtime.close();
 });
 
-test("issue 19.4 issue 18 a composite call is previewed with the calls that it would make; one of them that needs a yes of its own is not made", async () => {
+test("issue 19.4 issue 18 a composite call is previewed with its nested calls, except those that need their own approval", async () => {
   const inner: Tool = {
     name: "inner",
     description: "Reads.",
@@ -139,7 +139,7 @@ test("issue 19.4 issue 18 a composite call is previewed with the calls that it w
   await runtime.close();
 });
 
-test("issue 19.4 a preview is bounded: one that takes too long says so, a large one is cut", async () => {
+test("issue 19.4 a preview is bounded: a slow one reports its timeout, and a large one is truncated", async () => {
   const ports = fakePorts();
   const slow: Tool = { ...empty, name: "slow", execute: () => new Promise(() => {}), timeoutMs: 0 };
   const late = Promise.withResolvers<ApprovalPreview | undefined>();
@@ -169,7 +169,7 @@ test("issue 19.4 a preview is bounded: one that takes too long says so, a large 
   await runtime.close();
 });
 
-test("issue 19.4 another reader of the store has the process that waits make the preview; where none waits it says so", async () => {
+test("issue 19.4 another process gets the preview from the process that waits, or an explanation if none waits", async () => {
   const ports = fakePorts();
   const store = memoryStore();
   const runtime: Runtime = createRuntime({ tools: [empty], approval: { approve: "inbox", always: ALWAYS }, store, ports });

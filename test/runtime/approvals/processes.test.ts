@@ -44,7 +44,7 @@ function inboxOf(path: string): StoredApprovals {
 
 const done = (path: string): string => (existsSync(`${path}.done`) ? readFileSync(`${path}.done`, "utf8") : "");
 
-test("issue 19.4 another process answers the question of one that waits, which goes on", async () => {
+test("issue 19.4 another process answers the question of a waiting process, which continues", async () => {
   const path = temporaryFile();
   const asking = start("ask", path);
   expect(await asking.next()).toMatchObject({ asked: expect.stringMatching(/^approval_/u) });
@@ -61,7 +61,7 @@ test("issue 19.4 another process answers the question of one that waits, which g
 });
 
 test.each(inCI ? (["simulate", "alone"] as const) : (["alone"] as const))(
-  "a question of a session that no store keeps is withdrawn once its process was killed: nobody can answer it (%s)",
+  "a question of a session without a store is withdrawn after its process was killed, as no one can answer it (%s)",
   async (action) => {
     const path = temporaryFile();
     const asking = start(action, path);
@@ -82,7 +82,7 @@ const SETTLED_AFTER = [
 ] as const;
 
 test.each(inCI ? SETTLED_AFTER : SETTLED_AFTER.slice(0, 1))(
-  "a session that a call had begun is settled once its process was killed behind the result of that call, when the call's session is resumed (%s), also where memory keeps %i of its events",
+  "a resume (%s) settles a session begun by a call whose process was killed after its result, with %i events in memory",
   async (interrupted, keepEvents) => {
     const path = temporaryFile();
     const asking = start("within", path);
@@ -115,28 +115,31 @@ test.each(inCI ? SETTLED_AFTER : SETTLED_AFTER.slice(0, 1))(
   },
 );
 
-testInCI("issue 19.4 kill -9 between question and answer: the answer given meanwhile is taken when the session is resumed", async () => {
-  const path = temporaryFile();
-  const asking = start("ask", path);
-  await asking.next();
-  const inbox = inboxOf(path);
-  const [open] = await eventually(() => inbox.list({ status: "open" }));
-  await asking.kill();
-  const { id = "", digest = "" } = open ?? {};
-  expect((await inbox.get(id))?.status).toBe("open");
-  expect(await inbox.answer({ id, digest, answer: "allow-once", by: "anna" })).toBe(true);
-  expect(done(path)).toBe("");
-  const resumed = start("resume", path);
-  expect([await resumed.next(), await resumed.next(), await resumed.next()]).toEqual([
-    { asked: id, digest },
-    { answered: "allowed", by: "anna" },
-    { ended: "ok" },
-  ]);
-  await resumed.ended;
-  expect(done(path)).toBe("2019\n");
-});
+testInCI(
+  "issue 19.4 kill -9 between question and answer: an answer given in the meantime is used when the session is resumed",
+  async () => {
+    const path = temporaryFile();
+    const asking = start("ask", path);
+    await asking.next();
+    const inbox = inboxOf(path);
+    const [open] = await eventually(() => inbox.list({ status: "open" }));
+    await asking.kill();
+    const { id = "", digest = "" } = open ?? {};
+    expect((await inbox.get(id))?.status).toBe("open");
+    expect(await inbox.answer({ id, digest, answer: "allow-once", by: "anna" })).toBe(true);
+    expect(done(path)).toBe("");
+    const resumed = start("resume", path);
+    expect([await resumed.next(), await resumed.next(), await resumed.next()]).toEqual([
+      { asked: id, digest },
+      { answered: "allowed", by: "anna" },
+      { ended: "ok" },
+    ]);
+    await resumed.ended;
+    expect(done(path)).toBe("2019\n");
+  },
+);
 
-testInCI("issue 19.4 kill -9 before the answer: the question is asked anew under its id, and answered once", async () => {
+testInCI("issue 19.4 kill -9 before the answer: the question is asked again under the same id, and answered once", async () => {
   const path = temporaryFile();
   const asking = start("ask", path);
   await asking.next();
@@ -156,7 +159,7 @@ testInCI("issue 19.4 kill -9 before the answer: the question is asked anew under
   expect(done(path)).toBe("");
 });
 
-testInCI("issue 19.4 D02 a tool that is defined otherwise after the crash voids the answer, and is asked about again", async () => {
+testInCI("issue 19.4 D02 a tool whose definition changed after the crash invalidates the answer, and is asked about again", async () => {
   const path = temporaryFile();
   const asking = start("ask", path);
   await asking.next();

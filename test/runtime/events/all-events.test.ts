@@ -35,7 +35,7 @@ async function readEnds(feed: EventFeed, count: number): Promise<readonly FeedIt
 }
 
 test.each(runtimes)(
-  "issue 19.3 %s, one reader gets the events of all sessions from now on, each once, those of a session in order",
+  "issue 19.3 %s, one reader gets new events of all sessions, each once, and those of a session in order",
   async (_, make) => {
     await using runtime = make();
     const [one, other] = [runtime.session("one"), runtime.session("other")];
@@ -58,7 +58,7 @@ test.each(runtimes)(
   },
 );
 
-test.each(runtimes)("issue 19.3 %s, a reader continues behind any event, and gets the rest exactly", async (_, make) => {
+test.each(runtimes)("issue 19.3 %s, a reader continues after any event, and gets exactly the rest", async (_, make) => {
   await using runtime = make();
   const first = runtime.events({ after: 0 });
   await first.begin();
@@ -72,7 +72,7 @@ test.each(runtimes)("issue 19.3 %s, a reader continues behind any event, and get
   }
 });
 
-test.each(runtimes)("issue 19.3 %s, a place that was never given is gone, and what is none is refused", async (_, make) => {
+test.each(runtimes)("issue 19.3 %s, an unknown cursor is gone, and an invalid one is rejected", async (_, make) => {
   await using runtime = make();
   const feed = runtime.events({ after: 0 });
   await feed.begin();
@@ -83,7 +83,7 @@ test.each(runtimes)("issue 19.3 %s, a place that was never given is gone, and wh
     await expect(runtime.events({ after }).read()).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("issue 19.3 a cursor is good in a later process, and in another one meanwhile", async () => {
+test("issue 19.3 a cursor is valid in a later process, and in another one meanwhile", async () => {
   const path = temporaryFile();
   const open = () => createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
   let cursor: string | undefined;
@@ -103,7 +103,7 @@ test("issue 19.3 a cursor is good in a later process, and in another one meanwhi
   expect(places(await pending)).toEqual(["c 1", "c 2", "c 3"]);
 });
 
-test("issue 19.3 a branch that is committed is told once as its own and once as its session's, without the events of either twice", async () => {
+test("issue 19.3 a commit is emitted once for the branch and once for its session, without repeating an event", async () => {
   await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path: temporaryFile() }) });
   const session = runtime.session("s");
   await session.execute({ name: "echo" });
@@ -117,7 +117,7 @@ test("issue 19.3 a branch that is committed is told once as its own and once as 
   expect(places(await readEnds(feed, 1))).toEqual(["s 4", "s 5", "s 6"]);
 });
 
-test("issue 19.3 memory keeps so many events of all sessions and no more: who is further behind is told how many it missed", async () => {
+test("issue 19.3 the number of events in memory is bounded, and a reader that falls behind gets the number it missed", async () => {
   await using runtime = createRuntime({ tools: TOOLS });
   const slow = runtime.events({ after: 0 });
   await slow.begin();
@@ -133,7 +133,7 @@ test("issue 19.3 memory keeps so many events of all sessions and no more: who is
   await expect(runtime.events({ after: 0 }).read()).rejects.toMatchObject({ code: "gone" });
 });
 
-testInCI("issue 19.3 a slow reader misses events that no log has, and is told, but none that a log has", async () => {
+testInCI("issue 19.3 a slow reader misses only events that are in no log, and is notified of the gap", async () => {
   await using runtime = createRuntime({
     tools: [
       tool("talk", (_input, context) => {

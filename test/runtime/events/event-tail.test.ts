@@ -26,7 +26,7 @@ test.each([
   ["while there is a reader", 1, () => {}, 1],
   ["and not when the last reader has left", 0, () => {}, 0],
   ["and not when no more events will come", 1, (tail: EventTail) => tail.end(), 0],
-])("issue 19.3 a log that cannot be read on is reported, %s", async (_, readers, leave, lines) => {
+])("issue 19.3 a log that can no longer be read is reported, %s", async (_, readers, leave, lines) => {
   const log = new MemoryLog();
   const tail = new ClosingTail({ keep: 10, logged: new WeakSet(), ports: { ...fakePorts(), log } });
   tail.readers = 1;

@@ -21,29 +21,26 @@ function reached(): { readonly store: Store; lead: (store: Store) => void } {
   return { store, lead: (other) => void (now = other) };
 }
 
-test.each(["one session", "all sessions"])(
-  "%s: what is written after a failover is read, or its reader is told that its place is gone",
-  async (read) => {
-    const clock = new FakeClock();
-    const ports = { clock, log: new MemoryLog() };
-    const { store, lead } = reached();
-    const here = createRuntime({ store, ports });
-    const [primary, standby] = [memoryStore(), memoryStore()].map((kept) => ({ kept, runtime: createRuntime({ store: kept, ports }) }));
-    if (primary === undefined || standby === undefined) return expect.fail();
-    for (const { runtime } of [primary, standby]) await runtime.session("shop").addMessage(MESSAGE);
-    lead(primary.kept);
-    const feed = here.events(read === "one session" ? { session: "shop" } : { after: "0" });
-    expect(await readPositions(feed, 2)).toEqual([1, 2]);
-    for (let more = 0; more < 3; more++) await primary.runtime.session().addMessage(MESSAGE);
-    await clock.advance(2_000);
-    lead(standby.kept);
-    await clock.advance(2_000);
-    await standby.runtime.sessions.get("shop")?.addMessage(MESSAGE);
-    const reading = read === "one session" ? readPositions(feed, 1) : readPositions(feed, 100);
-    reading.catch(() => {});
-    for (let polls = 0; polls < 8; polls++) await clock.advance(500).then(() => turns(5));
-    if (read === "one session") expect(await reading).toEqual([3]);
-    else await expect(reading).rejects.toMatchObject({ code: "gone" });
-    for (const runtime of [here, primary.runtime, standby.runtime]) await runtime.close();
-  },
-);
+test.each(["one session", "all sessions"])("%s: events after a failover are read, or their reader gets a gone error", async (read) => {
+  const clock = new FakeClock();
+  const ports = { clock, log: new MemoryLog() };
+  const { store, lead } = reached();
+  const here = createRuntime({ store, ports });
+  const [primary, standby] = [memoryStore(), memoryStore()].map((kept) => ({ kept, runtime: createRuntime({ store: kept, ports }) }));
+  if (primary === undefined || standby === undefined) return expect.fail();
+  for (const { runtime } of [primary, standby]) await runtime.session("shop").addMessage(MESSAGE);
+  lead(primary.kept);
+  const feed = here.events(read === "one session" ? { session: "shop" } : { after: "0" });
+  expect(await readPositions(feed, 2)).toEqual([1, 2]);
+  for (let more = 0; more < 3; more++) await primary.runtime.session().addMessage(MESSAGE);
+  await clock.advance(2_000);
+  lead(standby.kept);
+  await clock.advance(2_000);
+  await standby.runtime.sessions.get("shop")?.addMessage(MESSAGE);
+  const reading = read === "one session" ? readPositions(feed, 1) : readPositions(feed, 100);
+  reading.catch(() => {});
+  for (let polls = 0; polls < 8; polls++) await clock.advance(500).then(() => turns(5));
+  if (read === "one session") expect(await reading).toEqual([3]);
+  else await expect(reading).rejects.toMatchObject({ code: "gone" });
+  for (const runtime of [here, primary.runtime, standby.runtime]) await runtime.close();
+});

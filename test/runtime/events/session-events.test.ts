@@ -32,27 +32,24 @@ async function logOf(session: { events(): AsyncIterable<SessionEvent> }): Promis
   return events;
 }
 
-test.each(runtimes)(
-  "issue 19.3 %s, a reader gets the log first and then what happens, each event once and in its place",
-  async (_, make) => {
-    await using runtime = make();
-    const session = runtime.session("s");
-    await session.execute({ name: "echo", input: { n: 1 } });
-    const feed = runtime.events({ session: "s" });
-    await feed.begin();
-    const pending = session.execute({ name: "echo", input: { n: 2 } });
-    const before = (await logOf(session)).length;
-    await pending;
-    const log = await logOf(session);
-    const items = await readUntil(feed, (item) => "event" in item && item.position === log.length);
-    const kept = items.filter((item) => "event" in item && item.position !== undefined);
-    expect(kept.map((item) => ("event" in item ? item.event : undefined))).toEqual(log);
-    expect(kept.map((item) => item.cursor)).toEqual(log.map((_event, index) => String(index + 1)));
-    expect(before).toBeLessThanOrEqual(log.length);
-  },
-);
+test.each(runtimes)("issue 19.3 %s, a reader gets the log first and then new events, each once and in order", async (_, make) => {
+  await using runtime = make();
+  const session = runtime.session("s");
+  await session.execute({ name: "echo", input: { n: 1 } });
+  const feed = runtime.events({ session: "s" });
+  await feed.begin();
+  const pending = session.execute({ name: "echo", input: { n: 2 } });
+  const before = (await logOf(session)).length;
+  await pending;
+  const log = await logOf(session);
+  const items = await readUntil(feed, (item) => "event" in item && item.position === log.length);
+  const kept = items.filter((item) => "event" in item && item.position !== undefined);
+  expect(kept.map((item) => ("event" in item ? item.event : undefined))).toEqual(log);
+  expect(kept.map((item) => item.cursor)).toEqual(log.map((_event, index) => String(index + 1)));
+  expect(before).toBeLessThanOrEqual(log.length);
+});
 
-test.each(runtimes)("issue 19.3 %s, events that no log has come between their neighbours, without a place", async (_, make) => {
+test.each(runtimes)("issue 19.3 %s, events that are not in a log come between their neighbours, without a position", async (_, make) => {
   await using runtime = make();
   const session = runtime.session("s");
   const feed = runtime.events({ session: "s" });
@@ -68,7 +65,7 @@ test.each(runtimes)("issue 19.3 %s, events that no log has come between their ne
   ]);
 });
 
-test.each(runtimes)("issue 19.3 %s, a reader continues behind the event that it names", async (_, make) => {
+test.each(runtimes)("issue 19.3 %s, a reader continues after the event that it names", async (_, make) => {
   await using runtime = make();
   const session = runtime.session("s");
   await session.execute([{ name: "echo" }, { name: "echo" }]);
@@ -79,7 +76,7 @@ test.each(runtimes)("issue 19.3 %s, a reader continues behind the event that it 
   expect(feed.cursor).toBe(String(length + 2));
 });
 
-test.each(runtimes)("issue 19.3 %s, a place that the log does not have is gone, and what is no place is refused", async (_, make) => {
+test.each(runtimes)("issue 19.3 %s, a cursor beyond the log is gone, and an invalid cursor is rejected", async (_, make) => {
   await using runtime = make();
   const session = runtime.session("s");
   await session.execute({ name: "echo" });
@@ -90,7 +87,7 @@ test.each(runtimes)("issue 19.3 %s, a place that the log does not have is gone, 
   for (const after of [-1, 0.5, Number.NaN]) expect(() => runtime.events({ after })).toThrow(ToolError);
 });
 
-test.each(runtimes)("issue 19.3 %s, a filter lets through what fits all that it names", async (_, make) => {
+test.each(runtimes)("issue 19.3 %s, a filter passes events that match all its fields", async (_, make) => {
   await using runtime = make();
   const session = runtime.session("s");
   await session.execute([{ name: "echo" }, { name: "steps" }, { name: "nothing" }]);
@@ -103,7 +100,7 @@ test.each(runtimes)("issue 19.3 %s, a filter lets through what fits all that it 
   expect(() => runtime.events({ filter: { kind: "call" } as object })).toThrow(/kind/u);
 });
 
-test("issue 19.3 an event of a log comes once the store has it: a reader never knows more than a later process", async () => {
+test("issue 19.3 readers get an event of a log only once the store has it, so never more than a later process", async () => {
   const path = temporaryFile();
   await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
   await using other = createRuntime({ tools: TOOLS, store: sqliteStore({ path, readOnly: true }) });
@@ -119,7 +116,7 @@ test("issue 19.3 an event of a log comes once the store has it: a reader never k
   }
 });
 
-test("issue 19.3 what another process writes comes to readers here, and so does what it wrote before", async () => {
+test("issue 19.3 readers get the events of other processes, earlier and new ones", async () => {
   const path = temporaryFile();
   await using writer = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
   await using reader = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
@@ -132,7 +129,7 @@ test("issue 19.3 what another process writes comes to readers here, and so does 
   expect(await pending).toEqual([4, 5]);
 });
 
-test("issue 19.3 a session is followed from one process to the next", async () => {
+test("issue 19.3 a reader follows a session from one process to the next", async () => {
   const path = temporaryFile();
   await using first = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
   await using second = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
@@ -152,7 +149,7 @@ test("issue 19.3 a session is followed from one process to the next", async () =
   expect(await readPositions(feed, 2)).toEqual([6, 7]);
 });
 
-test("issue 19.3 a branch begins with the events it shares", async () => {
+test("issue 19.3 a branch begins with the events that it shares with its session", async () => {
   await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path: temporaryFile() }) });
   const session = runtime.session("s");
   await session.execute({ name: "echo" });
@@ -161,7 +158,7 @@ test("issue 19.3 a branch begins with the events it shares", async () => {
   expect(await readPositions(runtime.events({ session: "b" }), 6)).toEqual([1, 2, 3, 4, 5, 6]);
 });
 
-test("issue 19.3 readers of a session that only memory has end with it, after its last event", async () => {
+test("issue 19.3 readers of a session without a store end with it, after its last event", async () => {
   await using runtime = createRuntime({ tools: TOOLS });
   const session = runtime.session("s");
   const feed = runtime.events({ session: "s" });
@@ -173,7 +170,7 @@ test("issue 19.3 readers of a session that only memory has end with it, after it
   expect(lines.at(-1)).toBe("2 call-end");
 });
 
-test("issue 19.3 a reader that is closed or aborted ends at once, and the runtime has none left to tell", async () => {
+test("issue 19.3 a reader that is closed or aborted ends at once, and the runtime stops tracking it", async () => {
   await using runtime = createRuntime({ tools: TOOLS });
   runtime.session("s");
   const controller = new AbortController();
@@ -185,7 +182,7 @@ test("issue 19.3 a reader that is closed or aborted ends at once, and the runtim
   expect(await runtime.events({ session: "s", signal: controller.signal }).read()).toEqual([]);
 });
 
-test("issue 19.3 the whole answer of a result that was cut is named, not sent", async () => {
+test("issue 19.3 the whole answer of a truncated result is referenced, not sent", async () => {
   await using runtime = createRuntime({
     tools: [tool("large", () => "x".repeat(100_000))],
     maxResultBytes: 1_000,
@@ -202,7 +199,7 @@ test("issue 19.3 the whole answer of a result that was cut is named, not sent", 
   }
 });
 
-test("issue 19.3 a filter by principal has what it sent and its calls from their start to their end", async () => {
+test("issue 19.3 a filter by principal passes its messages, and its calls from start to end", async () => {
   await using runtime = createRuntime({ tools: TOOLS });
   const session = runtime.session("s");
   await session.execute({ name: "echo" }, { principal: "key:a" });
@@ -212,7 +209,7 @@ test("issue 19.3 a filter by principal has what it sent and its calls from their
   expect(await readPositions(feed, 4)).toEqual([1, 2, 5, 6]);
 });
 
-test("a filter by principal has the ends of its background jobs, which come behind the ends of their calls", async () => {
+test("a filter by principal passes the ends of its background jobs, which come after the ends of their calls", async () => {
   const job = { ...tool("job", () => "done"), mode: "background" as const };
   await using runtime = createRuntime({ tools: [job] });
   const session = runtime.session("s");
@@ -223,7 +220,7 @@ test("a filter by principal has the ends of its background jobs, which come behi
   expect(items.map((item) => ("event" in item ? item.event.type : "gap"))).toEqual(["call-end", "job-end"]);
 });
 
-test("a reader of a session that was removed gets nothing of the next session of its id, in any process of the store", async () => {
+test("a reader of a removed session gets nothing of the next session with its id, in any process of the store", async () => {
   const path = temporaryFile();
   await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
   await using other = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
@@ -263,7 +260,7 @@ function unreadableOnce(store: Store): Store & { failAfter(position: number): vo
 }
 
 test.each([["one session", "s"] as const, ["all sessions", undefined] as const])(
-  "issue 19.3 a reader of %s misses nothing of what another process wrote while the store could not be read",
+  "issue 19.3 a reader of %s misses nothing that another process wrote while the store was unreadable",
   async (_, session) => {
     const path = temporaryFile();
     const store = unreadableOnce(sqliteStore({ path }));

@@ -40,7 +40,7 @@ async function watched(isLive: boolean) {
   return { clock, reads, watch, tell: (change: StoreChange) => tell(change), stopped: () => stopped };
 }
 
-test("issue 21.2 without hints the store is read twice a second, and with a connection for them every two seconds", async () => {
+test("issue 21.2 the store is read twice a second without hints, and every two seconds with a connection for hints", async () => {
   const [polled, live] = [await watched(false), await watched(true)];
   await polled.clock.advance(2_100);
   await live.clock.advance(4_100);
@@ -50,7 +50,7 @@ test("issue 21.2 without hints the store is read twice a second, and with a conn
   ]);
 });
 
-test("issue 21.2 a hint about a session that is read makes it read at once, a burst of them at most every 10 ms, and others never", async () => {
+test("issue 21.2 a hint about a session with readers triggers a read at once, at most every 10 ms, and other hints never", async () => {
   const { clock, reads, tell } = await watched(true);
   await clock.advance(100);
   tell({ parts: ["events"], sessionIds: ["elsewhere"] });
@@ -64,7 +64,7 @@ test("issue 21.2 a hint about a session that is read makes it read at once, a bu
   expect(reads).toEqual([200, 210, 220, 230]);
 });
 
-test("issue 21.2 after a hint the store is read more often for a second, as the feed may end before the event", async () => {
+test("issue 21.2 after a hint the store is read more often for a second, as the hint may precede the event", async () => {
   const { clock, reads, tell, watch, stopped } = await watched(true);
   tell({ parts: ["events"], sessionIds: undefined });
   await clock.advance(3_500);
@@ -75,7 +75,7 @@ test("issue 21.2 after a hint the store is read more often for a second, as the 
   expect([reads.at(-1), stopped()]).toEqual([3_000, 1]);
 });
 
-test("issue 21.2 what a page has named moves its readers, though the next page cannot be read", async () => {
+test("issue 21.2 readers are advanced by each page, even if the next page cannot be read", async () => {
   const clock = new FakeClock();
   const store = memoryStore();
   const moved: string[] = [];
@@ -100,7 +100,7 @@ test("issue 21.2 what a page has named moves its readers, though the next page c
   expect(moved).toEqual(["shop 7"]);
 });
 
-test("a watch that is stopped while the store is read neither reads on nor warns", async () => {
+test("a watch that is stopped during a read neither reads on nor warns", async () => {
   const clock = new FakeClock();
   const store = memoryStore();
   const warned: string[] = [];

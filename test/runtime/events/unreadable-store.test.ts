@@ -141,6 +141,6 @@ function count(got: ReadonlyMap<string, readonly number[]>): number {
   return [...got.values()].reduce((sum, each) => sum + each.length, 0);
 }
 
-test("issue 19.3 a reader gets each event of other processes once and in order, however often the store cannot be read", async () => {
+test("issue 19.3 a reader gets each event of other processes once and in order, however often reading the store fails", async () => {
   await fc.assert(fc.asyncProperty(plan, play), { numRuns: inCI ? 300 : 25, endOnFailure: true, interruptAfterTimeLimit: 60_000 });
 }, 120_000);

@@ -56,7 +56,7 @@ async function crashed(engine: Engine, effects: Effects, background = true) {
   return { id, store: store.crash() };
 }
 
-test("a call that may not be repeated is attached to, with its input, and gets its result", async () => {
+test("a call that may not be repeated attaches to its remote work, with its input, and gets the result", async () => {
   const { id, store } = await crashed(new FarEngine(), writes);
   const engine = new FarEngine();
   const { runtime, trace } = runtimeOn(store, engine, writes);
@@ -67,7 +67,7 @@ test("a call that may not be repeated is attached to, with its input, and gets i
   expect(trace().filter((type) => type === "call-remote")).toEqual([]); // it is in the log already
 });
 
-test("a direct call is attached to as well", async () => {
+test("a direct call attaches too", async () => {
   const { store } = await crashed(new FarEngine(), writes, false);
   const engine = new FarEngine();
   const { runtime } = runtimeOn(store, engine, writes);
@@ -79,7 +79,7 @@ test("a direct call is attached to as well", async () => {
 test.each([
   ["may be repeated is made again", repeatable, ["attach", "call"], { state: "done" }],
   ["may not be repeated has an unknown outcome", writes, ["attach"], { state: "error", error: { code: "outcome_unknown" } }],
-])("where the work is gone, a call that %s", async (_, effects, calls, expected) => {
+])("if the remote work is gone, a call that %s", async (_, effects, calls, expected) => {
   const { id, store } = await crashed(new FarEngine(), effects);
   const engine = new FarEngine(() => {
     throw new ToolError("not_found", "no such task");
@@ -92,7 +92,7 @@ test.each([
 });
 
 test.each([true, false])(
-  "where the engine cannot be asked for the work any more, a call that is made again may have had its effect before (job: %s)",
+  "if the engine can no longer attach, the outcome of a repeated call includes its earlier attempt (job: %s)",
   async (background) => {
     const { store } = await crashed(new FarEngine(), repeatable, background);
     const engine = new FarEngine("none");
@@ -106,7 +106,7 @@ test.each([true, false])(
 );
 
 test.each(["failed", "unknown"] as const)(
-  "what continues elsewhere is the same attempt: it has the outcome that it ends with, %s",
+  "attaching continues the same attempt: the outcome is that of the remote work, %s",
   async (outcome) => {
     const { id, store } = await crashed(new FarEngine(), repeatable);
     const engine = new FarEngine();
@@ -120,7 +120,7 @@ test.each(["failed", "unknown"] as const)(
 test.each([
   ["while the next one runs", 0],
   ["when the call has its result", 60_000],
-])("work that an abandoned attempt tells of only %s is not noted", async (_, afterMs) => {
+])("remote work that an abandoned attempt reports only %s is not recorded", async (_, afterMs) => {
   const begun = [gate<RemoteJob>(), gate<RemoteJob>()] as const;
   const left = [...begun];
   const cancelled: string[] = [];
@@ -142,7 +142,7 @@ test.each([
   expect(cancelled).toContain("task-1");
 });
 
-test("an engine that cannot be reached is asked again for the work, never to begin it", async () => {
+test("attaching to an unreachable engine is retried, and never starts the work anew", async () => {
   const { id, store } = await crashed(new FarEngine(), writes);
   let tries = 0;
   const engine: FarEngine = new FarEngine(() => {
@@ -157,7 +157,7 @@ test("an engine that cannot be reached is asked again for the work, never to beg
   expect(engine.calls).toEqual(Array.from({ length: 3 }, () => 'attach task-1 {"n":1}'));
 });
 
-test("F1.26 a job that is attached to can be cancelled: so is the work", async () => {
+test("F1.26 cancelling an attached job also cancels its remote work", async () => {
   const { id, store } = await crashed(new FarEngine(), writes);
   const engine = new FarEngine();
   const { runtime } = runtimeOn(store, engine, writes);
@@ -173,7 +173,7 @@ test.each<[string, () => FarEngine]>([
   ["of an engine that cannot attach", () => new FarEngine("none")],
   ["without a name", () => new FarEngine(undefined, "")],
   ["of an endless name", () => new FarEngine(undefined, "x".repeat(2_000))],
-])("work %s leaves no event, and is treated as cut off", async (_, make) => {
+])("remote work %s is not recorded, and is treated as interrupted", async (_, make) => {
   const { id, store } = await crashed(make(), writes);
   expect(store.disk.types("s")).not.toContain("call-remote");
   const engine = make();
@@ -183,7 +183,7 @@ test.each<[string, () => FarEngine]>([
   expect(engine.calls).toEqual([]);
 });
 
-test("where the engine cannot attach any more, the ledger decides", async () => {
+test("if the engine can no longer attach, the ledger decides", async () => {
   const { id, store } = await crashed(new FarEngine(), repeatable);
   expect(store.disk.types("s")).toContain("call-remote");
   const engine = new FarEngine("none");

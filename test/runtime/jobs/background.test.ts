@@ -24,7 +24,7 @@ function runtimeOf(tools: NonNullable<Parameters<typeof createRuntime>[0]>["tool
 }
 
 describe("background jobs", () => {
-  test("F1.11 the turn ends before the job, the history stays valid, the end comes once and later", async () => {
+  test("F1.11 the turn ends before the job, the history stays valid, and the job ends once, later", async () => {
     const built = gate<string>();
     const { runtime, events } = runtimeOf([{ ...named("build"), execute: () => built.promise, mode: "background" }]);
     const session = runtime.session("s1");
@@ -42,7 +42,7 @@ describe("background jobs", () => {
     expect(events.filter(({ type }) => type === "call-end")).toHaveLength(1);
   });
 
-  test("F1.20 submit: an unknown tool is refused, a known one gives a job that runs", async () => {
+  test("F1.20 submit rejects an unknown tool, and returns a running job for a known one", async () => {
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => new Promise(() => {}) }]);
     const session = runtime.session();
     await expect(session.submit({ name: "nothing" })).rejects.toMatchObject({ code: "not_found" });
@@ -51,7 +51,7 @@ describe("background jobs", () => {
     expect(runtime.jobs.get(job.id)?.state).toBe("running");
   });
 
-  test("F1.22 a wait with a timeout leaves the job running; cancel says whether it ended anything", async () => {
+  test("F1.22 a wait that times out leaves the job running; cancel returns whether it ended the job", async () => {
     const done = gate<string>();
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => done.promise }]);
     const session = runtime.session();
@@ -90,7 +90,7 @@ describe("background jobs", () => {
     });
   });
 
-  test("F1.14 promote: a running call is answered pending and ends later; a finished one is not promoted", async () => {
+  test("F1.14 promote answers a running call with a placeholder; a call that has ended is not promoted", async () => {
     const done = gate<string>();
     const { runtime, events } = runtimeOf([{ ...named("slow"), execute: () => done.promise }]);
     const session = runtime.session();
@@ -106,7 +106,7 @@ describe("background jobs", () => {
     expect(events.filter(({ type }) => type === "job-end")).toHaveLength(1);
   });
 
-  test("F1.14 promoteAfterMs moves a slow call by itself, and leaves a fast one alone", async () => {
+  test("F1.14 promoteAfterMs promotes a slow call automatically, and not a fast one", async () => {
     const done = gate<string>();
     const { runtime, events } = runtimeOf([
       { ...named("slow"), effects: { reads: [], writes: [] }, execute: () => done.promise, promoteAfterMs: 5 },
@@ -124,7 +124,7 @@ describe("background jobs", () => {
     expect(events.filter(({ type }) => type === "job-start")).toHaveLength(1);
   });
 
-  test("F1.12 a stateful tool speaks three times, is answered each time, and its finally runs when it is cancelled", async () => {
+  test("F1.12 a stateful tool asks three questions, receives three answers, and runs its finally when it is cancelled", async () => {
     const heard: unknown[] = [];
     let closed = 0;
     const { runtime } = runtimeOf([
@@ -160,7 +160,7 @@ describe("background jobs", () => {
     expect(() => runtime.jobs.send(second.callId, "late")).toThrow(/has ended/u);
   });
 
-  test("F1.21 a call that is sealed in a message is submitted once, when it is sealed", async () => {
+  test("F1.21 a background call in a message is submitted once, when it is sealed", async () => {
     let runs = 0;
     const { runtime, events } = runtimeOf([
       { ...named("look"), effects: { reads: ["x"], writes: [] }, mode: "background", execute: () => ++runs },
@@ -175,13 +175,13 @@ describe("background jobs", () => {
     expect([runs, events.filter(({ type }) => type === "job-start").length]).toEqual([1, 1]);
   });
 
-  test("states that do not exist are refused by name", () => {
+  test("list rejects unknown states with the list of known ones", () => {
     const { runtime } = runtimeOf([]);
     for (const states of [["runing"], "running", [{}]])
       expect(() => runtime.jobs.list({ states: states as never })).toThrow(/an array of queued, running, waiting/u);
   });
 
-  test("F1.23 output is kept by position and read by range and tail, and the status counts it", async () => {
+  test("F1.23 output is stored by position, read by range and tail, and counted in the status", async () => {
     const done = gate();
     const { runtime } = runtimeOf([
       {
@@ -205,7 +205,7 @@ describe("background jobs", () => {
     expect(runtime.jobs.read(id).text).toBe("one\ntwo\nthr€");
   });
 
-  test("F1.24 so many ended jobs are kept, the oldest go first", async () => {
+  test("F1.24 the newest ended jobs are retained, and the oldest are dropped first", async () => {
     const { runtime } = runtimeOf([{ ...named("fast"), execute: () => "x" }], { jobs: { keepEnded: 100 } });
     const session = runtime.session();
     const ids: string[] = [];
@@ -215,7 +215,7 @@ describe("background jobs", () => {
     expect(runtime.jobs.list()).toHaveLength(100);
   });
 
-  test("F1.24 those that ended longer ago than keepEndedMs are forgotten, whatever becomes of the clock on the wall", async () => {
+  test("F1.24 jobs that ended longer ago than keepEndedMs are dropped, even if the wall clock is changed", async () => {
     class SetClock extends FakeClock {
       aheadMs = 0;
 
@@ -240,7 +240,7 @@ describe("background jobs", () => {
     ["done", async () => "x", {}],
     ["error", async () => Promise.reject(new Error("no")), { error: { code: "execution_failed" } }],
     ["cancelled", () => new Promise(() => {}), { error: { code: "cancelled" } }],
-  ])("F1.23 the status of a job that is %s has its times, its output and its error", async (state, execute, more) => {
+  ])("F1.23 the status of a job in the state %s has its times, its output and its error", async (state, execute, more) => {
     const clock = new FakeClock({ wallTime: 1_000 });
     const { runtime } = runtimeOf(
       [{ ...named("log"), maxAttempts: 1, execute: (_input: unknown, context: ToolContext) => (context.output("one\ntwo"), execute()) }],
@@ -263,7 +263,7 @@ describe("background jobs", () => {
     expect("error" in (runtime.jobs.get(id) ?? {})).toBe("error" in more);
   });
 
-  test.each([undefined, null, 5, {}])("the id %j is refused, and promotes nothing", (id) => {
+  test.each([undefined, null, 5, {}])("the id %j is rejected, and promotes nothing", (id) => {
     const { runtime } = runtimeOf([]);
     for (const use of [
       (one: never) => runtime.jobs.get(one),
@@ -275,7 +275,7 @@ describe("background jobs", () => {
       expect(() => use(id as never)).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   });
 
-  test("limits: what is over maxRunning waits, what is over maxQueued is refused", async () => {
+  test("jobs over maxRunning wait, and jobs over maxQueued are rejected", async () => {
     const gates = [gate<string>(), gate<string>()];
     let begun = 0;
     const { runtime } = runtimeOf([{ ...named("slow"), effects: { reads: [], writes: [] }, execute: () => gates[begun++]?.promise }], {
@@ -293,7 +293,7 @@ describe("background jobs", () => {
     expect(await runtime.jobs.wait(second.id)).toMatchObject({ state: "done" });
   });
 
-  test("a job's handler makes calls of its session while a turn runs, without waiting for it", async () => {
+  test("a job's handler makes calls of its session without waiting for a running turn", async () => {
     const turn = gate();
     const { runtime } = runtimeOf([
       { ...named("leaf"), effects: { reads: [], writes: [] }, execute: () => "leaf" },
@@ -315,7 +315,7 @@ describe("background jobs", () => {
     await held;
   });
 
-  test("closing a session cancels its jobs, and closing the runtime those that are left", async () => {
+  test("closing a session cancels its jobs, and closing the runtime cancels the rest", async () => {
     const { runtime, events } = runtimeOf([{ ...named("slow"), execute: () => new Promise(() => {}) }]);
     const one = runtime.session("one");
     const other = runtime.session("other");
@@ -327,7 +327,7 @@ describe("background jobs", () => {
     expect(events.filter(({ type }) => type === "job-end")).toHaveLength(2);
   });
 
-  test("a branch with a running job is not committed", async () => {
+  test("a branch with a running job cannot be committed", async () => {
     const done = gate<string>();
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => done.promise }]);
     const session = runtime.session();
@@ -340,7 +340,7 @@ describe("background jobs", () => {
     expect(session.messages().at(-1)).toMatchObject({ role: "job" });
   });
 
-  test("I10 nor is one whose job begins while its commit waits: the job goes on, and its end is told and recorded", async () => {
+  test("I10 a branch whose job starts while its commit waits cannot be committed: the job runs on, and its end is recorded", async () => {
     const done = gate<string>();
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => done.promise, mode: "background" }]);
     const branch = runtime.session().fork();
@@ -357,13 +357,13 @@ describe("background jobs", () => {
     expect(branch.history.at(-1)?.result).toMatchObject({ callId, output: "x" });
   });
 
-  test("a placeholder says where the answer will be", async () => {
+  test("a placeholder has the id under which the answer can be found", async () => {
     const { runtime } = runtimeOf([{ ...named("slow"), execute: () => new Promise(() => {}), mode: "background" }]);
     const result = await runtime.session().execute({ name: "slow", input: {} });
     expect(resultText(result)).toContain(result.callId);
   });
 
-  test("without a session, and in a simulation, a background tool is waited for", async () => {
+  test("a background tool is awaited without a session, and in a simulation", async () => {
     const { runtime } = runtimeOf([{ ...named("slow"), effects: { reads: [], writes: [] }, execute: async () => "x", mode: "background" }]);
     expect(await runtime.execute({ name: "slow", input: {} })).toMatchObject({ status: "ok", output: "x" });
     const { results } = await runtime.session().simulate({ name: "slow", input: {} });

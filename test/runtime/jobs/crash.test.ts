@@ -37,7 +37,7 @@ async function resumed(store: FailingStore, tools: readonly Tool[], options: Run
   return { ...bench, session: await bench.runtime.resume("s") };
 }
 
-test("a job that only reads runs again after a crash, under its id, without being waited for", async () => {
+test("a job that only reads runs again after a crash, under its id, and resume does not wait for it", async () => {
   let runs = 0;
   const read = (): unknown => (++runs === 1 ? never() : Promise.resolve("read"));
   const tools = [tool("look", read, { effects: { reads: ["x"] } })];
@@ -52,7 +52,7 @@ test("a job that only reads runs again after a crash, under its id, without bein
   expect(runs).toBe(2);
 });
 
-test("a job that may have paid does not pay again: its outcome is unknown", async () => {
+test("a job that may have paid does not run again: its outcome is unknown", async () => {
   let paid = 0;
   const pay = (): unknown => (paid++, never());
   const tools = [tool("pay", pay, { effects: { writes: ["money"] } })];
@@ -63,7 +63,7 @@ test("a job that may have paid does not pay again: its outcome is unknown", asyn
   expect(paid).toBe(1);
 });
 
-test("a job that has ended is not run again, and its end stays where it was", async () => {
+test("a job that has ended does not run again, and its end keeps its place in the log", async () => {
   let runs = 0;
   const tools = [tool("look", () => ++runs, { effects: { reads: ["x"] } })];
   const store = await crash(tools, async (session) => session.submit({ name: "look" }));
@@ -73,7 +73,7 @@ test("a job that has ended is not run again, and its end stays where it was", as
   expect(session.messages().map(({ role }) => role)).toEqual(["user", "call", "result", "job"]);
 });
 
-test("a promoted call that was interrupted is a job again", async () => {
+test("a promoted call that was interrupted is a job again after resume", async () => {
   let runs = 0;
   const tools = [tool("look", () => (++runs === 1 ? never() : "read"), { effects: { reads: ["x"] } })];
   let id = "";
@@ -90,7 +90,7 @@ test("a promoted call that was interrupted is a job again", async () => {
   expect(await runtime.jobs.wait(id)).toMatchObject({ state: "done", result: { output: "read" } });
 });
 
-test("a branch does not run the jobs of the session that it was taken from", async () => {
+test("a branch does not run the jobs of its session", async () => {
   let runs = 0;
   const tools = [tool("look", () => (runs++, never()), { effects: { reads: ["x"] } })];
   const store = await crash(tools, async (session) => {
@@ -104,7 +104,7 @@ test("a branch does not run the jobs of the session that it was taken from", asy
   expect([runs, runtime.jobs.list()]).toEqual([1, []]);
 });
 
-test("the model of a branch, and of a session from a snapshot, is told that a job of its past goes on elsewhere", async () => {
+test("in a branch, and in a session from a snapshot, the placeholder of an earlier job says that it belongs to another session", async () => {
   const end = Promise.withResolvers<string>();
   const tools = [tool("look", () => end.promise, { effects: { reads: ["x"] } })];
   const store = new FailingStore();
@@ -131,7 +131,7 @@ test.each([
   ["submit()", (session: RuntimeSession) => session.submit({ name: "look" })],
   ["execute(…, { background: true })", (session: RuntimeSession) => session.execute({ name: "look" }, { background: true })],
   ["a key for the batch", (session: RuntimeSession) => session.execute([{ name: "look" }], { background: true, idempotencyKey: "k" })],
-])("a call by %s that was interrupted before its job began is a job when it is taken up again", async (_by, begin) => {
+])("a background call by %s that was interrupted before its job started becomes a job on resume", async (_by, begin) => {
   const tools = [tool("look", () => "read", { effects: { reads: ["x"] } })];
   const store = await crash(tools, async (session) => void begin(session), ASKING);
   const after = await resumed(store, tools);
@@ -140,7 +140,7 @@ test.each([
   expect(after.events.map(({ type }) => type).filter((type) => type.startsWith("job-"))).toEqual(["job-start", "job-end"]);
 });
 
-test("a call that a model sent to the background is a job when it is taken up again, although its job had not begun", async () => {
+test("a call that a model sent to the background becomes a job on resume, even if its job had not started", async () => {
   const tools = [tool("look", () => "read", { effects: { reads: ["x"] } })];
   const model = scriptedModel([{ calls: [{ name: "look", input: { run_in_background: true } }] }]);
   const store = await crash(tools, async (session) => void createLoop({ session, model, offerBackground: true }).run("Look."), ASKING);
@@ -150,7 +150,7 @@ test("a call that a model sent to the background is a job when it is taken up ag
   expect(session.messages().map(({ role }) => role)).toEqual(["user", "user", "call", "result", "job"]);
 });
 
-test("a call that was to be waited for is waited for when it is taken up again, although its tool runs in the background", async () => {
+test("a call to be awaited is awaited on resume, even if its tool now runs in the background", async () => {
   const tools = [tool("look", () => "read", { effects: { reads: ["x"] }, mode: "background" })];
   const store = await crash(tools, async (session) => void session.execute({ name: "look" }, { background: false }), ASKING);
   const { runtime, session } = await resumed(store, tools);
@@ -162,7 +162,7 @@ test("a call that was to be waited for is waited for when it is taken up again, 
   ]);
 });
 
-test("a log from before says nothing of the background: such a call is waited for", async () => {
+test("a call of an older log without background information is awaited on resume", async () => {
   const tools = [tool("look", () => "read", { effects: { reads: ["x"] } })];
   const store = await crash(tools, async (session) => void session.execute({ name: "look" }), ASKING);
   const { runtime, session } = await resumed(store, tools);
@@ -172,7 +172,7 @@ test("a log from before says nothing of the background: such a call is waited fo
 
 /** `node --conditions=haft-source scripts/job-drill.mjs 50 1000` kills more often. */
 testInCI(
-  "I09 L03 a process is killed again and again in the middle of its jobs: each ends once, and none is done twice",
+  "I09 L03 killing a process repeatedly during its jobs: each job ends once, and none is done twice",
   async () => {
     const report = await runJobDrill({ path: temporaryFile(), jobs: 160, kills: 8, seed: 9 });
     expect(report.jobs).toBeGreaterThanOrEqual(160);
@@ -184,7 +184,7 @@ testInCI(
 
 /** `node --conditions=haft-source scripts/job-drill.mjs 200 2000 1 SIGTERM` does it more often. */
 testInCI(
-  "L36 a process that is asked to end in the middle of its jobs ends in order: every job has its end, none is lost or done twice",
+  "L36 a process that is asked to stop during its jobs ends cleanly: every job ends, and none is lost or done twice",
   async () => {
     const report = await runJobDrill({ path: temporaryFile(), jobs: 100, kills: 5, seed: 36, signal: "SIGTERM" });
     expect(report).toMatchObject({ interrupted: 0 });

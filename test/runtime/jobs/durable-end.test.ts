@@ -19,7 +19,7 @@ async function submitted(store: FailingStore, options: object = {}) {
   return { ...bench, session, id, done };
 }
 
-test("F1.22 a wait resolves when the end is durable, also one that begins after the end", async () => {
+test("F1.22 a wait resolves when the end is durable, even if the wait starts after the end", async () => {
   const store = new FailingStore();
   const { runtime, id, done } = await submitted(store);
   store.hold();
@@ -37,7 +37,7 @@ test("F1.22 a wait resolves when the end is durable, also one that begins after 
   expect(store.disk.types("s").slice(-2)).toEqual(["call-end", "job-end"]);
 });
 
-test("F1.22 a store that takes its time holds up no wait that has a time limit or is cancelled", async () => {
+test("F1.22 a slow store does not hold up a wait that has a time limit or is cancelled", async () => {
   const store = new FailingStore();
   const { runtime, ports, id, done } = await submitted(store);
   store.hold();
@@ -56,7 +56,7 @@ test("F1.22 a store that takes its time holds up no wait that has a time limit o
   expect(ports.clock.pending).toBe(0);
 });
 
-test("F1.22 a wait from a listener of the end itself is no earlier", async () => {
+test("F1.22 a wait started by a listener of the end also resolves no earlier", async () => {
   const store = new FailingStore();
   const codes: string[] = [];
   const { runtime, session, id, done } = await submitted(store);
@@ -68,7 +68,7 @@ test("F1.22 a wait from a listener of the end itself is no earlier", async () =>
 });
 
 test.each(["appendError", "durableError"] as const)(
-  "a wait for an end that is not recorded (%s) rejects, and the job runs again",
+  "a wait for an end that cannot be recorded (%s) rejects, and the job runs again",
   async (fails) => {
     const store = new FailingStore();
     const { runtime, id, done } = await submitted(store);
@@ -82,7 +82,7 @@ test.each(["appendError", "durableError"] as const)(
   },
 );
 
-test("nothing is waited for where results need not be durable", async () => {
+test("a wait does not wait for durability where results need not be durable", async () => {
   const store = new FailingStore();
   const { runtime, id, done } = await submitted(store, { durability: "async" });
   store.durableError = new ToolError("store_failed", "The disk is full.");
@@ -90,7 +90,7 @@ test("nothing is waited for where results need not be durable", async () => {
   expect(await runtime.jobs.wait(id)).toMatchObject({ state: "done" });
 });
 
-test("two processes on one file: the one that lost the session gives nobody a result that the other does not have", async () => {
+test("two processes on one file: the one that lost the session returns no result that the other does not have", async () => {
   const path = temporaryFile();
   const processOn = (says: string) => {
     const done = gate();

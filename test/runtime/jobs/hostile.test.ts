@@ -38,7 +38,7 @@ describe("promotion", () => {
     expect(ports.clock.pending).toBe(0);
   });
 
-  test("F1.14 no timer of promoteAfterMs is left when a call is promoted by hand", async () => {
+  test("F1.14 a manual promotion clears the timer of promoteAfterMs", async () => {
     const done = gate<string>();
     const { runtime, ports } = testRuntime({ tools: [tool("slow", () => done.promise)], promoteAfterMs: 60_000 });
     const answer = runtime.session("s").execute({ name: "slow" });
@@ -49,7 +49,7 @@ describe("promotion", () => {
     done.open("x");
   });
 
-  test("F1.14 nothing is left, and the process may end, where waiting for what the handler returned throws", async () => {
+  test("F1.14 a returned promise that throws when it is awaited leaves no timer, and the process can exit", async () => {
     const tampered = (): Promise<string> =>
       Object.defineProperty(Promise.resolve("x"), "constructor", {
         get: () => {
@@ -64,7 +64,7 @@ describe("promotion", () => {
     expect([holds, clock.pending, runtime.running]).toEqual([0, 0, []]);
   });
 
-  test("F1.14 a promoted call takes one of the places for jobs, and gives it back", async () => {
+  test("F1.14 a promoted call takes one of the slots for jobs, and releases it", async () => {
     const done = [gate<string>(), gate<string>()];
     let begun = 0;
     const { runtime } = testRuntime({ tools: [tool("slow", () => done[begun++]?.promise)], jobs: { maxRunning: 1 } });
@@ -82,7 +82,7 @@ describe("promotion", () => {
     expect(await runtime.jobs.wait(second)).toMatchObject({ state: "done" });
   });
 
-  test("F1.14 the output of a call from before it was promoted can be read, and positions go on", async () => {
+  test("F1.14 output from before the promotion can be read, and positions continue after it", async () => {
     const done = gate<string>();
     const slow = tool("slow", async (_input, { output }) => {
       output("early\n");
@@ -102,7 +102,7 @@ describe("promotion", () => {
     expect(events.flatMap((event) => (event.type === "job-output" ? [event.position] : []))).toEqual([0, 6]);
   });
 
-  test("F1.14 a handler sees the time limit go when its call is promoted", async () => {
+  test("F1.14 a handler sees its deadline removed when its call is promoted", async () => {
     const deadlines: number[] = [];
     const done = gate<string>();
     const slow = tool("slow", async (_input, context) => {
@@ -123,7 +123,7 @@ describe("promotion", () => {
     expect(deadlines).toEqual([1_000, Infinity]);
   });
 
-  test("a planned timeout still ends a promoted call", async () => {
+  test("an injected timeout still ends a promoted call", async () => {
     const { runtime, ports } = testRuntime({
       tools: [tool("slow", never, { maxAttempts: 1 })],
       timeoutMs: 1_000,
@@ -138,7 +138,7 @@ describe("promotion", () => {
     expect(runtime.jobs.get(callId)).toMatchObject({ state: "error", error: { code: "timeout" } });
   });
 
-  test("F1.14 what a promoted handler calls in its session waits for no turn, and is made in it", async () => {
+  test("F1.14 calls of a promoted handler in its session wait for no turn, and are recorded as nested calls", async () => {
     const goOn = gate();
     const leaf = tool("leaf", () => "leaf");
     const parent = tool("parent", async () => {
@@ -162,7 +162,7 @@ describe("promotion", () => {
     await session.turn(async () => {}); // nobody is left in line
   });
 
-  test("a call that is promoted twice at one moment, or at the moment of its end, is one job or none", async () => {
+  test("two promotions at the same moment, or one at the moment of the call's end, give one job or none", async () => {
     const done = gate<string>();
     const { runtime, events } = testRuntime({ tools: [tool("slow", () => done.promise)], promoteAfterMs: 10 });
     const session = runtime.session("s");
@@ -182,7 +182,7 @@ describe("promotion", () => {
 describe("stateful jobs", () => {
   const inputSchema = { type: "object" } as const;
 
-  test("F1.12 one that is cancelled while it waits has ended: its finally has run, its locks are free, nothing is an orphan", async () => {
+  test("F1.12 a job that is cancelled while it waits runs its finally, releases its locks and leaves no orphan", async () => {
     let closed = 0;
     const talk = tool("talk", () => never(), {
       mode: "stateful",
@@ -211,7 +211,7 @@ describe("stateful jobs", () => {
     expect(ports.clock.pending).toBe(0);
   });
 
-  test("F1.12 a listener that answers a question, or cancels its job, while it is told of the question is heard", async () => {
+  test("F1.12 a listener can answer a question, or cancel its job, while it is notified of the question", async () => {
     const heard: unknown[] = [];
     const talk = tool("talk", () => never(), {
       mode: "stateful",
@@ -241,7 +241,7 @@ describe("stateful jobs", () => {
     expect([runtime.running, runtime.counters.orphans, world.ports.clock.pending]).toEqual([[], 0, 0]);
   });
 
-  test("F1.12 an attempt that ran out of time asks nobody any more: the input goes to the next one", async () => {
+  test("F1.12 an attempt that timed out asks no more questions: the answer goes to the next attempt", async () => {
     const heard: unknown[] = [];
     const talk = tool("talk", () => never(), {
       mode: "stateful",
@@ -268,14 +268,14 @@ describe("stateful jobs", () => {
     ["a generator that is not async", tool("talk", () => [1][Symbol.iterator](), { mode: "stateful" })],
     ["a promise of an async generator", tool("talk", async () => (async function* () {})(), { mode: "stateful" })],
     ["an async generator of a direct tool", tool("talk", () => (async function* () {})(), { mode: "background" })],
-  ])("F1.12 %s ends with an error that says what would work", async (_, talk) => {
+  ])("F1.12 %s ends with an error whose hint says what would work", async (_, talk) => {
     const { runtime } = testRuntime({ tools: [talk] });
     const { callId } = await runtime.session("s").execute({ name: "talk" });
     const end = await runtime.jobs.wait(callId);
     expect(end).toMatchObject({ state: "error", error: { code: "not_json", operatorHint: expect.stringContaining("async *execute()") } });
   });
 
-  test("F1.12 one that yields what cannot be said ends so, and its finally runs", async () => {
+  test("F1.12 a job that yields a value that is not JSON ends with an error, and its finally runs", async () => {
     let closed = 0;
     const talk = tool("talk", () => never(), {
       mode: "stateful",
@@ -314,7 +314,7 @@ describe("approval", () => {
     expect(events.filter(({ type }) => type === "job-end")).toHaveLength(1);
   });
 
-  test("one that is denied, or that nobody can allow, is answered with that and is no job", async () => {
+  test("a background call that is denied, or that has no approver, gets that error and becomes no job", async () => {
     const tools = [tool("wipe", () => "wiped", { mode: "background", effects: destructive })];
     const { runtime } = testRuntime({ tools, approval: { approve: () => "deny" } });
     expect(await runtime.session("s").execute({ name: "wipe" })).toMatchObject({ error: { code: "approval_denied" } });
@@ -324,8 +324,8 @@ describe("approval", () => {
   });
 });
 
-describe("batches and messages that come to nothing", () => {
-  test('a job in a batch with onError "throw" is cancelled and its changes of state are taken back before the batch throws', async () => {
+describe("batches and messages that fail or are voided", () => {
+  test('a job in a batch with onError "throw" is cancelled and its state changes are rolled back before the batch throws', async () => {
     const note = tool("note", (_input, { state }) => (state.update("notes", () => "noted"), never()), { mode: "background" });
     const fail = tool("fail", async () => {
       await settle();
@@ -344,7 +344,7 @@ describe("batches and messages that come to nothing", () => {
     expect(types.indexOf("job-end")).toBeLessThan(types.indexOf("batch-rollback"));
   });
 
-  test("a job of a message that is voided is cancelled, and is answered as cancelled", async () => {
+  test("a job of a voided message is cancelled, and its result is cancelled", async () => {
     const note = tool("look", never, { mode: "background" });
     const { runtime } = testRuntime({ tools: [note] });
     const session = runtime.session("s");
@@ -362,7 +362,7 @@ describe("batches and messages that come to nothing", () => {
     expect(typesOf(session.log, callId)).toEqual(["call-start", "job-start", "call-end", "job-end"]);
   });
 
-  test("an idempotency key whose job runs is answered with its placeholder, and with its result once it has ended", async () => {
+  test("an idempotency key returns the placeholder while its job runs, and the result once it has ended", async () => {
     let runs = 0;
     const done = gate<string>();
     const { runtime } = testRuntime({ tools: [tool("slow", () => (runs++, done.promise))] });
@@ -379,8 +379,8 @@ describe("batches and messages that come to nothing", () => {
   });
 });
 
-describe("ends", () => {
-  test("F1.27 a listener that runs calls while a job ends loses no end of any", async () => {
+describe("the end of a job", () => {
+  test("F1.27 a listener that makes calls while a job ends loses none of their ends", async () => {
     const { runtime } = testRuntime({ tools: [tool("fast", () => "x")] });
     const session = runtime.session("s");
     let left = 3;
@@ -397,7 +397,7 @@ describe("ends", () => {
     expect(runtime.running).toEqual([]);
   });
 
-  test("a session is closed while a turn of it waits for its job", async () => {
+  test("a session can be closed while one of its turns waits for its job", async () => {
     const { runtime } = testRuntime({ tools: [tool("slow", never)] });
     const session = runtime.session("s");
     const { id } = await session.submit({ name: "slow" });
@@ -407,7 +407,7 @@ describe("ends", () => {
     expect(await waiting).toMatchObject({ state: "cancelled" });
   });
 
-  test.each(["session", "runtime"] as const)("a job whose handler closes its %s and waits for that ends cancelled", async (which) => {
+  test.each(["session", "runtime"] as const)("a job whose handler awaits the close of its %s ends cancelled", async (which) => {
     const closed = gate();
     const bench: { session?: RuntimeSession } = {};
     const close = tool("close", async () => {
@@ -424,7 +424,7 @@ describe("ends", () => {
     await runtime.close();
   });
 
-  test("a job that waits for itself, or for the job that it is part of, is told so", async () => {
+  test("a job that waits for itself, or for its own parent job, gets an error that says so", async () => {
     const outer = tool("outer", async () => {
       await settle();
       return (await session.execute({ name: "inner" })).error?.message ?? "none";
@@ -437,12 +437,12 @@ describe("ends", () => {
     expect(end.result?.output).toContain("so it could never end");
   });
 
-  test("submit gives the job that has ended and is not kept", async () => {
+  test("submit returns the ended job even if keepEnded is 0", async () => {
     const { runtime } = testRuntime({ tools: [tool("fast", () => "x")], jobs: { keepEnded: 0 } });
     expect(await runtime.session("s").submit({ name: "fast" })).toMatchObject({ state: "done" });
   });
 
-  test("2,000 calls that one job makes leave nothing behind", async () => {
+  test("2,000 calls made by one job leave nothing in memory", async () => {
     const held = new Set<WeakRef<object>>();
     const leaf = tool("leaf", (_input, context) => (held.add(new WeakRef(context)), "x"));
     const busy = tool("busy", async () => {
@@ -476,7 +476,7 @@ describe("after a crash", () => {
   test.each([
     ["whose calls are only settled", [tool("look", never, { effects: { reads: ["x"] } })], { interrupted: "settle" }],
     ["whose tool has gone", [], {}],
-  ] as const)("I09 a job of a session %s ends once, as a job", async (_case, tools, options) => {
+  ] as const)("I09 a job of a session %s ends once, with a job-end", async (_case, tools, options) => {
     const { store, id } = await crashed();
     const { runtime } = testRuntime({ store, tools });
     const session = await runtime.resume("s", options);
@@ -486,7 +486,7 @@ describe("after a crash", () => {
     expect((await runtime.jobs.wait(id)).state).not.toBe("running");
   });
 
-  test("I09 more jobs than may run or wait are all taken up", async () => {
+  test("I09 all interrupted jobs are resumed, even if they exceed maxRunning and maxQueued", async () => {
     const store = new FailingStore();
     const tools = (answer: () => unknown) => [tool("look", answer, { effects: { reads: ["x"] } })];
     const before = testRuntime({ store, tools: tools(never) }).runtime.session("s");
@@ -514,7 +514,7 @@ describe("after a crash", () => {
     expect(await session.execute(call, options)).toMatchObject({ callId: first.callId, status: "ok", output: "read" });
   });
 
-  test("a branch runs neither the jobs of its session nor the calls that they were making", async () => {
+  test("a branch runs neither the jobs of its session nor the calls those jobs were making", async () => {
     const store = new FailingStore();
     let runs = 0;
     const effects = { reads: ["x"] };
@@ -550,7 +550,7 @@ describe("after a crash", () => {
   });
 });
 
-test("hooks see the result of a job once, and never its placeholder", async () => {
+test("hooks receive the result of a job once, and never its placeholder", async () => {
   const seen: string[] = [];
   const done = gate<string>();
   const { runtime } = testRuntime({
@@ -565,7 +565,7 @@ test("hooks see the result of a job once, and never its placeholder", async () =
   expect(seen).toEqual(["ok"]);
 });
 
-test("rounds: a call in the background leaves its turn, and the next message has its placeholder", async () => {
+test("a background call in a round does not hold up its turn, and the next message has its placeholder", async () => {
   const { runtime } = testRuntime({ tools: [tool("slow", never, { mode: "background" })] });
   const session = runtime.session("s");
   const results = await session.turn(async (turn) => {
@@ -578,7 +578,7 @@ test("rounds: a call in the background leaves its turn, and the next message has
 });
 
 describe("the body of a stateful tool is part of its call", () => {
-  test("what it calls has the rules and the principal of its call, before and after it was answered", async () => {
+  test("its calls have the rules and the principal of the stateful call, before and after it is answered", async () => {
     const said: string[] = [];
     const secret = tool("secret", () => "told");
     const talk = tool(
@@ -608,7 +608,7 @@ describe("the body of a stateful tool is part of its call", () => {
     expect(starts.filter(([name]) => name === "open")).toEqual(Array.from({ length: 2 }, () => ["open", "ada", id]));
   });
 
-  test("a latency that is injected delays its end, and changes nothing else", async () => {
+  test("an injected latency delays its end, and changes nothing else", async () => {
     const talk = tool(
       "talk",
       async function* () {

@@ -39,7 +39,7 @@ async function watched() {
   return { runtime, elsewhere, id, reads, announce: (change: StoreChange) => announce(change) };
 }
 
-test("a cancellation that another process announces while the store is read has it read again at once, and no other change has", async () => {
+test("a cancellation from another process during a read triggers another read at once, and no other change does", async () => {
   const { runtime, elsewhere, id, reads, announce } = await watched();
   announce(CANCELLED);
   await expect.poll(() => reads.length).toBe(1);
@@ -59,7 +59,7 @@ test("a cancellation that another process announces while the store is read has 
   for (const one of [elsewhere, runtime]) await one.close();
 });
 
-test("a cancellation announced while the store is read has it read no more once the last job has ended", async () => {
+test("a cancellation announced during a read triggers no further read once the last job has ended", async () => {
   const { runtime, elsewhere, id, reads, announce } = await watched();
   announce(CANCELLED);
   await expect.poll(() => reads.length).toBe(1);

@@ -13,7 +13,7 @@ const READS = { effects: { reads: [], writes: [] } } as const;
 
 const CALLS = inCI ? 10_000 : 1_000;
 
-test("L16 a batch of 10,000 (2,000 outside CI) keeps to the limits of runtime, toolset and tool, answers in order, and starves no call", async () => {
+test("L16 a batch of 10,000 (2,000 outside CI) obeys the limits of runtime, toolset and tool, in order and without starvation", async () => {
   const ports = fakePorts();
   const limits = { runtime: 64, toolset: 40, tool: 8 };
   const running = { runtime: 0, toolset: 0, tool: 0 };
@@ -67,7 +67,7 @@ const SUBMITS = inCI ? 100_000 : 5_000;
 const MAX_QUEUED = inCI ? 20_000 : 500;
 
 testInCI(
-  `L33 I14 a producer that never stops is refused past the limit, what was accepted runs, and memory stays bounded (${SUBMITS} submits)`,
+  `L33 I14 an endless producer is refused past the limit, accepted jobs run, and memory stays bounded (${SUBMITS} submits)`,
   async () => {
     const ports = { ...fakePorts(), log: { debug: () => {}, warn: () => {} } }; // a log that is kept grows with each call
     let ran = 0;

@@ -22,7 +22,7 @@ const idsOf = (process: number): { next: (prefix: string) => string } => {
 describe.each(["a chain", "a handler that makes calls in its session"])("a job that is %s", (kind) => {
   const chain = createChain([{ tool: "book" }, { tool: "look" }]).toTool({ name: "trip", description: "Trip" });
 
-  test("and whose call ends its process is parked after three starts", async () => {
+  test("and whose nested call crashes its process is parked after three starts", async () => {
     const log: string[] = [];
     let store = new FailingStore();
     let id = "";
@@ -60,42 +60,45 @@ describe.each(["a chain", "a handler that makes calls in its session"])("a job t
     expect(log.filter((name) => name === "book").length).toBeLessThanOrEqual(1);
   });
 
-  test.each(["its own session", "another session"])("and was cancelled in %s by its id: its calls are run again or not", async (where) => {
-    const log: string[] = [];
-    const make = (store: FailingStore, process: number): ReturnType<typeof testRuntime> =>
-      testRuntime({
-        store,
-        ports: { ids: idsOf(process) },
-        tools: [
-          tool("look", () => (log.push(`look ${process}`), process === 0 ? never() : "seen"), { effects: { reads: ["x"] } }),
-          kind === "a chain"
-            ? createChain([{ tool: "look", outputKey: "look" }]).toTool({ name: "trip", description: "Trip" })
-            : tool("trip", async (_input, { execute }) => (await execute({ name: "look" })).output, { effects: { idempotent: true } }),
-        ],
-      });
-    const before = new FailingStore();
-    const { id } = await make(before, 0).runtime.session("s").submit({ name: "trip" });
-    await settle();
-    await before.logs.get("s")?.whenDurable();
-    const request = { sessionId: where === "its own session" ? "s" : "t", id, reason: "nobody wants it" };
-    const store = Object.assign(before.crash(), { jobs: { ...noJobs, cancelRequests: async () => [request] } });
-    const { runtime } = make(store, 1);
-    const session = await runtime.resume("s");
-    await settle();
-    const ended = session.history.map(({ call, result }) => [call.name, result?.status]);
-    if (where === "another session") {
-      expect(ended).toContainEqual(["trip", "ok"]);
-      return;
-    }
-    expect(log).toEqual(["look 0"]);
-    expect(ended).toEqual([
-      ["trip", "cancelled"],
-      ["look", "cancelled"],
-    ]);
-  });
+  test.each(["its own session", "another session"])(
+    "and whose id was cancelled in %s runs its calls again only if that is another session",
+    async (where) => {
+      const log: string[] = [];
+      const make = (store: FailingStore, process: number): ReturnType<typeof testRuntime> =>
+        testRuntime({
+          store,
+          ports: { ids: idsOf(process) },
+          tools: [
+            tool("look", () => (log.push(`look ${process}`), process === 0 ? never() : "seen"), { effects: { reads: ["x"] } }),
+            kind === "a chain"
+              ? createChain([{ tool: "look", outputKey: "look" }]).toTool({ name: "trip", description: "Trip" })
+              : tool("trip", async (_input, { execute }) => (await execute({ name: "look" })).output, { effects: { idempotent: true } }),
+          ],
+        });
+      const before = new FailingStore();
+      const { id } = await make(before, 0).runtime.session("s").submit({ name: "trip" });
+      await settle();
+      await before.logs.get("s")?.whenDurable();
+      const request = { sessionId: where === "its own session" ? "s" : "t", id, reason: "nobody wants it" };
+      const store = Object.assign(before.crash(), { jobs: { ...noJobs, cancelRequests: async () => [request] } });
+      const { runtime } = make(store, 1);
+      const session = await runtime.resume("s");
+      await settle();
+      const ended = session.history.map(({ call, result }) => [call.name, result?.status]);
+      if (where === "another session") {
+        expect(ended).toContainEqual(["trip", "ok"]);
+        return;
+      }
+      expect(log).toEqual(["look 0"]);
+      expect(ended).toEqual([
+        ["trip", "cancelled"],
+        ["look", "cancelled"],
+      ]);
+    },
+  );
 });
 
-test.each([1, 2])("a call that is promoted takes the calls that it waits for out of the turn, beside %i calls", async (count) => {
+test.each([1, 2])("promoting a call moves the nested calls that it waits for out of the turn, beside %i calls", async (count) => {
   const hold = gate();
   const tools = [
     tool("inner", () => hold.promise.then(() => "built")),
@@ -117,7 +120,7 @@ test.each([1, 2])("a call that is promoted takes the calls that it waits for out
   await session.close();
 });
 
-describe("a call whose caller has ended, in a job that goes on", () => {
+describe("a nested call whose caller has ended, in a job that is still running", () => {
   /** A job calls `outer`, which runs out of time while the `inner` that it called goes on. */
   async function leftBehind() {
     const store = new FailingStore();
@@ -146,7 +149,7 @@ describe("a call whose caller has ended, in a job that goes on", () => {
     ]);
   });
 
-  test("is not run again where the job was cancelled meanwhile", async () => {
+  test("does not run again if the job was cancelled meanwhile", async () => {
     const { store, id, runs, tools, session } = await leftBehind();
     await store.logs.get("s")?.whenDurable();
     const request = { sessionId: "s", id, reason: "nobody wants it" };
@@ -159,7 +162,7 @@ describe("a call whose caller has ended, in a job that goes on", () => {
   });
 });
 
-describe("calls that a job was making when its process ended", () => {
+describe("nested calls of a job that were running when its process ended", () => {
   async function resumed() {
     const store = new FailingStore();
     const ends = gate<string>();
@@ -184,7 +187,7 @@ describe("calls that a job was making when its process ended", () => {
     return { ...bench, session: await bench.runtime.resume("s"), id, ends };
   }
 
-  test("are not waited for by resume, and end before their job is run again", async () => {
+  test("are not awaited by resume, and end before their job runs again", async () => {
     const { runtime, session, id, ends, events } = await resumed();
     expect(session.jobs).toMatchObject([{ id, state: "running" }]);
     expect(await session.execute({ name: "look" }, { background: true })).toMatchObject({ status: "pending" }); // its turns are free

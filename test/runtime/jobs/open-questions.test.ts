@@ -86,7 +86,7 @@ class World {
   }
 }
 
-test("an answer counts that is given before the process that took up the session has asked again", async () => {
+test("an answer given before the resuming process asks again is accepted", async () => {
   const world = new World();
   const questions = await world.leftQuestions();
   const { runtime, open, ended } = await world.process({ jobs: { maxRunning: 1 } });
@@ -98,7 +98,7 @@ test("an answer counts that is given before the process that took up the session
   expect(world.removed.toSorted()).toEqual(["a1", "a2", "b1", "b2"]);
 });
 
-test("jobs that were handed over are listed as waiting while their questions are open, also when they wait for a place", async () => {
+test("jobs that were handed over are listed as waiting while their questions are open, even if they wait for a slot", async () => {
   const world = new World();
   await world.leftQuestions();
   const { runtime, open, ended } = await world.process({ jobs: { maxRunning: 1 } });
@@ -114,31 +114,28 @@ test("jobs that were handed over are listed as waiting while their questions are
   expect(await counts()).toEqual([2, 0, 0, 0, 0, 0]);
 });
 
-test.each(["of a job", "in the foreground"])(
-  "a question that is asked again after a restart says which calls it is asked in (%s)",
-  async (how) => {
-    const world = new World();
-    const first = await world.process();
-    const called = first.runtime.session("s").execute({ name: "sweep", input: { job: "a" } }, { background: how === "of a job" });
-    called.catch(() => {}); // its session is handed over
-    const scenes = (pending: readonly ApprovalRecord[]) => pending.map(({ within = [] }) => within.map(({ toolName }) => toolName));
-    const before = scenes(await first.open(2));
-    expect(before).toEqual(Array.from({ length: 2 }, () => ["default::clean", "default::sweep"]));
-    await first.runtime.sessions.handOver("s");
-    const { runtime, open } = await world.process();
-    const asked = Promise.withResolvers<void>();
-    runtime.subscribe(({ type }) => type === "approval-ask" && asked.resolve());
-    runtime.resume("s").catch(() => {}); // waits for the answers, and the runtime is closed before
-    await asked.promise;
-    await vi.waitFor(() => expect(runtime.running.some(({ name }) => name === "default::remove")).toBe(true));
-    expect(scenes(await open(2))).toEqual(before);
-    if (how === "in the foreground") return;
-    const [job] = runtime.jobs.list();
-    expect(job).toMatchObject({ toolName: "default::sweep", state: "waiting" });
-    expect(runtime.running.map(({ jobId }) => jobId)).toEqual([job?.id, job?.id]);
-    expect(runtime.sessions.get("s")?.awaitingApproval).toBe(1);
-  },
-);
+test.each(["of a job", "in the foreground"])("a question that is asked again after a restart names its outer calls (%s)", async (how) => {
+  const world = new World();
+  const first = await world.process();
+  const called = first.runtime.session("s").execute({ name: "sweep", input: { job: "a" } }, { background: how === "of a job" });
+  called.catch(() => {}); // its session is handed over
+  const scenes = (pending: readonly ApprovalRecord[]) => pending.map(({ within = [] }) => within.map(({ toolName }) => toolName));
+  const before = scenes(await first.open(2));
+  expect(before).toEqual(Array.from({ length: 2 }, () => ["default::clean", "default::sweep"]));
+  await first.runtime.sessions.handOver("s");
+  const { runtime, open } = await world.process();
+  const asked = Promise.withResolvers<void>();
+  runtime.subscribe(({ type }) => type === "approval-ask" && asked.resolve());
+  runtime.resume("s").catch(() => {}); // waits for the answers, and the runtime is closed before
+  await asked.promise;
+  await vi.waitFor(() => expect(runtime.running.some(({ name }) => name === "default::remove")).toBe(true));
+  expect(scenes(await open(2))).toEqual(before);
+  if (how === "in the foreground") return;
+  const [job] = runtime.jobs.list();
+  expect(job).toMatchObject({ toolName: "default::sweep", state: "waiting" });
+  expect(runtime.running.map(({ jobId }) => jobId)).toEqual([job?.id, job?.id]);
+  expect(runtime.sessions.get("s")?.awaitingApproval).toBe(1);
+});
 
 test.each(["running", "queued"])(
   "questions of a %s job are withdrawn when it is cancelled, and those of other jobs stay",
@@ -156,7 +153,7 @@ test.each(["running", "queued"])(
   },
 );
 
-test("questions that no rule asks for any more are withdrawn", async () => {
+test("questions that no approval rule requires any more are withdrawn", async () => {
   const world = new World();
   await world.leftQuestions();
   const { runtime, statuses, ended } = await world.process({ approval: { approve: "inbox", never: ["remove"] } });
@@ -183,7 +180,7 @@ test("questions of jobs that are handed over again before they ask stay open", a
   expect(world.removed.toSorted()).toEqual(["a1", "a2", "b1", "b2"]);
 });
 
-test("a job whose calls wait for approval whenever its process is killed is not parked, and its questions stay", async () => {
+test("a job whose calls wait for approval each time its process is killed is not parked, and its questions stay open", async () => {
   const world = new World();
   const first = await world.process();
   const { callId } = await first.runtime.session("s").execute({ name: "clean", input: { job: "a" } });
@@ -199,7 +196,7 @@ test("a job whose calls wait for approval whenever its process is killed is not 
   expect(world.removed.toSorted()).toEqual(["a1", "a2"]);
 });
 
-test("a job that asks is parked as any other where another call of it runs whenever its process is killed", async () => {
+test("a job with a question is parked as usual if another of its calls runs each time its process is killed", async () => {
   const world = new World();
   const first = await world.process();
   const { callId } = await first.runtime.session("s").execute({ name: "clean", input: { job: "a", looks: true } });

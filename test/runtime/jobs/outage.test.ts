@@ -15,24 +15,27 @@ test.each([
   { effects: { writes: ["x"], idempotent: true } },
   { effects: { reads: ["x"], writes: [] } },
   { effects: { writes: ["x"] }, outage: REFUSED_LOGIN },
-])("F1.22 queued jobs of %j wait while the store cannot write, and run once when it can", async ({ outage = OUTAGE, ...settings }) => {
-  const store = new FailingStore();
-  const first = gate<string>();
-  const ran: unknown[] = [];
-  const work = tool("work", async ({ number }) => (ran.push(number), number === 0 ? first.promise : "done"), settings);
-  const { runtime, ports } = testRuntime({ store, tools: [work], jobs: { maxRunning: 1 } });
-  const session = runtime.session("s");
-  const ids: string[] = [];
-  for (const number of [0, 1, 2, 3]) ids.push((await session.submit({ name: "work", input: { number } })).id);
-  await settle();
-  store.durableError = outage;
-  first.open("done");
-  await ports.clock.advance(60_000);
-  store.durableError = undefined;
-  await ports.clock.advance(5_000);
-  expect(ids.map((id) => runtime.jobs.get(id)?.state)).toEqual(["done", "done", "done", "done"]);
-  expect(ran).toEqual([0, 1, 2, 3]);
-});
+])(
+  "F1.22 queued jobs of %j wait while the store cannot write, and run once when it can again",
+  async ({ outage = OUTAGE, ...settings }) => {
+    const store = new FailingStore();
+    const first = gate<string>();
+    const ran: unknown[] = [];
+    const work = tool("work", async ({ number }) => (ran.push(number), number === 0 ? first.promise : "done"), settings);
+    const { runtime, ports } = testRuntime({ store, tools: [work], jobs: { maxRunning: 1 } });
+    const session = runtime.session("s");
+    const ids: string[] = [];
+    for (const number of [0, 1, 2, 3]) ids.push((await session.submit({ name: "work", input: { number } })).id);
+    await settle();
+    store.durableError = outage;
+    first.open("done");
+    await ports.clock.advance(60_000);
+    store.durableError = undefined;
+    await ports.clock.advance(5_000);
+    expect(ids.map((id) => runtime.jobs.get(id)?.state)).toEqual(["done", "done", "done", "done"]);
+    expect(ran).toEqual([0, 1, 2, 3]);
+  },
+);
 
 test("F1.22 a job that waits for the store can be cancelled, and a direct call ends at once", async () => {
   const store = new FailingStore();
@@ -59,7 +62,7 @@ test("F1.22 a job that waits for the store can be cancelled, and a direct call e
 });
 
 test.each([true, false])(
-  "F1.22 a job whose submission the store refused is not run later, unless it has a key (%s) to be asked for again by",
+  "F1.22 a job whose submission the store rejected does not run later, unless it has an idempotency key (%s)",
   async (keyed) => {
     const store = new FailingStore();
     const first = gate<string>();
@@ -86,7 +89,7 @@ test.each([true, false])(
   },
 );
 
-test("F1.22 a job that waits for a store that refuses at once ends with its deadline", async () => {
+test("F1.22 a job that waits for a store that rejects at once ends at its deadline", async () => {
   const store = new FailingStore();
   const first = gate<string>();
   const slow = tool("slow", () => first.promise, { effects: { writes: ["y"] } });
@@ -104,7 +107,7 @@ test("F1.22 a job that waits for a store that refuses at once ends with its dead
   expect(runtime.jobs.get(id)?.error).toMatchObject({ code: "timeout", outcome: "not_started" });
 });
 
-test("F1.22 a resume that the store cuts off leaves the jobs to the next", async () => {
+test("F1.22 a resume that an outage interrupts leaves the jobs to the next one", async () => {
   const before = new FailingStore();
   const work = () => tool("work", () => "done", { effects: { writes: ["x"] } });
   const first = testRuntime({ store: before, tools: [work()], jobs: { maxRunning: 0 } });
@@ -121,7 +124,7 @@ test("F1.22 a resume that the store cuts off leaves the jobs to the next", async
   await resumed.close();
 });
 
-test.each(["cancel", "deadline"])("F1.22 a job that is resumed while its store is silent ends by %s", async (how) => {
+test.each(["cancel", "deadline"])("F1.22 a job resumed while its store does not answer ends by %s", async (how) => {
   const tools = [tool("look", () => new Promise(() => {}), { effects: { reads: ["x"] }, deadlineMs: 5_000 })];
   const before = new FailingStore();
   const first = testRuntime({ store: before, tools }).runtime.session("s");

@@ -23,7 +23,7 @@ describe("F1.23 the output of a job", () => {
     ["of pieces, one of which goes past the end", ["a".repeat(RECORDED - 10), "b".repeat(100), "c"]],
     ["whose last character would be cut in two", ["x".repeat(RECORDED - 1), "😀 and more"]],
     ["that fits exactly", ["x".repeat(RECORDED), ""]],
-  ])("%s is recorded up to 65,536 characters, and told to listeners whole", async (_, pieces) => {
+  ])("%s is recorded up to 65,536 characters, and emitted to listeners whole", async (_, pieces) => {
     const { runtime, events } = testRuntime({ tools: [tool("log", (_input, { output }) => pieces.forEach((piece) => output(piece)))] });
     const session = runtime.session("s");
     const { id } = await session.submit({ name: "log" });
@@ -38,7 +38,7 @@ describe("F1.23 the output of a job", () => {
     expect(runtime.jobs.get(id)?.output.chars).toBe(all.length);
   });
 
-  test("F1.14 that was written before the call was promoted is in the log, and told once", async () => {
+  test("F1.14 from before the promotion is in the log, and emitted once", async () => {
     const done = gate();
     const slow = tool("slow", async (_input, { output }) => {
       output("early\n");
@@ -59,7 +59,7 @@ describe("F1.23 the output of a job", () => {
     expect(session.log.map(({ type }) => type)).toEqual(["call-start", "job-start", "job-output", "job-output", "call-end", "job-end"]);
   });
 
-  test("that is dropped keeps its positions, whatever the sizes of its pieces", async () => {
+  test("that is dropped does not shift positions, whatever the sizes of its pieces", async () => {
     const sizes = [1, 9_000, 30_000, 3, 100_000, 8_192, 8_193, 12, 50];
     const pieces = sizes.map((size, at) => String.fromCharCode(97 + at).repeat(size));
     const { runtime } = testRuntime({
@@ -85,7 +85,7 @@ describe("F1.23 the output of a job", () => {
           .slice(0, 200)
           .forEach((line) => say(line)),
     ],
-  ])(`G08 of 5 MB %s costs what is kept of it, for each of 8 jobs ${IN_CI}`, async (_, write) => {
+  ])(`G08 of 5 MB %s uses memory only for the retained part, for each of 8 jobs ${IN_CI}`, async (_, write) => {
     const runtime = createRuntime({ ports: fakePorts(), tools: [tool("flood", (_input, { output }) => write(output))] });
     const session = runtime.session("s");
     const before = heapBytes();

@@ -85,7 +85,7 @@ async function play({ jobs, maxRunning, isNested, poisonMs, workMs }: World): Pr
   throw new Error("It never came to an end.");
 }
 
-describe.each([false, true])("I09 L32 a job that ends its process (in a call that it makes: %s)", (isNested) => {
+describe.each([false, true])("I09 L32 a job that crashes its process (in a nested call: %s)", (isNested) => {
   test("is parked after three starts, and no job that ran beside it is", async () => {
     const jobs = Array.from({ length: 30 }, (_, at) => at === 7);
     const played = await play({ jobs, maxRunning: 100, isNested, poisonMs: 5, workMs: 50 });
@@ -96,7 +96,7 @@ describe.each([false, true])("I09 L32 a job that ends its process (in a call tha
     expect([...states.keys()].toSorted()).toEqual(["done", "parked"]);
   });
 
-  test("ends no others with it, however many there are and whenever they do it", async () => {
+  test("takes down no other job, however many there are and whenever they crash", async () => {
     await fc.assert(
       fc.asyncProperty(
         fc.record({
@@ -119,7 +119,7 @@ describe.each([false, true])("I09 L32 a job that ends its process (in a call tha
   });
 });
 
-describe("I09 jobs that ran at two crashes", () => {
+describe("I09 jobs that were running at two crashes", () => {
   const tools = (store: FailingStore, begun: number[]): readonly Tool[] => [
     tool("look", ({ key }) => (begun.push(Number(key)), never()), { effects: READS, timeoutMs: 0 }),
     tool("ask", () => never(), {
@@ -153,7 +153,7 @@ describe("I09 jobs that ran at two crashes", () => {
     return { ...bench, session, begun };
   }
 
-  test("are started one by one, each when the one before has ended or gone on for ten seconds", async () => {
+  test("start one by one, each when the one before has ended or has run for ten seconds", async () => {
     const { runtime, ports, session, begun } = await third([0, 1, 2].map((key) => ({ name: "look", input: { key } })));
     expect(begun).toEqual([0]);
     expect(session.jobs.map(({ state }) => state)).toEqual(["running", "queued", "queued"]);
@@ -172,7 +172,7 @@ describe("I09 jobs that ran at two crashes", () => {
     expect(ports.clock.pending).toBe(0);
   });
 
-  test("are cancelled while they wait for that", async () => {
+  test("can be cancelled while they wait to start", async () => {
     const { runtime, session, begun } = await third([0, 1].map((key) => ({ name: "look", input: { key } })));
     const [, queued] = session.jobs;
     expect(runtime.jobs.cancel(queued?.id ?? "")).toBe(true);
@@ -228,7 +228,7 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
     }
   }
 
-  test("is asked again after each of ten such ends, and answers", async () => {
+  test("asks again after each of ten such ends, and accepts answers", async () => {
     const { runtime, session } = await lives(10, () => {});
     const [job] = session.jobs;
     expect(job).toMatchObject({ state: "waiting", question: "Who?" });
@@ -240,7 +240,7 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
     await runtime.close();
   });
 
-  test("is no suspect: it starts at once, and what is one does not wait for it", async () => {
+  test("is not suspected: it starts at once, and suspected jobs do not wait for it", async () => {
     const { runtime, session } = await lives(3, async ({ runtime: { sessions } }, life) => {
       if (life === 1) await sessions.findById("s")?.submit({ name: "look" });
     });
@@ -251,14 +251,14 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
     await runtime.close();
   });
 
-  test("is parked when a call that it made while it waited ran at each of these ends", async () => {
+  test("is parked when a nested call of it was running at each of these ends", async () => {
     const { runtime, session } = await lives(4, () => {}, "restless");
     expect(session.jobs.map(({ state }) => state)).toEqual([]);
     expect(session.history.find(({ call }) => call.name === "restless")?.result?.error).toMatchObject({ code: "job_parked" });
     await runtime.close();
   });
 
-  test("is parked when it was answered each time and ran on", async () => {
+  test("is parked when it had been answered each time and was running", async () => {
     let id = "";
     const { runtime } = await lives(4, ({ runtime: { jobs } }, life) => {
       if (life === 1) id = jobs.list()[0]?.id ?? "";
@@ -269,7 +269,7 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
     await runtime.close();
   });
 
-  test("is parked at its third end after an answer also where it was handed over before that, while it waited", async () => {
+  test("is parked at the third process end after an answer, even if it was handed over earlier while it waited", async () => {
     let id = "";
     const { runtime, session } = await lives(8, async ({ runtime: { jobs, sessions } }, life) => {
       if (life === 1) id = jobs.list()[0]?.id ?? "";
@@ -282,7 +282,7 @@ describe("F1.12 I09 a job that waits for an answer when its process ends", () =>
   });
 });
 
-test("a job is not parked by orderly stops, which are no ends of its process that it may have caused", async () => {
+test("a job is not parked after orderly shutdowns", async () => {
   const store = memoryStore();
   let stops = 0;
   const waits = tool("waits", async () => (stops < 5 ? never() : "done"), { effects: READS, mode: "background" });
@@ -327,7 +327,7 @@ test("a job that was handed over at its first start is parked at the third end o
   expect([state, error?.message, started.mock.calls.length]).toEqual(["parked", expect.stringContaining("ended 3 times"), 4]);
 });
 
-test("a call in a job begins once the yes to it is written: one that ends its process at once did not wait for a person then", async () => {
+test("a nested call of a job starts only after its approval is written, so a crash in it does not count as waiting", async () => {
   const disk = new CrashDisk();
   const store = disk.store();
   let writtenBefore: readonly string[] | undefined;

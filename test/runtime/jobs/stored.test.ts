@@ -57,7 +57,7 @@ async function stored(bench: ReturnType<typeof processOn>, sessionId: string): P
   await bench.runtime.sessions.findById(sessionId)?.eventLog?.whenDurable();
 }
 
-test("F1.22 the jobs of sessions that are open nowhere, elsewhere and here are listed together, the newest first", async () => {
+test("F1.22 listStored lists jobs of sessions open nowhere, elsewhere and here, newest first", async () => {
   const path = temporaryFile();
   const tools = [tool("wait", never, reads), tool("look", () => "seen", reads)];
   const one = processOn(path, tools);
@@ -86,7 +86,7 @@ function ofTool(name: string) {
   return { toolName: `default::${name}`, mode: "background", notify: true, starts: 1 };
 }
 
-test("F1.22 a runtime without a store says so when it is asked for stored jobs, and a wrong option is named", async () => {
+test("F1.22 listing stored jobs without a store, or with a wrong option, gives an error that says so", async () => {
   const { runtime } = testRuntime();
   await expect(runtime.jobs.listStored()).rejects.toMatchObject({
     code: "invalid_argument",
@@ -99,7 +99,7 @@ test("F1.22 a runtime without a store says so when it is asked for stored jobs, 
   await expect(kept.jobs.cancelStored({ id: "x" })).rejects.toMatchObject({ code: "not_found", hint: "It has no jobs at all." });
 });
 
-test("a job that waits for its place is queued, begins once it has one, and its starts are counted from there", async () => {
+test("a job that waits for a slot is queued, runs once it has one, and its starts are counted from then", async () => {
   const path = temporaryFile();
   const go = gate();
   const bench = processOn(path, [tool("first", () => go.promise, reads), tool("second", never, reads)], { jobs: { maxRunning: 1 } });
@@ -113,7 +113,7 @@ test("a job that waits for its place is queued, begins once it has one, and its 
   await bench.runtime.close();
 });
 
-test("a job that waits for its place after a crash is queued, here and in the store, until it has one", async () => {
+test("after a crash, a job that waits for a slot is queued, here and in the store, until it has one", async () => {
   const path = temporaryFile();
   const go = gate();
   const first = tool("first", () => go.promise, reads);
@@ -146,7 +146,7 @@ test("a job that waits for its place after a crash is queued, here and in the st
   await runtime.close();
 });
 
-test("nothing is recorded of a job that waits for its place as before, however often its session is resumed and let go", async () => {
+test("nothing new is recorded for a job that still waits for a slot, however often its session is resumed and closed", async () => {
   const path = temporaryFile();
   const tools = [tool("first", never, reads), tool("second", never, reads)];
   const before = processOn(path, tools, { jobs: { maxRunning: 1 } });
@@ -165,7 +165,7 @@ test("nothing is recorded of a job that waits for its place as before, however o
   await runtime.close();
 });
 
-test("I09 a job that was running three times when its process ended is parked: one error, never run again by itself", async () => {
+test("I09 a job that was running at three process ends is parked with one error, and never runs again automatically", async () => {
   const path = temporaryFile();
   let runs = 0;
   const poison = tool("poison", () => (runs++, never()), reads);
@@ -209,7 +209,7 @@ test("I09 a job that was running three times when its process ended is parked: o
   expect(runs).toBe(3);
 });
 
-test("F1.26 a job whose process is gone is cancelled with the questions of its calls; those of other jobs stay open, and are asked again", async () => {
+test("F1.26 a job without a living process is cancelled with the questions of its calls; other jobs' questions stay open", async () => {
   const path = temporaryFile();
   const erase = tool("erase", () => "erased", { effects: { writes: ["notes"], destructive: true } });
   const outer = tool("outer", async (_input, context) => (await context.execute({ name: "erase" })).status, {
@@ -239,7 +239,7 @@ test("F1.26 a job whose process is gone is cancelled with the questions of its c
   await other.runtime.close();
 });
 
-test("F1.26 a job whose process is gone is cancelled at once, with the calls that its handler had made, and is not run again", async () => {
+test("F1.26 a job without a living process is cancelled at once, with its nested calls, and does not run again", async () => {
   const path = temporaryFile();
   let runs = 0;
   const inner = tool("inner", () => (runs++, never()), reads);
@@ -301,7 +301,7 @@ test("F1.26 a job that was cancelled while its session was being resumed is not 
   await other.runtime.close();
 });
 
-test("a job of this runtime is cancelled by either way, and ids that several sessions have need their session", async () => {
+test("a job of this runtime can be cancelled by cancel or cancelStored, and an id in several sessions needs its session", async () => {
   const path = temporaryFile();
   const tools = [tool("wait", never, reads)];
   const one = processOn(path, tools);
@@ -322,7 +322,7 @@ test("a job of this runtime is cancelled by either way, and ids that several ses
   for (const { runtime } of [third, two, one]) await runtime.close();
 });
 
-test("F1.24 rows of ended jobs are forgotten by the runtime's limits, and their calls stay in the log", async () => {
+test("F1.24 rows of ended jobs are deleted by the runtime's limits, and their calls stay in the log", async () => {
   const path = temporaryFile();
   const bench = processOn(path, [tool("look", () => "seen", reads)], { jobs: { keepStored: 5, maxQueued: 10_000 } });
   const session = bench.runtime.session("s");
@@ -337,7 +337,7 @@ test("F1.24 rows of ended jobs are forgotten by the runtime's limits, and their 
   await bench.runtime.close();
 });
 
-test("a session without jobs writes no row, and looks for none", async () => {
+test("a session without jobs writes no job row, and does not query for any", async () => {
   const path = temporaryFile();
   const bench = processOn(path, [tool("look", () => "seen", reads)]);
   let asked = 0;
@@ -352,7 +352,7 @@ test("a session without jobs writes no row, and looks for none", async () => {
   await bench.runtime.close();
 });
 
-test("a store that cannot say what was cancelled elsewhere is reported once, and the jobs go on", async () => {
+test("a store that cannot list cancellations from elsewhere is reported once, and the jobs continue", async () => {
   const path = temporaryFile();
   const go = gate<string>();
   const bench = processOn(path, [tool("wait", () => go.promise, reads)]);
@@ -370,7 +370,7 @@ test("a store that cannot say what was cancelled elsewhere is reported once, and
   await bench.runtime.close();
 });
 
-test("two processes that cancel the job of a third, which is gone, end it once", async () => {
+test("two processes that cancel a job of a dead third process end it once", async () => {
   const path = temporaryFile();
   const one = processOn(path, [tool("wait", never, reads)]);
   const { id } = await one.runtime.session("s").submit({ name: "wait" });

@@ -19,7 +19,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.constant({ do: "pass" as const }),
 );
 
-test("every call has one end, and every job one more right behind it, whatever happens in whatever order", async () => {
+test("every call has one end, directly followed by one job-end if it is a job, whatever happens in any order", async () => {
   const seen = { promoted: 0, ok: 0, error: 0, cancelled: 0, asked: 0 };
   await fc.assert(
     fc.asyncProperty(fc.array(step, { minLength: 10, maxLength: 30 }), fc.integer({ min: 1, max: 4 }), async (steps, maxRunning) => {

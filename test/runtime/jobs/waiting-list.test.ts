@@ -16,7 +16,7 @@ async function askedStore() {
 }
 
 test.each([{ limit: 0 }, { limit: -1 }, { offset: -1 }, { offset: 0.5 }])(
-  "a list of waiting jobs with %o is refused, also while a question is open",
+  "listing waiting jobs with %o is rejected, even while a question is open",
   async (options) => {
     const { store, runtime } = await askedStore();
     await expect(listStoredJobs(store, { states: ["waiting"], ...options }, 0)).rejects.toMatchObject({ code: "invalid_argument" });
@@ -24,7 +24,7 @@ test.each([{ limit: 0 }, { limit: -1 }, { offset: -1 }, { offset: 0.5 }])(
   },
 );
 
-test("a job is listed once, although another begins while running jobs are listed", async () => {
+test("a job is listed once, even if another starts while running jobs are being listed", async () => {
   const { store, runtime } = await askedStore();
   const row = (id: string): StoredJob => ({
     id,

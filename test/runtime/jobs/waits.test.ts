@@ -5,7 +5,7 @@ import { expect } from "vitest";
 import { testRuntime, tool } from "../bench-runtime.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
-testInCI("F1.22 waits for a job that ran out leave nothing behind while it runs", async () => {
+testInCI("F1.22 timed-out waits for a running job leave nothing in memory", async () => {
   const { runtime, ports } = testRuntime({ tools: [tool("long", () => new Promise(() => {}), { effects: { reads: ["x"] } })] });
   const { id } = await runtime.session().submit({ name: "long" });
   const waitOften = async (): Promise<number> => {

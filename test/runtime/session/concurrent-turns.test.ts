@@ -27,7 +27,7 @@ function gated(names: readonly string[]): {
   return { tools, gates, trace };
 }
 
-test("F0.36 concurrent calls of a session run side by side, each a turn with one result, in the order they came", async () => {
+test("F0.36 concurrent calls of a session run in parallel, each a turn with one result, in request order", async () => {
   const clock = new FakeClock();
   const nap = tool("nap", (_, context) => new Promise((resolve) => void clock.timer(() => resolve(context.callId), 300)));
   const { runtime, events } = testRuntime({ tools: [nap], ports: { clock } });
@@ -43,7 +43,7 @@ test("F0.36 concurrent calls of a session run side by side, each a turn with one
   expect(events.filter((event) => event.type === "call-end")).toHaveLength(4);
 });
 
-test("F0.36 locks keep concurrent calls apart: those that write the same wait for one another in the order they came", async () => {
+test("F0.36 locks separate concurrent calls: those that write the same key wait for each other in request order", async () => {
   const trace: string[] = [];
   const write = tool(
     "write",
@@ -65,7 +65,7 @@ test("F0.36 locks keep concurrent calls apart: those that write the same wait fo
   expect(trace).toEqual(["a begins", "a ends", "b begins", "b ends", "c begins", "c ends"]);
 });
 
-test("F0.36 what is not concurrent waits for those that are, and those that come after it for it", async () => {
+test("F0.36 a turn that is not concurrent waits for concurrent ones, and those requested after it wait for it", async () => {
   const { tools, gates, trace } = gated(["one", "two", "alone", "three", "four"]);
   const { runtime } = testRuntime({ tools });
   const session = runtime.session();
@@ -88,7 +88,7 @@ test("F0.36 what is not concurrent waits for those that are, and those that come
   expect(session.log.map((event) => event.type).join(" ")).toBe(`${pair} call-start call-end message-add ${pair}`);
 });
 
-test("F0.36 when what they waited for is called off, concurrent calls go on beside those that run", async () => {
+test("F0.36 when the turn that they wait for is cancelled, concurrent calls run beside those that already run", async () => {
   const { tools, gates, trace } = gated(["one", "alone", "two"]);
   const { runtime } = testRuntime({ tools });
   const session = runtime.session();
@@ -105,7 +105,7 @@ test("F0.36 when what they waited for is called off, concurrent calls go on besi
   expect(trace).toEqual(["one begins", "two begins", "two ends", "one ends"]);
 });
 
-test("F0.36 a concurrent call that is called off while it waits ends at once, and starts nothing", async () => {
+test("F0.36 a concurrent call that is cancelled while it waits ends at once, and starts nothing", async () => {
   const { tools, gates, trace } = gated(["alone", "one"]);
   const { runtime } = testRuntime({ tools });
   const session = runtime.session();
@@ -119,7 +119,7 @@ test("F0.36 a concurrent call that is called off while it waits ends at once, an
   expect(trace).toEqual(["alone begins", "alone ends"]);
 });
 
-test("F0.36 an engine that answers in sequence has its calls one by one, also the concurrent ones", async () => {
+test("F0.36 a sequential engine runs one call at a time, concurrent calls included", async () => {
   let together = 0;
   let most = 0;
   const engine: Engine = {
@@ -144,26 +144,23 @@ test.each([
   ["only a simulation would ask it", {}, {}, 2],
   ["a rule names it", { rules: [{ tools: "default::other", from: "stub" }] }, {}, 1],
   ["the caller names it", {}, { answerFrom: "stub" }, 1],
-] as const)(
-  "F0.36 where a stand-in answers in sequence and %s, so many concurrent calls run at once",
-  async (_, answers, chosen, atOnce) => {
-    let running = 0;
-    let most = 0;
-    const work = async (): Promise<string> => {
-      most = Math.max(most, ++running);
-      await settle();
-      running--;
-      return "done";
-    };
-    const stub: Engine = { kind: "stub", origin: "stub", order: "sequential", state: "none", effectFree: true, call: work };
-    const { runtime } = testRuntime({ tools: [tool("one", work), tool("other", work)], answers: { engines: { stub }, ...answers } });
-    const session = runtime.session();
-    const results = await Promise.all([1, 2].map(() => session.execute({ name: "one" }, { ...CONCURRENT, ...chosen })));
-    expect([most, results.map(({ output }) => output)]).toEqual([atOnce, ["done", "done"]]);
-  },
-);
+] as const)("F0.36 with a sequential stand-in where %s, this many concurrent calls run at once", async (_, answers, chosen, atOnce) => {
+  let running = 0;
+  let most = 0;
+  const work = async (): Promise<string> => {
+    most = Math.max(most, ++running);
+    await settle();
+    running--;
+    return "done";
+  };
+  const stub: Engine = { kind: "stub", origin: "stub", order: "sequential", state: "none", effectFree: true, call: work };
+  const { runtime } = testRuntime({ tools: [tool("one", work), tool("other", work)], answers: { engines: { stub }, ...answers } });
+  const session = runtime.session();
+  const results = await Promise.all([1, 2].map(() => session.execute({ name: "one" }, { ...CONCURRENT, ...chosen })));
+  expect([most, results.map(({ output }) => output)]).toEqual([atOnce, ["done", "done"]]);
+});
 
-test("F0.36 calls of a simulation have a stand-in that answers in sequence asked one by one", async () => {
+test("F0.36 concurrent calls of a simulation reach a sequential stand-in one at a time", async () => {
   let running = 0;
   let most = 0;
   const standIn: Engine = {
@@ -188,7 +185,7 @@ test("F0.36 calls of a simulation have a stand-in that answers in sequence asked
   expect([most, results.map(({ output }) => output)]).toEqual([1, ["pretended", "pretended"]]);
 });
 
-test("F0.36 calls of a concurrent turn's handler belong to that turn: it alone takes them back", async () => {
+test("F0.36 nested calls of a concurrent turn belong to that turn: only its own rollback undoes them", async () => {
   const going = gate();
   const note = tool("note", ({ key }, { state }) => state.update(String(key), () => 1), { effects: {} });
   const { runtime } = testRuntime({
@@ -214,7 +211,7 @@ test("F0.36 calls of a concurrent turn's handler belong to that turn: it alone t
   expect(session.history.map(({ call }) => call.name)).toEqual(["keeps", "note", "recall"]);
 });
 
-test("F0.36 concurrent turns of two sessions that wait for each other are refused, not stuck", async () => {
+test("F0.36 concurrent turns of two sessions that wait for each other are refused instead of deadlocked", async () => {
   const met = gate();
   let waiting = 0;
   const meet = async (other: () => RuntimeSession): Promise<unknown> => {
@@ -243,22 +240,25 @@ test("F0.36 concurrent turns of two sessions that wait for each other are refuse
   await Promise.all(others);
 });
 
-test.each([2, 3])("F0.36 held turns of %d sessions whose code waits for the next one's turn are refused, not stuck", async (count) => {
-  const { runtime } = testRuntime({ tools: [tool("answer", () => 42)] });
-  const sessions: readonly RuntimeSession[] = Array.from({ length: count }, () => runtime.session());
-  const met = gate();
-  let begun = 0;
-  const turns = sessions.map((session, index) =>
-    session.turn(async () => {
-      if (++begun === count) met.open();
-      await met.promise;
-      return await sessions[(index + 1) % count]?.execute({ name: "answer" });
-    }),
-  );
-  const ends = await Promise.allSettled(turns);
-  const codes = ends.flatMap((end) => (end.status === "rejected" ? [(end.reason as { readonly code: string }).code] : []));
-  expect([codes, ends.filter(({ status }) => status === "fulfilled").length]).toEqual([["resource_busy"], count - 1]);
-});
+test.each([2, 3])(
+  "F0.36 held turns of %d sessions that each wait for the next one's turn are refused instead of deadlocked",
+  async (count) => {
+    const { runtime } = testRuntime({ tools: [tool("answer", () => 42)] });
+    const sessions: readonly RuntimeSession[] = Array.from({ length: count }, () => runtime.session());
+    const met = gate();
+    let begun = 0;
+    const turns = sessions.map((session, index) =>
+      session.turn(async () => {
+        if (++begun === count) met.open();
+        await met.promise;
+        return await sessions[(index + 1) % count]?.execute({ name: "answer" });
+      }),
+    );
+    const ends = await Promise.allSettled(turns);
+    const codes = ends.flatMap((end) => (end.status === "rejected" ? [(end.reason as { readonly code: string }).code] : []));
+    expect([codes, ends.filter(({ status }) => status === "fulfilled").length]).toEqual([["resource_busy"], count - 1]);
+  },
+);
 
 test("F0.36 concurrent calls run side by side again once others that waited have ended", async () => {
   const { tools, gates, trace } = gated(["first", "second", "third", "fourth"]);
@@ -276,7 +276,7 @@ test("F0.36 concurrent calls run side by side again once others that waited have
   await Promise.all(later);
 });
 
-test("F0.36 F0.26 a branch that is taken meanwhile begins before all of them; a snapshot has them whole", async () => {
+test("F0.36 F0.26 a branch forked meanwhile starts before all of them; a snapshot waits for them", async () => {
   const { tools, gates } = gated(["one", "two"]);
   const { runtime } = testRuntime({ tools });
   const session = runtime.session();
@@ -291,7 +291,7 @@ test("F0.36 F0.26 a branch that is taken meanwhile begins before all of them; a 
   expect(session.fork().history.map(({ result }) => result?.output)).toEqual(["one", "two"]);
 });
 
-test("F0.36 I03 concurrent turns that a crash cut off are taken up again, each with its result", async () => {
+test("F0.36 I03 concurrent turns that a crash cut off are resumed, each with its result", async () => {
   const store = new FailingStore();
   const { tools } = gated(["one", "two"]);
   const before = testRuntime({ store, tools }).runtime.session("s");

@@ -22,7 +22,7 @@ function sequential(call: Engine["call"] = seen): Engine {
   return { kind: "tale", order: "sequential", call };
 }
 
-test("F1.31 a handler finds its call, session, turn, state, data, history and keys in its context", async () => {
+test("F1.31 a handler's context has its call, session, turn, state, data, history and idempotency key", async () => {
   let context: ToolContext | undefined;
   const { runtime } = testRuntime({
     data: { user: "ann" },
@@ -46,7 +46,7 @@ test("F1.31 a handler finds its call, session, turn, state, data, history and ke
   });
 });
 
-test("F1.31 F4.3 a handler finds its tool, its agent and the folder that its paths start at", async () => {
+test("F1.31 F4.3 a handler's context has its tool, its agent and the folder for relative paths", async () => {
   const folder = join(tmpdir(), "mill");
   const seen: unknown[] = [];
   const grind = tool(
@@ -66,7 +66,7 @@ test("F1.31 F4.3 a handler finds its tool, its agent and the folder that its pat
   for (const workingFolder of ["", 5 as unknown as string]) expect(() => testRuntime({ workingFolder })).toThrow("workingFolder");
 });
 
-test("F1.31 a tool has a folder and variables of its own, which its handler and no other tool sees, and which no handler can change", async () => {
+test("F1.31 a tool has its own folder and environment, which only its handler sees and no handler can change", async () => {
   const folder = join(tmpdir(), "mill");
   const show = (name: string, more: Partial<Tool> = {}) =>
     tool(
@@ -110,7 +110,7 @@ test("F1.31 a tool has a folder and variables of its own, which its handler and 
     );
 });
 
-test("F4.3 the store of a tool is its own, lives in its session, and goes with a snapshot, a fork and a rollback", async () => {
+test("F4.3 toolState is private to its tool and session, and is part of snapshots, forks and rollbacks", async () => {
   const count = (name: string) =>
     tool(name, (_, { toolState, state }) => {
       state.update("all", (before) => Number(before ?? 0) + 1);
@@ -147,7 +147,7 @@ function pick(context: ToolContext | undefined): Partial<ToolContext> {
   return { callId, turnId, toolName, sessionId, attempt, simulated, deadline, data, history };
 }
 
-test("F1.31 the key of a call is the same over its attempts and differs for every other call, fork and simulation", async () => {
+test("F1.31 the idempotency key of a call is the same in all attempts and differs from every other call, fork and simulation", async () => {
   const keys: string[] = [];
   const flaky = tool(
     "flaky",
@@ -172,7 +172,7 @@ test("F1.31 the key of a call is the same over its attempts and differs for ever
   expect(new Set(keys).size).toBe(5);
 });
 
-test("C06 a call that a simulation lets happen has a key that no other process gives", async () => {
+test("C06 a call that a simulation lets have effects has an idempotency key unique across processes", async () => {
   const keys: string[] = [];
   const pay = tool("pay", (_, { idempotencyKey }) => void keys.push(idempotencyKey), { effects: { writes: ["money"] } });
   for (const first of ["process_1", "process_2"]) {
@@ -203,7 +203,7 @@ test("F0.55 a call of a sequential engine sees another engine's earlier call of 
   ]);
 });
 
-test("F0.55 calls of a parallel engine see the session as their batch found it, whenever they look", async () => {
+test("F0.55 calls of a parallel engine see the session as it was when their batch started, whenever they look", async () => {
   const going = gate();
   const looks = [tool("early", seen), tool("late", (input, context) => going.promise.then(() => seen(input, context)))];
   const { runtime } = testRuntime({ tools: [...looks, tool("echo", (input) => input)] });
@@ -216,7 +216,7 @@ test("F0.55 calls of a parallel engine see the session as their batch found it, 
   expect([results[1]?.output, results[2]?.output]).toEqual([['echo={"n":1}'], ['echo={"n":1}']]);
 });
 
-test("F0.55 engines of a fork see what came before it, and a turn that was called off is seen as such", async () => {
+test("F0.55 engines of a fork see what came before it, and a cancelled turn is seen as cancelled", async () => {
   const { runtime } = testRuntime({
     tools: [tool("echo", (input) => input)],
     toolsets: [{ name: "tale", engine: sequential(), tools: [{ ...described, name: "tell", effects: { reads: [] } }] }],
@@ -229,7 +229,7 @@ test("F0.55 engines of a fork see what came before it, and a turn that was calle
   expect((await branch.execute({ name: "tale::tell" })).output).toEqual(['echo={"n":1}', 'echo="cancelled"']);
 });
 
-test("F1.30 the log holds each call and its result with both ids, and reads back as it was written", async () => {
+test("F1.30 the log has each call and its result with both ids, and parses back unchanged", async () => {
   const { runtime } = testRuntime({ tools: [tool("add", (_, { state }) => state.update("n", () => 1)), tool("echo", (input) => input)] });
   const session = runtime.session("s");
   await session.execute([
@@ -245,7 +245,7 @@ test("F1.30 the log holds each call and its result with both ids, and reads back
   expect(session.log.every((event) => Object.isFrozen(event))).toBe(true);
 });
 
-test("F1.30 what a call leaves unrecorded on request is in no history, and its change of state is kept all the same", async () => {
+test("F1.30 a call with recordHistory false is in no history, and its state change is kept", async () => {
   const { runtime } = testRuntime({ tools: [tool("add", (_, { state }) => state.update("n", (n) => Number(n ?? 0) + 1))] });
   const session = runtime.session();
   await session.execute({ name: "add" }, { recordHistory: false });
@@ -258,7 +258,7 @@ const boom: Tool = tool("boom", (_, { state }) => {
 });
 const bump = tool("bump", (_, { state }) => (state.update("n", (n) => Number(n ?? 0) + 1), state.get("n")));
 
-test("F4.26 a batch that throws leaves the session as it was, its log longer and its head where it was", async () => {
+test("F4.26 a batch that throws restores the session's state and head, and its log grows", async () => {
   const { runtime } = testRuntime({ tools: [bump, boom] });
   const session = runtime.session();
   await session.execute({ name: "bump" });
@@ -274,7 +274,7 @@ test("F4.26 a batch that throws leaves the session as it was, its log longer and
   expect([restored.history.length, restored.state("default", "n")]).toEqual([1, 1]);
 });
 
-test("F4.26 a rollback in a branch leaves the parent alone, and a branch can be committed after one", async () => {
+test("F4.26 a rollback in a branch does not affect the parent, and the branch can still be committed", async () => {
   const { runtime } = testRuntime({ tools: [bump, boom] });
   const session = runtime.session();
   await session.execute({ name: "bump" });
@@ -286,7 +286,7 @@ test("F4.26 a rollback in a branch leaves the parent alone, and a branch can be 
   expect([session.state("default", "n"), session.history.length]).toEqual([2, 2]);
 });
 
-test("F4.26 what the handlers of a batch called themselves is taken back with it", async () => {
+test("F4.26 nested calls of a batch's handlers are rolled back with it", async () => {
   const outer = tool("outer", async () => (await session.execute({ name: "bump" })).output);
   const { runtime } = testRuntime({ tools: [bump, boom, outer] });
   const session: RuntimeSession = runtime.session();
@@ -294,7 +294,7 @@ test("F4.26 what the handlers of a batch called themselves is taken back with it
   expect([session.history, session.state("default", "n")]).toEqual([[], undefined]);
 });
 
-test("F0.55 what a handler's own calls see does not depend on how fast the handler's siblings are", async () => {
+test("F0.55 the history that nested calls see does not depend on the speed of their caller's siblings", async () => {
   const see = async (isFast: boolean): Promise<unknown> => {
     const [outer, sibling] = [gate(), gate()];
     const { runtime } = testRuntime({

@@ -32,7 +32,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return (await Promise.race([promise, Promise.resolve(pending)])) === pending;
 }
 
-test("I11 a call that writes and may not be repeated waits for its intent; reads and idempotent writes do not", async () => {
+test("I11 a write that may not be repeated waits for its intent; reads and idempotent writes do not", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });
   ran.length = 0;
@@ -51,7 +51,7 @@ test("I11 a call that writes and may not be repeated waits for its intent; reads
   ]);
 });
 
-test("I11 a call that is tried again has one intent, which comes before its first attempt", async () => {
+test("I11 a retried call has one intent, which comes before its first attempt", async () => {
   const store = new FailingStore();
   let tries = 0;
   const refuse = (): never => {
@@ -65,7 +65,7 @@ test("I11 a call that is tried again has one intent, which comes before its firs
   expect(store.disk.types("s").filter((type) => type.startsWith("call-"))).toEqual(["call-start", "call-intent", "call-end"]);
 });
 
-test("I11 F0.33 what waits for the store keeps its place: a read of what it writes comes after it", async () => {
+test("I11 F0.33 a call that waits for the store keeps its place: a read of the key that it writes comes after it", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });
   store.hold();
@@ -76,7 +76,7 @@ test("I11 F0.33 what waits for the store keeps its place: a read of what it writ
   expect(ran).toEqual(["read", "pay", "balance", "pay", "balance"]);
 });
 
-test("I11 F0.33 a call that is given up while it waits for the store lets go of its place", async () => {
+test("I11 F0.33 a call that is cancelled while it waits for the store gives up its place", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });
   store.hold();
@@ -91,7 +91,7 @@ test("I11 F0.33 a call that is given up while it waits for the store lets go of 
   expect(ran).toEqual(["read", "balance"]);
 });
 
-test("I11 execute resolves once its results are durable, and what is acknowledged survives a crash", async () => {
+test("I11 execute resolves once its results are durable, and acknowledged results survive a crash", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "put" });
   store.hold();
@@ -103,7 +103,7 @@ test("I11 execute resolves once its results are durable, and what is acknowledge
   expect(store.disk.types("s")).toEqual(session.log.map((event) => event.type));
 });
 
-test("I11 nothing of a new session runs before the store has taken it in", async () => {
+test("I11 no call of a new session runs before the store has recorded the session", async () => {
   const { session, store, ran } = stored();
   store.hold();
   const calls = session.execute([{ name: "read" }, { name: "put" }]);
@@ -121,7 +121,7 @@ test("I11 nothing of a new session runs before the store has taken it in", async
   ]);
 });
 
-test("I02 a store that fails before a call is dispatched ends that call unstarted, and the next try works", async () => {
+test("I02 a store that fails before a call is dispatched ends that call as not started, and the next try works", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });
   store.durableError = FULL;
@@ -143,7 +143,7 @@ test("I02 a store that fails before a call is dispatched ends that call unstarte
   expect([ran, store.disk.events("s")]).toEqual([["read", "pay"], session.log]);
 });
 
-test("I02 a store that takes no more events at all starts no call that may not be repeated, and says why from then on", async () => {
+test("I02 a store that accepts no more events starts no call that may not be repeated, and every later error says why", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });
   store.appendError = FULL;
@@ -162,7 +162,7 @@ test("I02 a store that takes no more events at all starts no call that may not b
   expect([ran, store.disk.types("s").at(-1)]).toEqual([["read", "read"], "call-end"]);
 });
 
-test("I02 a store that fails after a call was dispatched rejects the execute, and the session knows what was done", async () => {
+test("I02 a store that fails after a call was dispatched rejects the execute, and the session still has the result", async () => {
   const { session, store, ran, runtime } = stored();
   await session.execute({ name: "read" });
   store.durableError = FULL;
@@ -174,7 +174,7 @@ test("I02 a store that fails after a call was dispatched rejects the execute, an
   expect(await runtime.close()).toEqual([]);
 });
 
-test("I02 a failure of the batch is told before one of the store", async () => {
+test("I02 a failure of the batch is reported before one of the store", async () => {
   const store = new FailingStore();
   const boom = tool("boom", () => ((store.durableError = FULL), Promise.reject(new Error("boom"))), { effects: { reads: [] } });
   const session = testRuntime({ store, tools: [boom] }).runtime.session();
@@ -182,7 +182,7 @@ test("I02 a failure of the batch is told before one of the store", async () => {
   await expect(session.execute([])).rejects.toBe(FULL);
 });
 
-test("I11 a store that never answers is waited for until the call's deadline, and the call was not started", async () => {
+test("I11 a call waits for an unresponsive store until its deadline, and ends as not started", async () => {
   const store = new FailingStore();
   let ran = 0;
   const pay = tool("pay", () => ++ran, { effects: { writes: ["money"] }, deadlineMs: 1_000 });
@@ -197,7 +197,7 @@ test("I11 a store that never answers is waited for until the call's deadline, an
   expect([(await paying).error?.code, ran]).toEqual(["timeout", 0]);
 });
 
-test("I11 a call that is cancelled while it waits for the store is not started", async () => {
+test("I11 a call that is cancelled while it waits for the store does not start", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "read" });
   store.hold();
@@ -212,7 +212,7 @@ test("I11 a call that is cancelled while it waits for the store is not started",
   expect(ran).toEqual(["read"]);
 });
 
-test('I11 durability "async" waits for nothing, and writes the same', async () => {
+test('I11 durability "async" waits for no write, and writes the same events', async () => {
   const { session, store, ran } = stored({ durability: "async" });
   await session.execute({ name: "read" });
   store.hold();
@@ -228,7 +228,7 @@ test('I11 durability "async" waits for nothing, and writes the same', async () =
   expect(store.disk.types("s").filter((type) => type === "call-intent").length).toBe(1);
 });
 
-test("I04 a session that another process has taken over does nothing more that counts", async () => {
+test("I04 a session that another process has taken over can record nothing more", async () => {
   const { session, store, ran } = stored();
   await session.execute({ name: "set", input: { value: 1 } });
   const other = testRuntime({
@@ -245,7 +245,7 @@ test("I04 a session that another process has taken over does nothing more that c
   await expect(session.close()).rejects.toMatchObject({ code: "conflict" });
 });
 
-test("I02 what cannot be written when a session or a runtime is closed is told", async () => {
+test("I02 events that cannot be written when a session or a runtime closes are reported", async () => {
   const { session, store, runtime } = stored();
   const second = runtime.session("t");
   await Promise.all([session.execute({ name: "read" }), second.execute({ name: "read" })]);
@@ -256,7 +256,7 @@ test("I02 what cannot be written when a session or a runtime is closed is told",
   expect((await runtime.close()).map((error) => error.code)).toEqual(["store_failed"]);
 });
 
-test("F0.32 a fork's log goes on from its parent's, also while the parent's is only buffered", async () => {
+test("F0.32 a fork's log continues its parent's, also while the parent's is still buffered", async () => {
   const { session, store } = stored();
   await session.execute({ name: "set", input: { value: 1 } });
   const going = gate();
@@ -284,7 +284,7 @@ test("F0.32 a stored session keeps only its latest events in memory, and all of 
   expect((await session.snapshot()).events).toEqual(events);
 });
 
-test("F0.32 a runtime refuses to keep no events, and a durability that is none", () => {
+test("F0.32 a runtime rejects an invalid keepEvents or durability", () => {
   for (const options of [{ keepEvents: 0 }, { keepEvents: 1.5 }, { keepEvents: Number.NaN }, { durability: "maybe" as "sync" }]) {
     expect(() => createRuntime(options)).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
   }

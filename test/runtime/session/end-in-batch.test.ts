@@ -64,7 +64,7 @@ test.each(ENDS)("F0.36 no call of a batch starts once %s, and each has one resul
   await made.runtime.close();
 });
 
-test("F0.36 no job of a batch starts once its session is handed over, and the next owner gives each that had begun its result", async () => {
+test("F0.36 no job of a batch starts once its session is handed over, and the next owner gives each started job its result", async () => {
   const made = world();
   const session = made.runtime.session("s");
   await session.execute({ name: "t" });

@@ -354,7 +354,7 @@ const committedWhenLeft: Race = {
   ],
 };
 
-test("every call gives its caller one result, and has one end in the log, however its session is ended meanwhile", async () => {
+test("every call returns one result and has one end in the log, however its session ends meanwhile", async () => {
   await fc.assert(fc.asyncProperty(race, play), {
     examples: [[cancelledAgain], [committedWhenLeft]],
     numRuns: inCI ? 200 : 20,

@@ -59,7 +59,7 @@ function counting(engine: Engine = new CountingEngine(), names: readonly string[
   return testRuntime({ toolsets: names.map((name) => ({ name, engine, tools: TOOLS })) });
 }
 
-test("F0.26 F0.27 an engine is begun, asked, simulated, forked and ended with the caller's id and nothing else", async () => {
+test("F0.26 F0.27 an engine is opened, called, simulated, forked and closed with the caller's session id and nothing else", async () => {
   const engine = new CountingEngine();
   const { runtime } = counting(engine);
   const session = runtime.session("the caller's");
@@ -88,7 +88,7 @@ test("F0.26 F0.27 an engine is begun, asked, simulated, forked and ended with th
   expect(engine.counts.size).toBe(0);
 });
 
-test("F0.26 an engine is ended with a call that has no session", async () => {
+test("F0.26 an engine session is closed after a call without a session", async () => {
   const engine = new CountingEngine();
   const { runtime } = counting(engine);
   expect((await runtime.execute({ name: "c::add" })).output).toBe(1);
@@ -96,7 +96,7 @@ test("F0.26 an engine is ended with a call that has no session", async () => {
   expect([engine.said.filter((line) => line.startsWith("open")).length, engine.counts.size]).toEqual([2, 0]);
 });
 
-test("F0.26 an engine that a simulation without a session read is let go of, also when the simulation throws", async () => {
+test("F0.26 an engine session of a simulation without a session is closed, also when the simulation throws", async () => {
   const engine = new CountingEngine();
   Object.assign(engine, { forkSession: undefined });
   const { runtime } = counting(engine);
@@ -109,7 +109,7 @@ test("F0.26 an engine that a simulation without a session read is let go of, als
   ]);
 });
 
-test("F0.26 F0.33 a call keeps its place while its engine begins, and loses it when that is given up", async () => {
+test("F0.26 F0.33 a call keeps its place while its engine opens the session, and loses it when opening fails", async () => {
   const beginning = gate();
   const ran: string[] = [];
   const slow: Engine = { kind: "slow", openSession: () => beginning.promise, call: () => ran.push("add") };
@@ -129,7 +129,7 @@ test("F0.26 F0.33 a call keeps its place while its engine begins, and loses it w
   expect((await hanging).map((result) => result.error?.code)).toEqual(["timeout", undefined]);
 });
 
-test("F0.26 an engine that cannot begin with a session fails that call, and is asked again by the next", async () => {
+test("F0.26 an engine that cannot open a session fails that call, and is tried again by the next", async () => {
   let fails = 2;
   const engine: Engine = {
     kind: "shy",
@@ -149,7 +149,7 @@ test("F0.26 an engine that cannot begin with a session fails that call, and is a
   ]);
 });
 
-test("F0.26 an engine that never begins, never says what it remembers and never lets go is not waited for", async () => {
+test("F0.26 an engine that hangs when a session is opened, snapshotted or closed is not waited for", async () => {
   let signal: AbortSignal | undefined;
   const deaf: Engine = {
     kind: "deaf",
@@ -175,7 +175,7 @@ test("F0.26 an engine that never begins, never says what it remembers and never 
   ]);
 });
 
-test("F0.51 a batch over two engines keeps its order, and an engine of two toolsets is begun and ended once", async () => {
+test("F0.51 a batch over two engines keeps its order, and an engine of two toolsets is opened and closed once", async () => {
   const shared = new CountingEngine();
   const other = new CountingEngine();
   const { runtime } = testRuntime({
@@ -202,7 +202,7 @@ test("F0.51 a batch over two engines keeps its order, and an engine of two tools
   ]);
 });
 
-test("F0.39 F0.53 a name outside every engine's toolsets is an error result, decided before anything of the batch runs", async () => {
+test("F0.39 F0.53 an unknown tool gets an error result before anything of the batch runs", async () => {
   const engine = new CountingEngine();
   const { runtime, trace } = counting(engine, ["a"]);
   const session = runtime.session("s");
@@ -218,7 +218,7 @@ test("F0.39 F0.53 a name outside every engine's toolsets is an error result, dec
   expect(engine.said).toEqual(["open s", "add s", "add s"]);
 });
 
-test("F0.52 a simulation over several engines leaves what each remembers as it was", async () => {
+test("F0.52 a simulation over several engines does not change their state", async () => {
   const [one, two] = [new CountingEngine(), new CountingEngine()];
   const { runtime } = testRuntime({
     toolsets: [
@@ -240,7 +240,7 @@ test("F0.52 a simulation over several engines leaves what each remembers as it w
   ]);
 });
 
-test("F0.54 a snapshot over two engines gives both of them back what they remembered, also when taken twice", async () => {
+test("F0.54 a snapshot over two engines restores the state of both, also when taken twice", async () => {
   const { runtime } = testRuntime({
     toolsets: [
       { name: "a", engine: new CountingEngine(), tools: TOOLS },
@@ -264,7 +264,7 @@ test("F0.54 a snapshot over two engines gives both of them back what they rememb
   expect(restored.history.map((entry) => entry.call.name)).toEqual(["a::add", "b::add", "b::add", "a::add"]);
 });
 
-test("F0.54 an engine whose memory is not JSON fails the snapshot and not the session", async () => {
+test("F0.54 an engine whose state is not JSON fails the snapshot and not the session", async () => {
   const engine = Object.assign(new CountingEngine(), { snapshotSession: () => new Map() as unknown as JsonValue });
   const session = counting(engine).runtime.session("s");
   await session.execute({ name: "c::add" });
@@ -272,7 +272,7 @@ test("F0.54 an engine whose memory is not JSON fails the snapshot and not the se
   expect((await session.execute({ name: "c::add" })).output).toBe(2);
 });
 
-test("F0.26 a branch of a remote engine without forkSession reads what its session has and writes nothing", async () => {
+test("F0.26 a branch of a remote engine without forkSession reads its session's state and writes nothing", async () => {
   const engine = new CountingEngine();
   Object.assign(engine, { forkSession: undefined });
   const session = counting(engine).runtime.session("s");
@@ -288,7 +288,7 @@ test("F0.26 a branch of a remote engine without forkSession reads what its sessi
   expect(engine.said.at(-1)).toBe("get s");
 });
 
-test("F0.26 a branch whose remote engine has a state of its own for it cannot be committed", async () => {
+test("F0.26 a branch cannot be committed if its remote engine has a separate state for it", async () => {
   const session = counting().runtime.session("s");
   await session.execute({ name: "c::add" });
   const branch = session.fork({ id: "b" });
@@ -299,7 +299,7 @@ test("F0.26 a branch whose remote engine has a state of its own for it cannot be
   });
 });
 
-test("F0.26 a copy that fails begins anew with the branch, and harms nobody when the engine never began either", async () => {
+test("F0.26 a failed forkSession opens a new engine session, without an unhandled rejection if the engine never opened", async () => {
   const unhandled: unknown[] = [];
   const note = (reason: unknown): void => void unhandled.push(reason);
   process.on("unhandledRejection", note);
@@ -325,7 +325,7 @@ test("F0.26 a copy that fails begins anew with the branch, and harms nobody when
   expect([said, unhandled]).toEqual([["open s", "open b"], []]);
 });
 
-test("F0.35 an engine that is free of effects answers a simulation as it answers anything", async () => {
+test("F0.35 an effect-free engine answers a simulation with its live answer", async () => {
   const upper: Engine = { kind: "upper", effectFree: true, call: ({ input }) => String(input["text"]).toUpperCase() };
   const { runtime } = testRuntime({ toolsets: [{ name: "t", engine: upper, tools: [{ ...described, name: "upper" }] }] });
   const session = runtime.session();
@@ -338,7 +338,7 @@ test("F0.35 an engine that is free of effects answers a simulation as it answers
   ]);
 });
 
-test("F0.26 an engine whose state is a value forks with the session, is rolled back with it, and is in its snapshot", async () => {
+test("F0.26 an engine whose state is a value is forked and rolled back with the session, and is in its snapshot", async () => {
   const engine: Engine = {
     kind: "value",
     state: "value",
@@ -362,7 +362,7 @@ test("F0.26 an engine whose state is a value forks with the session, is rolled b
   expect(values).toEqual([1, 3, 3]);
 });
 
-test("F0.59 a beginning that several calls wait for is called off with the last of them, and the next call begins behind it", async () => {
+test("F0.59 an openSession that several calls wait for is aborted with the last of them, and the next call opens anew", async () => {
   const signals: AbortSignal[] = [];
   const gates = [gate(), gate()];
   const engine: Engine = {

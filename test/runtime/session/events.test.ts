@@ -20,7 +20,7 @@ function labelOf(event: RuntimeEvent): string | undefined {
   }
 }
 
-test("F4.32 one listener is told every event of a session in the order of its log, typed, and may pass over what it does not know", async () => {
+test("F4.32 a listener gets every event of a session in log order, typed, and may ignore unknown ones", async () => {
   const told: RuntimeEvent[] = [];
   const runtime = createRuntime({
     ports: fakePorts(),

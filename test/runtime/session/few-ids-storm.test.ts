@@ -285,7 +285,7 @@ async function isFree(runtime: Runtime): Promise<void> {
   for (const id of IDS) expect((await runtime.session(id).execute({ name: "quick", input: { n: -1 } })).status).toBe("ok");
 }
 
-test("I11 sessions that end in every way, over a few ids that are taken again, end nothing of one another", async () => {
+test("I11 sessions that reuse a few ids and end in every way never end anything of each other", async () => {
   const seen = new Set<string>();
   const play = (one: Storm): Promise<void> => check(one, seen);
   await fc.assert(fc.asyncProperty(storm, play), { seed: SEED, numRuns: RUNS });

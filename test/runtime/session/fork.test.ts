@@ -20,7 +20,7 @@ const put = (key: string, value: JsonValue) => ({ name: "set", input: { key, val
 const said = (n: number) => ({ name: "echo", input: { n } });
 const names = (session: RuntimeSession): readonly unknown[] => session.history.map((entry) => entry.call.input);
 
-test("F0.32 forks share what came before and differ after it, in history and state, however they are nested", async () => {
+test("F0.32 forks share the past and diverge from then on, in history and state, at any depth", async () => {
   const { runtime } = testRuntime({ tools: [set, echo] });
   const session = runtime.session("s");
   await session.execute([said(1), put("k", [1])]);
@@ -43,7 +43,7 @@ test("F0.32 forks share what came before and differ after it, in history and sta
   expect(left.diff()).toMatchObject({ state: [{ key: "k", before: [1], after: [2] }], calls: [{}, {}, {}], pretended: [] });
 });
 
-test("F0.32 a fork during a turn begins before it, and so does one that a handler takes", async () => {
+test("F0.32 a fork during a turn, also one taken by a handler, starts from before that turn", async () => {
   const going = gate();
   let inside: RuntimeSession | undefined;
   const slow = tool("slow", async (_, { state }) => {
@@ -64,7 +64,7 @@ test("F0.32 a fork during a turn begins before it, and so does one that a handle
   }
 });
 
-test("F0.32 a fork shares the values of state by reference until it changes them", async () => {
+test("F0.32 a fork shares state values by reference until it changes them", async () => {
   const { runtime } = testRuntime({ tools: [set] });
   const session = runtime.session();
   const large = Array.from({ length: 1_000 }, (_, at) => ({ at }));
@@ -83,7 +83,7 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-test("F0.32 a thousand forks of a long session copy nothing of it, and none holds what another does", async () => {
+test("F0.32 a thousand forks of a long session copy nothing of it, and none retains another's memory", async () => {
   const { runtime } = testRuntime({ tools: [echo, set] });
   const session = runtime.session();
   await session.execute(
@@ -105,7 +105,7 @@ test("F0.32 a thousand forks of a long session copy nothing of it, and none hold
   expect(forks[0]?.log[0]).toBe(session.log[0]);
 });
 
-test("F0.32 a line of ten thousand forks, each of the one before, is as good as one", async () => {
+test("F0.32 a chain of ten thousand forks, each of the one before, has its whole log", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   let session = runtime.session();
   for (let depth = 0; depth < 10_000; depth++) {
@@ -117,7 +117,7 @@ test("F0.32 a line of ten thousand forks, each of the one before, is as good as 
   expect((await session.snapshot()).events.length).toBe(10_002);
 });
 
-test("F0.32 a fork lives on when its parent is closed", async () => {
+test("F0.32 a fork survives the close of its parent", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   const session = runtime.session();
   await session.execute(said(1));
@@ -154,7 +154,7 @@ test("F0.32 a commit appends the branch with its ids and origins, runs nothing a
   expect([branch.closed, ran, session.history.at(-1)?.result?.output]).toEqual([true, 1, 1]);
 });
 
-test("F0.32 a commit is refused when the session has moved on, has been closed or is no parent, and changes nothing", async () => {
+test("F0.32 a commit is rejected if the session has changed, is closed or is not the parent, and changes nothing", async () => {
   const { runtime } = testRuntime({ tools: [echo, set] });
   const session = runtime.session("s");
   const [one, two, three] = [session.fork({ id: "one" }), session.fork({ id: "two" }), session.fork({ id: "three" })];
@@ -173,7 +173,7 @@ test("F0.32 a commit is refused when the session has moved on, has been closed o
   expect(() => session.diff()).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
 });
 
-test("F0.32 of two commits of one branch at once, and of two branches at once, one is taken", async () => {
+test("F0.32 of two concurrent commits of one branch, or of two branches, one succeeds", async () => {
   const { runtime } = testRuntime({ tools: [set] });
   for (const ids of [
     ["a", "a"],
@@ -191,7 +191,7 @@ test("F0.32 of two commits of one branch at once, and of two branches at once, o
   }
 });
 
-test("F0.32 a commit waits for the branch's turn, takes all of it or nothing, and is refused to its own handler", async () => {
+test("F0.32 a commit waits for the branch's turn, takes all of it or nothing, and is refused in the branch's own handler", async () => {
   const going = gate();
   let refused: unknown;
   const slow = tool("slow", async (_, { state }) => {
@@ -215,7 +215,7 @@ test("F0.32 a commit waits for the branch's turn, takes all of it or nothing, an
   expect([restored.state("default", "k"), restored.history.length]).toEqual([session.state("default", "k"), session.history.length]);
 });
 
-test("F0.32 a commit waits for the turn of its session that runs, and finds that it moved on", async () => {
+test("F0.32 a commit waits for its session's running turn, and is then rejected as the session has changed", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("slow", () => going.promise), set] });
   const session = runtime.session();
@@ -228,7 +228,7 @@ test("F0.32 a commit waits for the turn of its session that runs, and finds that
   expect(session.state("default", "k")).toBe(undefined);
 });
 
-test("F0.32 a commit is refused when the branch went on while it waited", async () => {
+test("F0.32 a commit is rejected if the branch changed while it waited", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("slow", () => going.promise), set] });
   const session = runtime.session();
@@ -246,7 +246,7 @@ test("F0.32 a commit is refused when the branch went on while it waited", async 
   expect([session.history.length, session.state("default", "k")]).toEqual([2, 2]);
 });
 
-test("F0.32 a commit of a session whose older events are only in the store loses nothing", async () => {
+test("F0.32 a commit into a session whose older events are only in the store loses nothing", async () => {
   const store = new FailingStore();
   const { runtime } = testRuntime({ tools: [echo, set], store, keepEvents: 2 });
   const session = runtime.session("s");
@@ -265,7 +265,7 @@ test("F0.32 a commit of a session whose older events are only in the store loses
   expect(store.disk.events("s")).toEqual(events);
 });
 
-test("F0.32 what a commit could not store is told, and what it did stays in the session", async () => {
+test("F0.32 a commit that the store does not record rejects, and its changes stay in the session", async () => {
   const store = new FailingStore();
   const { runtime } = testRuntime({ tools: [set], store });
   const session = runtime.session("s");
@@ -280,30 +280,27 @@ test("F0.32 what a commit could not store is told, and what it did stays in the 
 test.each([
   ["no store", () => ({})],
   ["a store", () => ({ store: memoryStore() })],
-])(
-  "with %s, what a discarded branch did is committed neither by a commit that waited for its calls nor by a later one",
-  async (_, options) => {
-    const entered = gate();
-    const wait = tool("wait", async (__, { signal }) => {
-      entered.open();
-      await new Promise((___, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
-    });
-    const { runtime } = testRuntime({ tools: [wait], ...options() });
-    const session = runtime.session("s");
-    const branch = session.fork({ id: "b" });
-    const waiting = branch.execute({ name: "wait" });
-    await entered.promise;
-    const committing = branch.commit();
-    const refused = expect(committing).rejects.toMatchObject({ code: "invalid_argument", message: 'The branch "b" was discarded.' });
-    await branch.discard();
-    expect((await waiting).status).toBe("cancelled");
-    await refused;
-    await expect(branch.commit()).rejects.toMatchObject({ message: 'The branch "b" was discarded.' });
-    expect(session.history).toEqual([]);
-  },
-);
+])("with %s, changes of a discarded branch are committed neither by a waiting commit nor by a later one", async (_, options) => {
+  const entered = gate();
+  const wait = tool("wait", async (__, { signal }) => {
+    entered.open();
+    await new Promise((___, reject) => signal.addEventListener("abort", () => reject(new Error("aborted"))));
+  });
+  const { runtime } = testRuntime({ tools: [wait], ...options() });
+  const session = runtime.session("s");
+  const branch = session.fork({ id: "b" });
+  const waiting = branch.execute({ name: "wait" });
+  await entered.promise;
+  const committing = branch.commit();
+  const refused = expect(committing).rejects.toMatchObject({ code: "invalid_argument", message: 'The branch "b" was discarded.' });
+  await branch.discard();
+  expect((await waiting).status).toBe("cancelled");
+  await refused;
+  await expect(branch.commit()).rejects.toMatchObject({ message: 'The branch "b" was discarded.' });
+  expect(session.history).toEqual([]);
+});
 
-test("a handler discards the branch that it runs in: its result comes, and the store forgets the branch when it has ended", async () => {
+test("a handler may discard its own branch: its result is returned, and the store forgets the branch when the call has ended", async () => {
   const store = memoryStore();
   const drop = tool("drop", async () => (await branch.discard(), "dropped"));
   const { runtime } = testRuntime({ tools: [drop], store });

@@ -76,7 +76,7 @@ async function isWhole(store: Store, session: RuntimeSession): Promise<void> {
   expect((await store.list({ sessionId: "left" })).map(({ length }) => length)).toEqual([session.length]);
 }
 
-test.each(pairs)("a branch that is gone is ended again: another session of its id stays whole: $first, $second, $kind", async (pair) => {
+test.each(pairs)("ending a branch twice does not affect a later session with its id: $first, $second, $kind", async (pair) => {
   const store = pair.make();
   const { runtime, desk, branch } = await start(store);
   await ends[pair.first]?.(branch, runtime);
@@ -90,7 +90,7 @@ test.each(pairs)("a branch that is gone is ended again: another session of its i
   await runtime.close();
 });
 
-test.each(pairs)("the id of a branch is not free before all that ends it has ended: $first, $second, $kind", async (pair) => {
+test.each(pairs)("the id of a branch is free only after everything that ends it has finished: $first, $second, $kind", async (pair) => {
   const store = pair.make();
   const { remove } = store;
   const late: Store["remove"] = (id) => turns(5).then(() => remove.call(store, id));
@@ -115,7 +115,7 @@ test.each(pairs)("the id of a branch is not free before all that ends it has end
 });
 
 describe.each(stores)("a branch that was closed, and then removed by its id, %s", (_kind, make) => {
-  test.each(["discard", "commit"])("has nothing to do with a later session of the id: %s", async (end) => {
+  test.each(["discard", "commit"])("does not affect a later session with that id: %s", async (end) => {
     const store = make();
     const { runtime, desk, branch } = await start(store, 1);
     for (let more = 0; more < 3; more++) await branch.execute({ name: "desk::add", input: {} });
@@ -138,7 +138,7 @@ describe.each(stores)("a branch that was closed, and then removed by its id, %s"
 });
 
 test.each(stores)(
-  "a branch that another runtime removes while it is discarded leaves a later session of its id whole: %s",
+  "a branch that another runtime removes during its discard does not affect a later session with its id: %s",
   async (_kind, make) => {
     const store = make();
     const { runtime, branch } = await start(store);
@@ -164,7 +164,7 @@ test.each(stores)(
 );
 
 test.each(stores)(
-  "a removal that finds its session let go meanwhile leaves a later one of its id to the runtime that has it open: %s",
+  "a removal that races with a hand-over leaves a later session with the id to the runtime that has it open: %s",
   async (_kind, make) => {
     const store = make();
     const { runtime, branch } = await start(store);
@@ -191,7 +191,7 @@ test.each(stores)(
   },
 );
 
-test("the events of a session object whose id is another's end with a conflict, and are not read for ever", async () => {
+test("reading events of a session object whose id belongs to another session ends with a conflict", async () => {
   const store = sqliteStore({ path: temporaryFile() });
   const { runtime, branch } = await start(store, 1);
   await branch.close();
@@ -205,7 +205,7 @@ test("the events of a session object whose id is another's end with a conflict, 
   await runtime.close();
 });
 
-test("a branch that was closed and resumed is not removed by its earlier object", async () => {
+test("a branch that was closed and resumed cannot be removed through its earlier object", async () => {
   const store = memoryStore();
   const { runtime, branch } = await start(store);
   await branch.close();
@@ -218,32 +218,31 @@ test("a branch that was closed and resumed is not removed by its earlier object"
   await runtime.close();
 });
 
-test.each(["memory", "sqlite", "none"])(
-  "a branch that is dropped ends what its calls have left open in sessions of their own: %s",
-  async (kind) => {
-    const make = stores.find(([name]) => name === kind)?.[1];
-    const runtime = createRuntime({
-      ...(make === undefined ? {} : { store: make() }),
-      toolsets: [{ name: "desk", tools: [waits, leaves] }],
-    });
-    const desk = runtime.session("desk");
-    const call = { name: "desk::leaves", input: {} };
-    const branch = desk.fork({ id: "left" });
-    const { output } = await branch.execute(call);
-    await branch.discard();
-    expect([runtime.running, runtime.sessions.get(String(output)), runtime.jobs.list().filter(({ state }) => state === "running")]).toEqual(
-      [[], undefined, []],
-    );
-    const later = desk.fork({ id: "left" });
-    await later.execute(call);
-    await branch.discard();
-    expect([runtime.running.length, runtime.jobs.list().filter(({ state }) => state === "running").length]).toEqual([1, 1]);
-    await runtime.close();
-  },
-);
+test.each(["memory", "sqlite", "none"])("discarding a branch ends open work of its calls in their own sessions: %s", async (kind) => {
+  const make = stores.find(([name]) => name === kind)?.[1];
+  const runtime = createRuntime({
+    ...(make === undefined ? {} : { store: make() }),
+    toolsets: [{ name: "desk", tools: [waits, leaves] }],
+  });
+  const desk = runtime.session("desk");
+  const call = { name: "desk::leaves", input: {} };
+  const branch = desk.fork({ id: "left" });
+  const { output } = await branch.execute(call);
+  await branch.discard();
+  expect([runtime.running, runtime.sessions.get(String(output)), runtime.jobs.list().filter(({ state }) => state === "running")]).toEqual([
+    [],
+    undefined,
+    [],
+  ]);
+  const later = desk.fork({ id: "left" });
+  await later.execute(call);
+  await branch.discard();
+  expect([runtime.running.length, runtime.jobs.list().filter(({ state }) => state === "running").length]).toEqual([1, 1]);
+  await runtime.close();
+});
 
 test.each(["memory", "sqlite", "none"])(
-  "what the calls of a committed branch have left open is its session's, and no later branch of the id ends it: %s",
+  "open work of a committed branch's calls belongs to its session, and no later branch with that id ends it: %s",
   async (kind) => {
     const make = stores.find(([name]) => name === kind)?.[1];
     const runtime = createRuntime({
@@ -263,7 +262,7 @@ test.each(["memory", "sqlite", "none"])(
   },
 );
 
-test.each(stores)("a removal that finds its session let go meanwhile ends what its calls have left open: %s", async (_kind, make) => {
+test.each(stores)("a removal that races with a hand-over ends open work of the session's calls: %s", async (_kind, make) => {
   const store = make();
   let inner = "";
   const stays = defineTool({

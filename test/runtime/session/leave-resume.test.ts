@@ -114,10 +114,10 @@ async function typesOf(runtime: Runtime, id = "s"): Promise<readonly string[]> {
 
 const ends = (types: readonly string[]): readonly string[] => types.filter((type) => /-end$|^approval-answer$/u.test(type));
 
-describe.each(CASES)("a session in a store of the kind %s that %s leaves while it is resumed", (kind, way) => {
+describe.each(CASES)("a session in a %s store that %s ends while it is being resumed", (kind, way) => {
   const leave = WAYS[way] ?? expect.fail(way);
 
-  test("keeps its question open, and the next process asks it again", async () => {
+  test("leaves its question open, and the next process asks it again", async () => {
     const world = new World(kind);
     await world.crashed("work", "remove");
     const second = world.process();
@@ -149,7 +149,7 @@ describe.each(CASES)("a session in a store of the kind %s that %s leaves while i
     ]);
   });
 
-  test("has no end of a read that was repeated, and the next process repeats it", async () => {
+  test("records no end of a repeated read, and the next process repeats it", async () => {
     const world = new World(kind);
     await world.crashed("read");
     const second = world.process();
@@ -165,7 +165,7 @@ describe.each(CASES)("a session in a store of the kind %s that %s leaves while i
     expect(session.history.map(({ result }) => result?.output)).toEqual(["read done"]);
   });
 
-  test("is free, whenever that was", async () => {
+  test("is free for others, at whatever moment that happens", async () => {
     for (const moments of MOMENTS[kind] ?? expect.fail(kind)) {
       const world = new World(kind);
       await world.crashed("read");
@@ -185,7 +185,7 @@ describe.each(CASES)("a session in a store of the kind %s that %s leaves while i
   });
 });
 
-describe.each(Object.keys(STORES))("jobs of an open session in a store of the kind %s that is handed over", (kind) => {
+describe.each(Object.keys(STORES))("jobs of an open session in a %s store that is handed over", (kind) => {
   test.each([
     ["clean", "s"],
     ["delegate", "s/"],
@@ -211,7 +211,7 @@ describe.each(Object.keys(STORES))("jobs of an open session in a store of the ki
   });
 });
 
-testInCI("a session that a call of a job was about to begin is free once its own is handed over, whenever that was", async () => {
+testInCI("handing over a session releases the session that a job's call was about to start, at any moment", async () => {
   for (let moments = 0; moments < 20; moments++) {
     const world = new World("memory");
     const runtime = world.process();
@@ -228,7 +228,7 @@ testInCI("a session that a call of a job was about to begin is free once its own
   }
 });
 
-describe.each(Object.keys(STORES))("a question of a job that was handed over, in a store of the kind %s", (kind) => {
+describe.each(Object.keys(STORES))("a question of a job that was handed over, in a %s store", (kind) => {
   async function handedOver(runtime: Runtime) {
     await runtime.session("s").submit({ name: "clean" });
     const question = await vi.waitFor(async () => (await runtime.approvals.pending())[0] ?? expect.fail("no question is open"));
@@ -236,7 +236,7 @@ describe.each(Object.keys(STORES))("a question of a job that was handed over, in
     return question;
   }
 
-  test("is not asked again where it was answered meanwhile, in the same process either", async () => {
+  test("is not asked again if it was answered meanwhile, in the same process too", async () => {
     const runtime = new World(kind).process();
     const { id, digest } = await handedOver(runtime);
     expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
@@ -257,7 +257,7 @@ describe.each(Object.keys(STORES))("a question of a job that was handed over, in
     expect(await next.approvals.pending()).toEqual([]);
   });
 
-  testInCI("is answered for a process without an approver, too", async () => {
+  testInCI("can be answered without an approver in the next process", async () => {
     const world = new World(kind);
     const first = world.process();
     const { id, digest } = await handedOver(first);

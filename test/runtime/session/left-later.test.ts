@@ -85,7 +85,7 @@ async function crashed() {
   return { store, jobId, inner, innerTypes, busy, left, failNext: () => void (failures = 1) };
 }
 
-test("are settled by the next resume when the first could not read the store", async () => {
+test("nested sessions of interrupted calls are settled by the next resume when the first could not read the store", async () => {
   const { store, innerTypes, failNext } = await crashed();
   const runtime = runtimeOver(store);
   failNext();
@@ -109,7 +109,7 @@ const LOOKS: Readonly<
 };
 
 test.each(Object.entries(LOOKS).flatMap(([what, look]) => [false, true].map((isBusy) => [what, isBusy, look] as const)))(
-  "are settled by another process where %s did not, because another process had them (%s) or the store could not be read",
+  "nested sessions are settled by another process where %s did not, because another process had them (%s) or the store failed",
   async (_what, isBusy, look) => {
     const { store, jobId, inner, innerTypes, busy, failNext } = await crashed();
     const [first, next] = [runtimeOver(store), runtimeOver(store)];
@@ -126,7 +126,7 @@ test.each(Object.entries(LOOKS).flatMap(([what, look]) => [false, true].map((isB
   },
 );
 
-test("are as they were where the session around them cannot be removed, as it has a branch, and are settled by its next resume", async () => {
+test("nested sessions stay unchanged if their outer session has a branch and cannot be removed, and its next resume settles them", async () => {
   const { store, innerTypes } = await crashed();
   const { length = 0 } = (await store.list({ sessionId: "s" }))[0] ?? {};
   await store.create("branch", { at: 0, durability: "async", parent: { sessionId: "s", length } }).close();
@@ -138,7 +138,7 @@ test("are as they were where the session around them cannot be removed, as it ha
   await runtime.close();
 });
 
-test("are ended where the session around them is removed", async () => {
+test("nested sessions are ended when their outer session is removed", async () => {
   const { store, innerTypes } = await crashed();
   const runtime = runtimeOver(store);
   expect(await runtime.sessions.forget("s")).toBe(true);
@@ -146,7 +146,7 @@ test("are ended where the session around them is removed", async () => {
   await runtime.close();
 });
 
-test("are ended where the session around them is removed by the process that has it open, and could not settle them when it resumed it", async () => {
+test("nested sessions that a resume could not settle are ended when the same process removes their outer session", async () => {
   const { store, inner, innerTypes, busy } = await crashed();
   const runtime = runtimeOver(store);
   busy.add(inner);
@@ -167,7 +167,7 @@ async function alike(store: Store, inner: string, { id, callId }: { readonly id:
   await log.close();
 }
 
-test("do not keep the sessions of other calls from being ended where the session around them is removed, and the first cannot be claimed", async () => {
+test("a nested session that cannot be claimed does not stop the others from being ended when their outer session is removed", async () => {
   const { store, jobId, inner } = await crashed();
   const other = `s/${jobId}`;
   await alike(store, inner, { id: other, callId: jobId });
@@ -184,7 +184,7 @@ test("do not keep the sessions of other calls from being ended where the session
   await runtime.close();
 });
 
-test("are ended before the session around them is removed, so that a process that ends in between leaves none of them open", async () => {
+test("nested sessions are ended before their outer session is removed, so that a crash in between leaves none open", async () => {
   const { store, innerTypes } = await crashed();
   const before: unknown[] = [];
   const remove = store.remove.bind(store);
@@ -195,7 +195,7 @@ test("are ended before the session around them is removed, so that a process tha
   await runtime.close();
 });
 
-test("a session that something else has begun is as left open as it was found where the call of its id ends", async () => {
+test("a session begun by something else stays left open when the call whose id it has ends", async () => {
   const { store, jobId, inner, left } = await crashed();
   const other = `s/${jobId}`;
   await alike(store, inner, { id: other, callId: "another" });
@@ -207,7 +207,7 @@ test("a session that something else has begun is as left open as it was found wh
 });
 
 test.each(["is damaged", "another call has begun"])(
-  "are not looked for at each resume for ever where one cannot be settled that %s",
+  "resumes stop looking for nested sessions if one cannot be settled that %s",
   async (what) => {
     const { store, inner, left } = await crashed();
     const claim = store.claim.bind(store);
@@ -226,7 +226,7 @@ test.each(["is damaged", "another call has begun"])(
   },
 );
 
-test("are settled when a resume is given up", async () => {
+test("nested sessions are settled after an abandoned resume", async () => {
   const { store, innerTypes } = await crashed();
   const runtime = runtimeOver(store);
   const resumed = runtime.resume("s");
@@ -237,7 +237,7 @@ test("are settled when a resume is given up", async () => {
   await runtime.close();
 });
 
-test("are settled when a job of the session around them is cancelled before any process resumes it", async () => {
+test("nested sessions are settled when a job of their outer session is cancelled before any process resumes it", async () => {
   const { store, jobId, innerTypes } = await crashed();
   const runtime = runtimeOver(store);
   expect(await runtime.jobs.cancelStored({ id: jobId })).toBe("ended");
@@ -245,7 +245,7 @@ test("are settled when a job of the session around them is cancelled before any 
   expect((await innerTypes()).at(-1)).toBe("call-end");
   await runtime.close();
 });
-test("are settled when a trigger of the session around them is paused before any process resumes it", async () => {
+test("nested sessions are settled when a trigger of their outer session is paused before any process resumes it", async () => {
   const { store, innerTypes } = await crashed();
   const [stored] = await store.list({ sessionId: "s" });
   if (stored === undefined) throw new Error("it is not there");
@@ -255,7 +255,7 @@ test("are settled when a trigger of the session around them is paused before any
 });
 
 test.each(["that had ended", "that is cancelled"])(
-  "do not keep a job from being cancelled where that of the call %s is damaged",
+  "a damaged nested session of the call %s does not prevent the job from being cancelled",
   async (which) => {
     const { store, jobId, inner } = await crashed();
     const damaged = which === "that had ended" ? inner : `s/${jobId}`;
@@ -274,7 +274,7 @@ test.each(["that had ended", "that is cancelled"])(
   },
 );
 
-test("are settled by a resume", async () => {
+test("nested sessions are settled by a resume", async () => {
   const { store, innerTypes } = await crashed();
   const runtime = runtimeOver(store);
   expect((await innerTypes()).at(-1)).toBe("call-intent");

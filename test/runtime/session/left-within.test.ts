@@ -5,7 +5,7 @@ import type { ListOptions } from "../../../src/core/store.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
 
-test("are read in one request of the store for many calls, however many calls there were", async () => {
+test("nested sessions of interrupted calls are listed with one request of the store, however many calls there were", async () => {
   const asked: ListOptions[] = [];
   const store = memoryStore();
   const [list, claim] = [store.list.bind(store), store.claim.bind(store)];

@@ -8,7 +8,7 @@ import { FailingStore } from "./failing-store.ts";
 const echo = tool("echo", (input) => input);
 const CLOSED = { code: "invalid_argument", message: 'The session "a" is closed.' };
 
-test("F0.28 a second session of the same id is refused and the first stays usable", async () => {
+test("F0.28 a second session with the same id is rejected and the first stays usable", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   const first = runtime.session("a");
   expect(() => runtime.session("a")).toThrowError(
@@ -19,14 +19,14 @@ test("F0.28 a second session of the same id is refused and the first stays usabl
   expect(first.history.map((entry) => entry.result?.output)).toEqual([{ n: 1 }]);
 });
 
-test("F0.28 of many that begin the same session at once exactly one wins", async () => {
+test("F0.28 of many concurrent creations of one session exactly one succeeds", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   const begun = await Promise.allSettled(Array.from({ length: 50 }, async () => runtime.session("a")));
   expect(begun.filter((one) => one.status === "fulfilled")).toHaveLength(1);
   expect(new Set(begun.flatMap((one) => (one.status === "rejected" ? [one.reason.code] : [])))).toEqual(new Set(["duplicate"]));
 });
 
-test("F0.28 a session that another process began first is refused before anything runs", async () => {
+test("F0.28 a session that another process created first is rejected before anything runs", async () => {
   const store = new FailingStore();
   let ran = 0;
   const options = { tools: [tool("count", () => ++ran, { effects: { writes: ["n"] } })] };
@@ -39,7 +39,7 @@ test("F0.28 a session that another process began first is refused before anythin
   expect([ran, (await first.execute({ name: "count" })).output]).toEqual([1, 2]);
 });
 
-test("F0.28 of many that resume the same session at once exactly one wins, and it stays open", async () => {
+test("F0.28 of many concurrent resumes of one session exactly one succeeds, and the session stays open", async () => {
   const store = new FailingStore();
   const first = createRuntime({ tools: [echo], store }).session("a");
   await first.execute({ name: "echo", input: { n: 1 } });
@@ -52,7 +52,7 @@ test("F0.28 of many that resume the same session at once exactly one wins, and i
   expect(() => runtime.session("a")).toThrowError(expect.objectContaining({ code: "duplicate" }));
 });
 
-test("F0.29 closing twice, at once and later, is no error and ends engines once", async () => {
+test("F0.29 closing a session repeatedly or concurrently is no error and closes its engines once", async () => {
   const ended: string[] = [];
   const engine = { kind: "own", call: () => 1, openSession: () => {}, closeSession: (id: string) => void ended.push(id) };
   const { runtime } = testRuntime({ toolsets: [{ name: "t", engine, tools: [{ name: "x", description: "", inputSchema: true }] }] });
@@ -64,7 +64,7 @@ test("F0.29 closing twice, at once and later, is no error and ends engines once"
   expect([ended, session.closed]).toEqual([["a"], true]);
 });
 
-test("F0.29 a closed session's id is free again, and not before its engines have let go of it", async () => {
+test("F0.29 a closed session's id is free again, but only after its engines have closed", async () => {
   const ending = gate();
   const said: string[] = [];
   const engine = {
@@ -84,7 +84,7 @@ test("F0.29 a closed session's id is free again, and not before its engines have
   expect(said).toEqual(["open a", "close a", "open a"]);
 });
 
-test("F0.30 execute, simulate, fork, messages and commits of a closed session are refused and run nothing", async () => {
+test("F0.30 execute, simulate, fork, messages and commits of a closed session are rejected and run nothing", async () => {
   let ran = 0;
   const { runtime } = testRuntime({ tools: [tool("count", () => ++ran)] });
   const session = runtime.session("a");
@@ -101,7 +101,7 @@ test("F0.30 execute, simulate, fork, messages and commits of a closed session ar
   expect([ran, session.history]).toEqual([1, []]);
 });
 
-test("F0.30 C07 a session that the store does not have is not_found, as one of somebody else would be", async () => {
+test("F0.30 C07 resuming a session that the store does not have is not_found", async () => {
   const runtime = createRuntime({ store: new FailingStore() });
   await expect(runtime.resume("nobody's")).rejects.toMatchObject({ code: "not_found" });
   await expect(createRuntime().resume("nobody's")).rejects.toMatchObject({
@@ -110,7 +110,7 @@ test("F0.30 C07 a session that the store does not have is not_found, as one of s
   });
 });
 
-test("F0.30 closing a runtime closes its sessions and their branches, and refuses their calls", async () => {
+test("F0.30 closing a runtime closes its sessions and their branches, and rejects their calls", async () => {
   const { runtime } = testRuntime({ tools: [echo] });
   const session = runtime.session("a");
   const branch = session.fork();
@@ -119,7 +119,7 @@ test("F0.30 closing a runtime closes its sessions and their branches, and refuse
   await expect(session.execute({ name: "echo" })).rejects.toMatchObject(CLOSED);
 });
 
-test("F0.27 any text may be a session's id, and texts that differ in anything are different sessions", async () => {
+test("F0.27 any string can be a session id, and strings that differ in anything are different sessions", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("count", (_, { state }) => {
@@ -133,28 +133,28 @@ test("F0.27 any text may be a session's id, and texts that differ in anything ar
   expect(outputs).toEqual(ids.map(() => 1));
 });
 
-test("F0.27 an id that no log could hold is refused at once", () => {
+test("F0.27 an invalid session id is rejected at once", () => {
   const { runtime } = testRuntime();
   for (const id of ["", "x".repeat(1_025), 5, null, {}]) {
     expect(() => runtime.session(id as string)).toThrowError(expect.objectContaining({ code: "invalid_argument" }));
   }
 });
 
-test("F0.27 C07 a session without an id gets one with 128 random bits of its process, and never twice", () => {
+test("F0.27 C07 a generated session id has 128 random bits per process, and is never repeated", () => {
   const runtime = createRuntime();
   const ids = Array.from({ length: 10_000 }, () => runtime.session().id);
   expect(new Set(ids).size).toBe(10_000);
   expect(ids.filter((id) => !/^session_[\w-]{22}_[0-9a-z]+$/u.test(id))).toEqual([]);
 });
 
-test("C07 nobody who knows one session's id can guess another", () => {
+test("C07 a session id cannot be guessed from another one", () => {
   const runtime = createRuntime();
   const [first = "", second = ""] = Array.from({ length: 2 }, () => runtime.session().id);
   const common = first.split("").findIndex((character, at) => character !== second[at]);
   expect(first.length - common).toBeGreaterThanOrEqual(21);
 });
 
-test("F0.29 a session closed by a handler of its own ends when its turn does, and keeps the turn's result", async () => {
+test("F0.29 a session closed by its own handler ends with the handler's turn, and the turn's result is kept", async () => {
   const store = new FailingStore();
   const ended: string[] = [];
   const engine = {
@@ -176,7 +176,7 @@ test("F0.29 a session closed by a handler of its own ends when its turn does, an
   await expect(session.execute({ name: "t::leave" })).rejects.toMatchObject(CLOSED);
 });
 
-test("F0.29 closing waits for the turn that runs, and turns that wait behind it are refused", async () => {
+test("F0.29 closing waits for the running turn, and waiting turns are rejected", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("slow", () => going.promise.then(() => "slow"))] });
   const session = runtime.session("a");

@@ -72,7 +72,7 @@ function countLooks(): () => number {
 }
 
 test.each(["handOver", "close"] as const)(
-  "%s of many sessions with calls, jobs, questions and sessions of calls looks at each a few times",
+  "%s of many sessions with calls, jobs, questions and nested sessions is linear in their number",
   async (way) => {
     const { runtime, ids, ends } = await busyRuntime();
     const looks = countLooks();

@@ -6,7 +6,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 
 const ids = (runtime: Runtime): readonly string[] => runtime.sessions.list().map(({ id }) => id);
 
-test("open sessions and branches are listed in the order in which they began, and found by their ids", async () => {
+test("open sessions and branches are listed in the order of their creation, and found by id", async () => {
   await using runtime = createRuntime();
   const one = runtime.session("one");
   const two = runtime.session();
@@ -17,7 +17,7 @@ test("open sessions and branches are listed in the order in which they began, an
   expect(runtime.sessions.get("__proto__")).toBeUndefined();
 });
 
-test("a session is gone from the moment its close is called, a branch when it is committed, all of them with the runtime", async () => {
+test("a session is no longer listed once close is called, a branch once committed, and all once the runtime is closed", async () => {
   const runtime = createRuntime();
   const one = runtime.session("one");
   const branch = one.fork({ id: "branch" });
@@ -33,7 +33,7 @@ test("a session is gone from the moment its close is called, a branch when it is
   expect([runtime.sessions.get("one"), ids(runtime)]).toEqual([undefined, []]);
 });
 
-test("a simulated branch is found by its id and not listed; what simulate() and execute() of the runtime begin is neither", async () => {
+test("a simulated branch is found by id and not listed; those of the runtime's simulate() and execute() are neither", async () => {
   const seen: (readonly string[])[] = [];
   const look = defineTool({ name: "look", description: "", effects: pure, execute: () => void seen.push(ids(runtime)) });
   await using runtime = createRuntime({ tools: [look] });
@@ -47,7 +47,7 @@ test("a simulated branch is found by its id and not listed; what simulate() and 
   expect(runtime.sessions.get("simulation1")).toBeUndefined();
 });
 
-test("a session that is being resumed is there once resume has resolved", async () => {
+test("a resumed session is listed once resume has resolved", async () => {
   const store = memoryStore();
   await using runtime = createRuntime({ store });
   await runtime.session("one").close();

@@ -35,7 +35,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     ["by its caller", { answerFrom: "lm" }, {}],
     ["by its caller, with a key", { answerFrom: "lm", idempotencyKey: "k" }, {}],
     ["by a rule that is gone", {}, { rules: [{ tools: "*", from: "lm" }] }],
-  ] as const)("that was to be answered by a stand-in, as was said %s, is answered by it", async (_who, options, answers) => {
+  ] as const)("that was to be answered by a stand-in, chosen %s, is answered by it", async (_who, options, answers) => {
     const { ran, ...parts } = world();
     const before = { ...parts, answers: { ...answers, engines: { lm: silentLm } } };
     const results = await crash((session) => session.execute({ name: "send" }, options), before, {
@@ -45,7 +45,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     expect([results, ran()]).toMatchObject([[{ status: "ok", origin: "simulated", answeredBy: "lm", output: { by: "lm" } }], 0]);
   });
 
-  test("is not run for real where its stand-in is not there any more", async () => {
+  test("does not run for real if its stand-in is missing", async () => {
     const { ran, ...parts } = world();
     const before = { ...parts, answers: { engines: { lm: silentLm } } };
     const results = await crash((session) => session.execute({ name: "send" }, { answerFrom: "lm" }), before, parts);
@@ -65,7 +65,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
       { writes: ["mail"], reconcile: () => ({ happened: false }) },
       { status: "ok", origin: "stub", output: { by: "stub" } },
     ],
-  ])("that was real, %s, is stamped for what it was under rules that say stub", async (_what, effects, expected) => {
+  ])("that was real, %s, keeps its origin if rules now name the stub", async (_what, effects, expected) => {
     const tools = [tool("send", never, { effects })];
     const after = { tools, durability, answers: { engines: { stub }, rules: [{ tools: "*", from: "stub" }] } } as const;
     const results = await crash((session) => session.execute({ name: "send" }), { tools, durability }, after);
@@ -73,7 +73,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     expect(results[0]?.answeredBy).toBe(results[0]?.origin === "stub" ? "stub" : undefined);
   });
 
-  test("that a hook sent from a stand-in to a real tool may have happened", async () => {
+  test("that a hook redirected from a stand-in to a real tool has an unknown outcome", async () => {
     const tools = [tool("draft", () => 1), tool("send", never, { effects: { writes: ["mail"] } })];
     const hooks = [{ name: "sender", beforeCall: () => ({ name: "send", input: {} }) }];
     const parts: RuntimeOptions = {
@@ -86,7 +86,7 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
     expect(results).toMatchObject([{ status: "error", origin: "live", error: { code: "outcome_unknown" } }]);
   });
 
-  test("F0.60 is run again with the values that its references had, or not at all", async () => {
+  test("F0.60 runs again with the earlier values of its references, or not at all", async () => {
     const inputs: unknown[] = [];
     const reconcile = ({ input }: ReconcileContext) => {
       inputs.push(["reconcile", input]);
@@ -112,14 +112,14 @@ describe.each(["sync", "async"] as const)("I11 an interrupted call (durability %
   });
 });
 
-test("I11 what a call was to be answered by is read back from a store and a recording", () => {
+test("I11 the answer source of a call round-trips through a store and a recording", () => {
   const start = { type: "call-start", sessionId: "s", at: 1, callId: "c", turnId: "t", call: { name: "send" } } as const;
   const said = { ...start, answerFrom: ["replay", "lm"], rewritten: true };
   expect(readEvent(said, "line 1")).toEqual(said);
   expect(() => readEvent({ ...start, answerFrom: ["magic"] }, "line 1")).toThrow(expect.objectContaining({ code: "corrupt_record" }));
 });
 
-test("issue 19.7 a call that is run again after a crash has the principal that it was made for, whoever resumes it", async () => {
+test("issue 19.7 a call that runs again after a crash has its original principal, whoever resumes it", async () => {
   const store = new FailingStore();
   const effects = { writes: ["money"], idempotent: true };
   const before = testRuntime({ store, tools: [tool("pay", never, { effects })] });

@@ -22,7 +22,7 @@ function runtimeOf(store: FailingStore, tools: readonly Tool[] = [set], options:
 
 const view = (session: RuntimeSession): unknown => [session.history, session.log, session.length, session.state("default", "k")];
 
-test("F0.32 I03 a fork, and a fork of that, are resumed with what came before them, whether their parents are open or not", async () => {
+test("F0.32 I03 a fork, and a fork of that, are resumed with their shared history, whether or not their parents are open", async () => {
   const store = new FailingStore();
   const runtime = runtimeOf(store);
   const session = runtime.session("s");
@@ -57,7 +57,7 @@ test("F0.32 I03 a fork that was taken during a turn is resumed without that turn
   expect([resumed.state("default", "k"), resumed.history.length]).toEqual([1, 2]);
 });
 
-test("F0.32 I03 a commit is there after a crash, whole, and what it brought can be read, forked and committed again", async () => {
+test("F0.32 I03 after a crash a commit is complete, and its calls can be read, forked and committed again", async () => {
   const store = new FailingStore();
   const runtime = runtimeOf(store, [set], { standIn: { kind: "stub", call: () => "pretended" } });
   runtime.registry.register(tool("pay", () => "paid", { effects: { writes: ["money"] } }));
@@ -95,7 +95,7 @@ test("C06 I03 a crash during a simulation leaves nothing of it", async () => {
   expect([resumed.state("default", "k"), [...store.disk.logs.keys()]]).toEqual([1, ["s"]]);
 });
 
-test("F0.28 resuming a session that is open here or elsewhere is refused, and after its end it works", async () => {
+test("F0.28 resuming a session that is open here or elsewhere is rejected, and works once it has ended", async () => {
   const store = new FailingStore();
   const runtime = runtimeOf(store);
   const session = runtime.session("s");
@@ -109,7 +109,7 @@ test("F0.28 resuming a session that is open here or elsewhere is refused, and af
   await expect(runtime.resume(5 as unknown as string)).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("I02 a resume that fails can be tried again: nothing stays claimed, open or begun", async () => {
+test("I02 a failed resume can be retried: nothing stays claimed, open or begun", async () => {
   const store = new FailingStore();
   const calls: string[] = [];
   const engine = {
@@ -135,7 +135,7 @@ test("I02 a resume that fails can be tried again: nothing stays claimed, open or
   expect([resumed.history.map((entry) => entry.result?.output), calls]).toEqual([["answer"], ["open", "close", "open"]]);
 });
 
-test("I02 what a resume finds out and cannot store is told, not left for later", async () => {
+test("I02 results of a resume that cannot be stored are reported at once", async () => {
   const store = new FailingStore();
   const session = runtimeOf(store, [tool("read", () => new Promise(() => {}), { effects: { reads: [] } })]).session("s");
   void session.execute([{ name: "read" }]);
@@ -146,7 +146,7 @@ test("I02 what a resume finds out and cannot store is told, not left for later",
   await expect(runtimeOf(next, []).resume("s")).rejects.toMatchObject({ code: "store_failed" });
 });
 
-test("I01 a damaged log is refused with the place of the damage, and so is a fork that goes on from it", async () => {
+test("I01 a damaged log is rejected with the position of the damage, and so is a fork that shares it", async () => {
   const store = new FailingStore();
   const runtime = runtimeOf(store);
   const session = runtime.session("s");
@@ -168,7 +168,7 @@ test("I01 a damaged log is refused with the place of the damage, and so is a for
   expect((await after.resume("s")).state("default", "k")).toBe(4);
 });
 
-test("I01 a log whose events do not fit together is refused, and the session can be tried again", async () => {
+test("I01 a log with inconsistent events is rejected, and resuming can be tried again", async () => {
   const store = new FailingStore();
   const session = runtimeOf(store).session("s");
   await session.execute(put("k", { a: 1 }));

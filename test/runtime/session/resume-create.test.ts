@@ -15,7 +15,7 @@ const tools = [
   tool("count", (_, { state }) => (state.update("n", (n) => Number(n ?? 0) + 1), state.get("n")), { effects: { writes: ["session:n"] } }),
 ];
 
-test("F3.15 `create` begins a session that the store has not, and goes on with one that it has", async () => {
+test("F3.15 `create` creates a session that the store does not have, and resumes one that it has", async () => {
   const disk = new FailingStore();
   const first = testRuntime({ store: disk, tools }).runtime;
   await expect(first.resume("s")).rejects.toMatchObject({ code: "not_found" });
@@ -37,7 +37,7 @@ function folder(): string {
   return made;
 }
 
-test("F3.15 of several that begin a session at the same time one has it, and the others are told who", async () => {
+test("F3.15 of several concurrent creations one succeeds, and the others get the holder in their error", async () => {
   const path = join(folder(), "store.db");
   const runtimes = [0, 1, 2].map(() => testRuntime({ store: sqliteStore({ path }), tools }).runtime);
   for (let round = 0; round < 5; round++) {
@@ -51,7 +51,7 @@ test("F3.15 of several that begin a session at the same time one has it, and the
   for (const runtime of runtimes) await runtime.close();
 });
 
-test("F3.15 the one that comes second goes on with what the first began, where the first has closed it or is taken over", async () => {
+test("F3.15 the later one resumes what the first created, if the first has closed it or is taken over", async () => {
   class Late extends FailingStore {
     /** What another process does between the look and the beginning. */
     before: () => Promise<void> = async () => {};
@@ -77,7 +77,7 @@ test("F3.15 the one that comes second goes on with what the first began, where t
   }
 });
 
-testInCI("F3.15 a session that was begun while its store could not be opened works as soon as that can be", async () => {
+testInCI("F3.15 a session created while its store could not be opened works once it can be", async () => {
   const place = join(folder(), "not-there-yet");
   const { runtime } = testRuntime({ store: sqliteStore({ path: join(place, "store.db") }), tools });
   const session = runtime.session("s");

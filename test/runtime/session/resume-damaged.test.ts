@@ -6,7 +6,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 test.each([
   { name: "in itself", madeIn: { a: "a" } },
   { name: "in one another", madeIn: { b: "a", a: "b" } },
-])("calls that were made $name come to their results", async ({ madeIn }) => {
+])("calls recorded as nested $name get results on resume", async ({ madeIn }) => {
   const store = memoryStore();
   const log = store.create("s", { at: 1, durability: "sync" });
   const at = { sessionId: "s", turnId: "t", at: 1 };

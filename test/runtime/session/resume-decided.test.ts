@@ -53,7 +53,7 @@ test.each(
     [single, message].flatMap((run) => (["hook", "approver"] as const).map((caller) => ({ composite, run, how: run.name, caller }))),
   ),
 )(
-  "a call that was not allowed is asked about again, whatever its $caller called before it ($how, composite: $composite)",
+  "a call that was not approved is asked about again, even if its $caller made calls before ($how, composite: $composite)",
   async ({ composite: isComposite, run, caller }) => {
     const ran: string[] = [];
     const asked: string[] = [];
@@ -86,7 +86,7 @@ test.each(
   },
 );
 
-test("a composite call whose handler had made calls was allowed, and is not asked about again", async () => {
+test("a composite call whose handler made calls had been approved, and is not asked about again", async () => {
   let asked = 0;
   const tools = (isBack: boolean): readonly Tool[] => [
     tool("look", () => (isBack ? "seen" : never())),
@@ -103,7 +103,7 @@ test("a composite call whose handler had made calls was allowed, and is not aske
 test.each([
   ["of its call", {}, 11],
   ["that its caller makes of it", { rewriteInput: () => ({ n: 2 }) }, 12],
-])("hooks do not change what was dispatched with its intent, from the input %s", async (_, options, paid) => {
+])("hooks do not change a call dispatched with an intent, whose input was that %s", async (_, options, paid) => {
   const got: unknown[] = [];
   const fee = (added: number): Hook => ({
     name: "fee",
@@ -124,7 +124,7 @@ test.each([
   expect([outcomes(session), got]).toEqual([[["pay", "ok", paid]], [got[0], got[0], got[0]]]);
 });
 
-describe("of a strict batch", () => {
+describe("resuming a strict batch", () => {
   const paying = (isBack: boolean, more: Partial<Tool> = {}): readonly Tool[] => [
     tool("book", () => "booked", { inputSchema: { type: "object", required: ["n"] } }),
     tool("pay", () => (isBack ? "paid" : never()), more),
@@ -135,7 +135,7 @@ describe("of a strict batch", () => {
     (session: RuntimeSession): Promise<unknown> =>
       session.execute([{ name: "book", input: book }, { name: "pay" }], { strict: true });
 
-  test("a call is not run that was not dispatched: another one was refused, or may have been", async () => {
+  test("does not run a call that was not dispatched, as another was rejected or may have been", async () => {
     const run = (book: object): Promise<RuntimeSession> =>
       killed(
         strictly(book),
@@ -152,7 +152,7 @@ describe("of a strict batch", () => {
     ]);
   });
 
-  test("a call goes on whose batch had been found sound: it has an intent, or waits for approval", async () => {
+  test("continues a call whose batch had been validated: it has an intent, or waits for approval", async () => {
     const effects = { writes: ["bank"], reconcile: () => ({ happened: false }) } satisfies Effects;
     const run = (more: Partial<Tool>, options: RuntimeOptions = {}): Promise<RuntimeSession> =>
       killed(
@@ -170,7 +170,7 @@ describe("of a strict batch", () => {
 });
 
 describe("in a turn that a crash cut off", () => {
-  test("a call of one message goes on where another one of it had ended the turn", async () => {
+  test("a call of a message runs although another one of the message had ended the turn", async () => {
     const ran: string[] = [];
     const tools = (isBack: boolean): readonly Tool[] => [
       tool("stuck", () => (isBack ? ran.push("stuck") : never())),
@@ -184,7 +184,7 @@ describe("in a turn that a crash cut off", () => {
     expect([outcomes(session).length, ran]).toEqual([2, ["finish", "stuck"]]);
   });
 
-  test("a tool that may run once is not run again by the handler whose call of it had ended", async () => {
+  test("a handler does not repeat a once-per-turn tool that had run in its call", async () => {
     const ran: string[] = [];
     const tools = (isBack: boolean): readonly Tool[] => [
       tool("launch", () => ran.push("launch"), { oncePerTurn: true, effects: { writes: ["l"] } }),
@@ -204,7 +204,7 @@ describe("in a turn that a crash cut off", () => {
   });
 });
 
-test("a resume that waits for an approval says so, and goes on with the answer", async () => {
+test("a resume that waits for an approval reports it, and continues with the answer", async () => {
   const store = new FailingStore();
   const tools = [tool("burn", () => "burnt", { effects: burning })];
   const before = testRuntime({ tools, store, approval: { approve: never } }).runtime.session("s");

@@ -44,16 +44,16 @@ test.each<[string, Effects, readonly unknown[]]>([
   ["of an undeclared tool", {}, NOT_RUN],
   ["that may be repeated", put, UNKNOWN],
   ["that only reads", { reads: ["money"] }, ["cancelled", "cancelled", "unknown"]],
-])("a call %s ends as what is known of it", async (_, effects, end) => {
+])("a call %s gets the result that matches what is known", async (_, effects, end) => {
   expect(await afterCrash([tool("act", never, { effects })])).toEqual(end);
 });
 
-test("a call of a name with overloads has not run only if none of them can have", async () => {
+test("a call of an overloaded name counts as not started only if none of the overloads can have started", async () => {
   const tools = [tool("act", never, { effects: paid, ...takes("string") }), tool("act", never, { effects: put, ...takes("integer") })];
   expect(await afterCrash(tools, { input: { value: 1 } })).toEqual(UNKNOWN);
 });
 
-test("nothing is claimed of a call whose tool is gone", async () => {
+test("the outcome of a call whose tool is gone is unknown", async () => {
   expect(await afterCrash([tool("act", never, { effects: paid })], { later: [] })).toEqual(UNKNOWN);
 });
 

@@ -53,7 +53,7 @@ async function resume(
 const outcomes = (session: RuntimeSession): readonly unknown[] =>
   session.history.map(({ call, result }) => [call.name, result?.status, result?.output ?? result?.error?.code]);
 
-test("I03 what was acknowledged before a crash is there once, state and ids included, and nothing is run", async () => {
+test("I03 after a crash, acknowledged calls exist once with state and ids, and nothing runs", async () => {
   let ran = 0;
   const tools = [tool("pay", (_, { state }) => (state.update("paid", () => ++ran), ran), { effects: money })];
   const crashed = await crash(tools, (session) =>
@@ -69,7 +69,7 @@ test("I03 what was acknowledged before a crash is there once, state and ids incl
   expect(store.disk.events("s")).toEqual(session.log);
 });
 
-test("I03 interrupted reads and idempotent writes run again under their ids, keys and turn, and find the state as they found it first", async () => {
+test("I03 interrupted reads and idempotent writes run again with their ids, keys and turn, and the state of their first start", async () => {
   const seen: unknown[] = [];
   let isBack = false;
   const body = (_: unknown, { state, idempotencyKey, callId, turnId }: ToolContext): unknown => {
@@ -89,7 +89,7 @@ test("I03 interrupted reads and idempotent writes run again under their ids, key
   expect([session.state("default", "n"), session.history[0]?.result?.id]).toEqual([2, "p1"]);
 });
 
-test("I03 a call that writes and has no intent was never started, and runs; one that has is not run and its outcome is unknown", async () => {
+test("I03 a write without an intent runs, as it never started; a write with one does not run, and its outcome is unknown", async () => {
   let ran = 0;
   const tools = [tool("pay", () => (++ran, never()), { effects: money })];
   const started = await crash(tools, (session) => session.execute([{ name: "pay" }]));
@@ -128,13 +128,13 @@ test.each<readonly [string, Effects<unknown>, Outcome, Outcome]>([
   ["a write that does not begin again", { writes: ["a"], idempotent: true }, "not_started", "unknown"],
   ["a write that fails again", { writes: ["a"], idempotent: true }, "failed", "unknown"],
   ["a read, which has no effect", { reads: ["a"] }, "not_started", "not_started"],
-])("the outcome of a call that runs again is also that of its attempt before the crash: %s", async (_, effects, outcome, expected) => {
+])("the outcome of a call that runs again includes its attempt before the crash: %s", async (_, effects, outcome, expected) => {
   const crashed = await crash([tool("put", never, { effects })], (session) => session.execute([{ name: "put" }]));
   const { session } = await resume(crashed, [tool("put", away(outcome), { effects })]);
   expect(session.history[0]?.result).toMatchObject({ attempts: 1, error: { code: "unavailable", outcome: expected, hint: "Wait." } });
 });
 
-test("a write that may be repeated was not started where it is denied when it is resumed, and may have been where it is not begun after that", async () => {
+test("an idempotent write denied at resume is not_started if it had not begun before the crash, else its outcome is unknown", async () => {
   const effects = { writes: ["a"], idempotent: true } satisfies Effects;
   const run = (session: RuntimeSession): Promise<unknown> => session.execute([{ name: "put" }]);
   const always = ["*::put"];
@@ -154,7 +154,7 @@ test("a write that may be repeated was not started where it is denied when it is
 test.each<readonly [string, Effects<unknown>, boolean]>([
   ["a write that may not be repeated, which has no intent", money, false],
   ["a job that had not been started, which may be repeated", { ...money, idempotent: true }, true],
-])("a call that was begun neither before a crash nor after it was not started: %s", async (_, effects, background) => {
+])("a call that began neither before the crash nor after has the outcome not_started: %s", async (_, effects, background) => {
   const tools = [tool("put", never, { effects })];
   const crashed = await crash(tools, (session) => session.execute([{ name: "put" }], { background }), {
     locks: heldLocks,
@@ -168,7 +168,7 @@ test.each<readonly [string, Effects<unknown>, boolean]>([
   expect(session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "resource_busy", outcome: "not_started" } });
 });
 
-test("a call whose intent is in the log is run again where its tool may be repeated by now, and may have had its effect before", async () => {
+test("a call with a recorded intent runs again if its tool is now idempotent, and its outcome includes the earlier attempt", async () => {
   const begun = (): Promise<Crashed> => crash([tool("pay", never, { effects: money })], (session) => session.execute([{ name: "pay" }]));
   const effects = { ...money, idempotent: true } satisfies Effects;
   const { session, store } = await resume(await begun(), [tool("pay", away("failed"), { effects })]);
@@ -251,7 +251,7 @@ test.each<readonly [string, Effects["reconcile"], readonly unknown[], number]>([
   expect([[result?.status, result?.error?.code ?? result?.output], ran, result?.attempts]).toEqual([expected, runs, runs]);
 });
 
-test("I11 reconcile is asked with the key and input that ran, and a hanging one is given up", async () => {
+test("I11 reconcile receives the key and input of the call, and is abandoned if it hangs", async () => {
   const asked: ReconcileContext[] = [];
   let key: string | undefined;
   const effects = { ...money, reconcile: (context: ReconcileContext) => (asked.push(context), new Promise<Reconciled>(() => {})) };
@@ -266,7 +266,7 @@ test("I11 reconcile is asked with the key and input that ran, and a hanging one 
   expect(session.history[0]?.result?.error?.message).toContain("Its reconcile() did not answer in time.");
 });
 
-test("I11 a reconcile is given its time, at most until the call's deadline", async () => {
+test("I11 a reconcile may take its time limit, but not longer than the call's deadline", async () => {
   const answer = Promise.withResolvers<Reconciled>();
   const effects = { ...money, reconcile: () => answer.promise };
   const tools = [tool("pay", never, { effects })];
@@ -286,7 +286,7 @@ test("I11 a reconcile is given its time, at most until the call's deadline", asy
   expect(outcomes(session)).toEqual([["pay", "ok", "receipt"]]);
 });
 
-test("I03 an interrupted call whose tool, toolset or permission is gone has an unknown outcome, and a never started one says why", async () => {
+test("I03 an interrupted call without its tool, toolset or permission has an unknown outcome; one that never started says why", async () => {
   const tools = [tool("pay", never, { effects: money }), tool("read", never, { effects: { reads: [] } })];
   const crashed = await crash(tools, (session) => session.execute([{ name: "pay" }, { name: "read" }]));
   const { session } = await resume(crashed, []);
@@ -299,7 +299,7 @@ test("I03 an interrupted call whose tool, toolset or permission is gone has an u
   expect(outcomes(later.session)).toEqual([["pay", "error", "outcome_unknown"]]);
 });
 
-test("I03 a call that waited for approval is asked about again, and one that happened is not", async () => {
+test("I03 a call that waited for approval is asked about again, and an approved call that ran is not", async () => {
   const asked: string[] = [];
   const burn = (effects: Effects): Tool => tool("burn", () => "burnt", { effects: { ...money, destructive: true, ...effects } });
   const waiting = await crash([burn({})], (session) => session.execute([{ name: "burn" }]), { approval: { approve: never } });
@@ -314,7 +314,7 @@ test("I03 a call that waited for approval is asked about again, and one that hap
   expect([outcomes(happened.session), asked.length]).toEqual([[["burn", "ok", "burnt"]], 1]);
 });
 
-test("I03 calls of one batch go on in their order, see its history as they did, and not the siblings that had ended", async () => {
+test("I03 calls of a batch continue in order, with the history they saw before, without siblings that had ended", async () => {
   const engine: Engine = { kind: "tale", order: "sequential", call: (_, { history }) => history.map(({ call }) => call.name) };
   let isBack = false;
   const tools = [
@@ -341,7 +341,7 @@ test("I03 calls of one batch go on in their order, see its history as they did, 
   ]);
 });
 
-test("I03 a crash while resuming is resumed: calls that ended meanwhile are not run again", async () => {
+test("I03 a crash during a resume is resumed: calls that ended meanwhile do not run again", async () => {
   const ran: string[] = [];
   const body = (name: string, isOver: boolean): Tool =>
     tool(name, () => (ran.push(name), isOver ? name : never()), { effects: { reads: [name] } });
@@ -381,7 +381,7 @@ test('I03 with durability "async" a call without an intent may have run: it is n
   expect([outcomes(session), ran]).toEqual([[["pay", "error", "outcome_unknown"]], 1]);
 });
 
-test('I03 with durability "async" a call that may be repeated is run again, intent or not', async () => {
+test('I03 with durability "async" a call that may be repeated runs again, with or without an intent', async () => {
   const tools = (isBack: boolean): readonly Tool[] => [
     tool("read", () => (isBack ? "read" : never()), { effects: { reads: ["x"], writes: [] } }),
     tool("put", () => (isBack ? "put" : never()), { effects: { ...money, idempotent: true } }),
@@ -398,7 +398,7 @@ test('I03 with durability "async" a call that may be repeated is run again, inte
   ]);
 });
 
-test("I03 what a handler learns only later, of a call that was given up, is there after a crash", async () => {
+test("I03 a late result of an abandoned call is known after a crash", async () => {
   const late = Promise.withResolvers<string>();
   const store = new FailingStore();
   const tools = [tool("pay", () => late.promise, { effects: money, timeoutMs: 100 })];
@@ -414,7 +414,7 @@ test("I03 what a handler learns only later, of a call that was given up, is ther
   expect(session.history.map(({ result, resolved }) => [result?.error?.code, resolved])).toEqual([["timeout", "applied"]]);
 });
 
-test("I03 what a call changed in the state before a crash stays when its effect turns out to have happened", async () => {
+test("I03 a state change before a crash is kept when reconcile reports that the effect happened", async () => {
   const effects = { ...money, reconcile: () => ({ happened: true, output: "paid" }) as const };
   const pay = tool("pay", (_, { state }) => (state.update("paid", () => true), never()), { effects });
   const crashed = await crash([pay], (session) => session.execute([{ name: "pay" }]));

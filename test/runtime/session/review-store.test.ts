@@ -61,7 +61,7 @@ async function found({ paid, first, second, taken }: Awaited<ReturnType<typeof t
 
 const TAKEN = { ids: ["s"], calls: [[{ who: "second" }, "ok"]], paid: ["second"] };
 
-test("I04 F0.32 once a call has learnt that another process took the session over, no branch of it is begun or stored", async () => {
+test("I04 F0.32 once a call has detected that another process took over the session, it can no longer be forked", async () => {
   const both = await takenOver();
   const { lost } = both;
   expect(await code(lost.execute({ name: "pay", input: { who: "first" } }))).toBe("conflict");
@@ -69,7 +69,7 @@ test("I04 F0.32 once a call has learnt that another process took the session ove
   expect(await found(both)).toEqual(TAKEN);
 });
 
-test("I04 F0.32 a message that learns of the loss is enough to refuse branches", async () => {
+test("I04 F0.32 a message that detects the takeover is enough to reject forks", async () => {
   const both = await takenOver();
   const { lost } = both;
   expect(await code(lost.addMessage({ role: "user", content: "hi" }))).toBe("conflict");
@@ -77,7 +77,7 @@ test("I04 F0.32 a message that learns of the loss is enough to refuse branches",
   expect(await found(both)).toEqual(TAKEN);
 });
 
-test("I04 F0.32 a branch taken in the tick of the message that learns of the loss runs nothing and is not stored", async () => {
+test("I04 F0.32 a branch forked in the same tick as the message that detects the takeover runs nothing and is not stored", async () => {
   const both = await takenOver();
   const { lost } = both;
   const message = code(lost.addMessage({ role: "user", content: "hi" }));
@@ -87,7 +87,7 @@ test("I04 F0.32 a branch taken in the tick of the message that learns of the los
   expect(await found(both)).toEqual(TAKEN);
 });
 
-test("issue 21 I04 a submission that learns of the loss says so each time it is sent again, and the session is known as lost", async () => {
+test("issue 21 I04 a submission that detects the takeover rejects each time it is repeated, and the session is marked as lost", async () => {
   const store = new FailingStore();
   const tools = [tool("pay", () => 1, { effects: money })];
   const lost = testRuntime({ store, tools }).runtime.session("s");
@@ -108,7 +108,7 @@ async function lines(session: RuntimeSession): Promise<readonly string[]> {
   return all;
 }
 
-test("I15 I03 an import that is killed in the middle of calls leaves none that a resume would take for never started", async () => {
+test("I15 I03 an import that is killed amid calls leaves none that a resume would treat as never started", async () => {
   const recorded = testRuntime({ tools: [tool("pay", () => 1, { effects: money })] }).runtime.session("s");
   for (let count = 0; count < 260; count++) await recorded.execute({ name: "pay" });
   await recorded.execute(Array.from({ length: 600 }, () => ({ name: "pay" })));
@@ -130,7 +130,7 @@ test("I15 I03 an import that is killed in the middle of calls leaves none that a
   expect([new Set(resumed.history.map(({ result }) => result?.status)), resumed.history.length, paid]).toEqual([new Set(["ok"]), 250, []]);
 });
 
-test("I15 I03 what a call without a result had changed in the state of a recording is taken back when it is imported", async () => {
+test("I15 I03 state changes of a call without a result in a recording are rolled back on import", async () => {
   const change = ({ state }: ToolContext, by: number) => state.update("sum", (sum) => (typeof sum === "number" ? sum : 0) + by);
   const tools = [
     tool("add", (_, context) => (change(context, 1), null), { effects: own }),
@@ -149,7 +149,7 @@ test("I15 I03 what a call without a result had changed in the state of a recordi
   ]);
 });
 
-test("I14 F0.32 a branch that is larger than the buffer of its store can be committed, and both go on", async () => {
+test("I14 F0.32 a branch larger than the buffer of its store can be committed, and both continue", async () => {
   const begin = processes([tool("get", () => "x".repeat(4_000))], { maxBufferedBytes: 50_000 });
   const { runtime } = begin();
   const session = runtime.session("s");
@@ -163,7 +163,7 @@ test("I14 F0.32 a branch that is larger than the buffer of its store can be comm
   await next.close();
 });
 
-test("I14 a session whose whole answers fill the store goes on: they are read from memory alone", async () => {
+test("I14 a session whose whole answers do not fit into the store continues: they are read from memory alone", async () => {
   const store = new FailingStore();
   const full = { code: "store_failed", message: "No room." };
   const bench = testRuntime({ store, tools: [tool("get", () => "x\n".repeat(100_000)), tool("pay", () => 1, { effects: money })] });
@@ -182,7 +182,7 @@ test("I14 a session whose whole answers fill the store goes on: they are read fr
   expect(store.disk.types("s").filter((type) => type === "call-end").length).toBe(4);
 });
 
-test("I10 a submission some of whose calls have not ended is resource_busy, not answered with fewer results than calls", async () => {
+test("I10 repeating a submission with unfinished calls gives resource_busy instead of fewer results than calls", async () => {
   const { runtime } = testRuntime({ tools: [tool("pay", () => 1, { effects: money })] });
   const session = runtime.session("s");
   const calls = [{ name: "pay" }, { name: "pay" }];
@@ -199,7 +199,7 @@ test("I10 a submission some of whose calls have not ended is resource_busy, not 
   expect(session.history.length).toBe(2);
 });
 
-test("I03 F0.32 a simulation under an id of 1,024 characters can be committed, and what it did can be resumed", async () => {
+test("I03 F0.32 a simulation with an id of 1,024 characters can be committed, and then resumed", async () => {
   const store = new FailingStore();
   const tools = [tool("get", () => 1)];
   const session = testRuntime({ store, tools }).runtime.session("s");
@@ -212,7 +212,7 @@ test("I03 F0.32 a simulation under an id of 1,024 characters can be committed, a
   expect(resumed.history.map(({ result }) => result?.status)).toEqual(["ok", "ok"]);
 });
 
-test("I03 a key of the state that is no text is refused where it is used: what was recorded under it could not be resumed", async () => {
+test("I03 a state key that is not a string is rejected on use, as it could not be resumed", async () => {
   const visit = tool("visit", ({ page }, { state }) => Reflect.apply(state.update, state, [page, () => 1]), { effects: own });
   const store = new FailingStore();
   const session = testRuntime({ store, tools: [visit] }).runtime.session("s");
@@ -223,7 +223,7 @@ test("I03 a key of the state that is no text is refused where it is used: what w
   expect(resumed.state("default", "a")).toBe(1);
 });
 
-test("F0.31 I03 a snapshot of a session that waits for its store has what was called before it", async () => {
+test("F0.31 I03 a snapshot of a session that waits for its store includes earlier calls", async () => {
   const add = tool("add", (_, { state }) => state.update("n", () => 1), { effects: own });
   const { runtime } = testRuntime({ store: new FailingStore(), tools: [add] });
   const session = runtime.session("s");
@@ -234,7 +234,7 @@ test("F0.31 I03 a snapshot of a session that waits for its store has what was ca
   await runtime.close();
 });
 
-test("F0.32 I03 a commit of a branch that waits for its store takes along what was called before it", async () => {
+test("F0.32 I03 a commit of a branch that waits for its store includes earlier calls", async () => {
   const add = tool("add", (_, { state }) => state.update("n", () => 1), { effects: own });
   const { runtime } = testRuntime({ store: new FailingStore(), tools: [add] });
   const session = runtime.session("s");
@@ -245,7 +245,7 @@ test("F0.32 I03 a commit of a branch that waits for its store takes along what w
   await runtime.close();
 });
 
-test("F0.31 a state that is as deep as a value may be comes back from a snapshot", async () => {
+test("F0.31 a state with the maximum nesting depth round-trips through a snapshot", async () => {
   let deep: JsonValue = 1;
   for (let depth = 0; depth < 64; depth++) deep = [deep];
   const { runtime } = testRuntime({ tools: [tool("set", (_, { state }) => (state.update("k", () => deep), null), { effects: own })] });

@@ -18,7 +18,7 @@ const standIn: Engine = { kind: "stub", call: () => "pretended" };
 /** Keeps every result whole that has more than a few lines. */
 const long = (text: string): string => `${text}\n`.repeat(100_000);
 
-test("F4.26 a rollback takes a value back to what it was before a nested rollback too", async () => {
+test("F4.26 a rollback restores a value from before a nested rollback too", async () => {
   let session: RuntimeSession | undefined;
   const over = gate();
   const late = tool("late", async () => {
@@ -48,7 +48,7 @@ test("F4.26 a rollback takes a value back to what it was before a nested rollbac
   expect(session.state("default", "k")).toBeUndefined();
 });
 
-test("F0.36 handlers of two sessions that wait for each other's turn end resource_busy instead of never", async () => {
+test("F0.36 handlers of two sessions that wait for each other's turn end with resource_busy instead of hanging", async () => {
   const sessions = new Map<string, RuntimeSession>();
   const both = gate();
   let inside = 0;
@@ -75,7 +75,7 @@ test("F0.36 handlers of two sessions that wait for each other's turn end resourc
   );
 });
 
-describe("C06 what a simulation keeps of large results", () => {
+describe("C06 a large result of a simulation", () => {
   const megabytes = (text: string): string => text.repeat(4_000_000 / text.length);
   const tools = [
     tool("big", () => megabytes("simulated "), { effects: { reads: ["world"] } }),
@@ -84,7 +84,7 @@ describe("C06 what a simulation keeps of large results", () => {
   const read = async (session: RuntimeSession, handle: string | undefined) =>
     (await session.execute({ name: "read_result", input: { handle, limit: 1 } })).status;
 
-  testInCI("does not displace what live calls keep, and is there for the session that commits it", async () => {
+  testInCI("does not displace stored results of live calls, and is available to the session that commits it", async () => {
     const session = testRuntime({ tools }).runtime.session();
     const live = await session.execute({ name: "live" });
     for (let count = 0; count < 20; count++) await session.simulate({ name: "big" });
@@ -93,7 +93,7 @@ describe("C06 what a simulation keeps of large results", () => {
     expect([await read(session, live.truncation?.handle), await read(session, results[0]?.truncation?.handle)]).toEqual(["ok", "ok"]);
   });
 
-  test.each([false, true])("is read by the branches of a branch that was committed, one that is simulated: %s", async (simulated) => {
+  test.each([false, true])("can be read by branches of a committed branch, where the branch is simulated: %s", async (simulated) => {
     const session = testRuntime({ tools }).runtime.session();
     const branch = session.fork({ simulated });
     const { truncation } = await branch.execute({ name: "big" });
@@ -102,7 +102,7 @@ describe("C06 what a simulation keeps of large results", () => {
     expect([await read(session, truncation?.handle), await read(inner, truncation?.handle)]).toEqual(["ok", "ok"]);
   });
 
-  test("is stored with the session that commits it, also by way of another simulation, and read after a restart", async () => {
+  test("is stored with the session that commits it, also through another simulation, and can be read after a restart", async () => {
     const store = new FailingStore();
     const session = testRuntime({ store, tools }).runtime.session("s");
     const outer = session.fork({ simulated: true });
@@ -114,7 +114,7 @@ describe("C06 what a simulation keeps of large results", () => {
     expect(await read(resumed, simulation.results[0]?.truncation?.handle)).toBe("ok");
   });
 
-  test("C01 is read by no session that takes the id of the dropped branch", async () => {
+  test("C01 cannot be read by a session that takes the id of the dropped branch", async () => {
     const { runtime } = testRuntime({ tools });
     const session = runtime.session("s");
     const simulation = await session.simulate([{ name: "big" }]);
@@ -125,7 +125,7 @@ describe("C06 what a simulation keeps of large results", () => {
   });
 });
 
-test("C06 a simulation that is rolled back undoes nothing in the world for calls that left no trace in it", async () => {
+test("C06 rolling back a simulation undoes nothing for calls that had no effect in it", async () => {
   const undone: string[] = [];
   const undoing = (name: string, effects: Tool["effects"]) =>
     tool(name, () => 1, { effects: { ...effects, undo: () => void undone.push(name) } });
@@ -138,7 +138,7 @@ test("C06 a simulation that is rolled back undoes nothing in the world for calls
   expect(undone).toEqual(["write", "read", "note"]);
 });
 
-test("C06 F0.34 calls that a handler in a simulation makes of the live session or of none are refused, not real", async () => {
+test("C06 F0.34 calls of a simulation's handler to the live session or to none are refused", async () => {
   const sent: string[] = [];
   let call: () => Promise<unknown> = async () => undefined;
   const tools = [
@@ -158,7 +158,7 @@ test("C06 F0.34 calls that a handler in a simulation makes of the live session o
   expect(sent).toEqual(["mail"]);
 });
 
-test("C06 F0.34 a destructive call is not run in a simulation though it writes nothing, nor an external one though its keys are the session's", async () => {
+test("C06 F0.34 a destructive call without writes, and an external call with session keys, do not run in a simulation", async () => {
   const ran: string[] = [];
   const tools = [
     tool("destroy", () => ran.push("destroy"), { effects: { reads: ["a"], writes: [], destructive: true } }),
@@ -170,7 +170,7 @@ test("C06 F0.34 a destructive call is not run in a simulation though it writes n
   expect([results.map(({ error }) => error?.code), ran]).toEqual([["not_simulatable", "not_simulatable", undefined], ["note"]]);
 });
 
-test("C06 F0.34 a simulated read of an engine that keeps sessions elsewhere begins the branch with it, and never the live session", async () => {
+test("C06 F0.34 a simulated read of an engine with remote sessions opens the branch in it, never the live session", async () => {
   const said: string[] = [];
   const engine: Engine = {
     kind: "shell",
@@ -187,7 +187,7 @@ test("C06 F0.34 a simulated read of an engine that keeps sessions elsewhere begi
   expect(said.map((line) => line.split(" ")[0])).toEqual(["open", "close"]);
 });
 
-test("C06 a branch whose session has closed does not begin that session with an engine again", async () => {
+test("C06 a branch whose session has closed does not open that session in an engine again", async () => {
   const opened: string[] = [];
   const engine: Engine = {
     kind: "shell",
@@ -205,7 +205,7 @@ test("C06 a branch whose session has closed does not begin that session with an 
   expect(opened.filter((id) => id === "s")).toEqual(["s"]);
 });
 
-test("C06 a hook whose inSimulation is neither run nor skip counts as undecided: calls are refused rather than run past it", async () => {
+test("C06 a hook whose inSimulation is neither run nor skip counts as undecided: calls are refused", async () => {
   const ran: string[] = [];
   const hook: Hook = { name: "veto", beforeCall: () => ({ veto: "no" }) };
   Object.assign(hook, { inSimulation: "Run" });
@@ -214,7 +214,7 @@ test("C06 a hook whose inSimulation is neither run nor skip counts as undecided:
   expect([results.map(({ error }) => error?.code), ran]).toEqual([["not_simulatable"], []]);
 });
 
-test("C06 a simulation of a simulation allows no side effect that was not allowed to the first", async () => {
+test("C06 a nested simulation allows no side effect that the outer one does not allow", async () => {
   const ran: string[] = [];
   const names = ["a", "b"];
   const { runtime } = testRuntime({ tools: names.map((name) => tool(name, () => ran.push(name), { effects: { writes: [name] } })) });
@@ -228,7 +228,7 @@ test("C06 a simulation of a simulation allows no side effect that was not allowe
   expect(ran).toEqual(["a"]);
 });
 
-test("C06 F0.32 options of fork() that might be meant for a simulation and would make a live branch are refused", () => {
+test("C06 F0.32 fork() rejects options that may be meant for a simulation but would make a live branch", () => {
   const session = testRuntime().runtime.session();
   for (const options of [{ simulated: 1 }, { simulated: "true" }, { allowSideEffects: true }, { allowSideEffects: [] }, null]) {
     const fork = () => Reflect.apply(session.fork, session, [options]);
@@ -237,7 +237,7 @@ test("C06 F0.32 options of fork() that might be meant for a simulation and would
   expect(session.fork({ simulated: false }).simulation).toBeUndefined();
 });
 
-test("F0.33 options whose getters throw make execute() reject rather than throw, and the session goes on", async () => {
+test("F0.33 options with throwing getters make execute() reject instead of throw, and the session continues", async () => {
   const { runtime } = testRuntime({ tools: [tool("noop", () => 1)] });
   const session = runtime.session();
   for (const name of ["idempotencyKey", "signal", "onError", "data"])
@@ -252,7 +252,7 @@ test("F0.33 options whose getters throw make execute() reject rather than throw,
   expect((await session.execute({ name: "noop" })).status).toBe("ok");
 });
 
-test("F0.31 what a caller does to the log it was given changes nothing in the session", async () => {
+test("F0.31 changes by a caller to a returned log do not affect the session", async () => {
   const session = testRuntime({ tools: [tool("noop", () => 1)] }).runtime.session();
   await session.execute({ name: "noop" });
   const { length } = session;
@@ -260,7 +260,7 @@ test("F0.31 what a caller does to the log it was given changes nothing in the se
   expect([session.log.length, session.length, session.history.length]).toEqual([length, length, 1]);
 });
 
-test("F0.36 the own keys of session a are not those of session a:b, however they are spelt", async () => {
+test("F0.36 session keys of session a are distinct from those of session a:b, however they are written", async () => {
   const hold = gate();
   const ran: string[] = [];
   const tools = [
@@ -276,7 +276,7 @@ test("F0.36 the own keys of session a are not those of session a:b, however they
   expect([(await wide).status, (await narrow).status]).toEqual(["ok", "ok"]);
 });
 
-test("F0.34 what a simulation pretended has the keys of calls that were made, and none of a call its turn refused", async () => {
+test("F0.34 the diff of a simulation has the keys of pretended calls, and none of a call that the turn's rules refused", async () => {
   const write = tool("write", () => 1, { oncePerTurn: true, effects: { writes: ({ path }) => [String(path)] } });
   const { runtime } = testRuntime({ tools: [write], standIn });
   const calls = ["a", "b"].map((path) => ({ name: "write", input: { path } }));
@@ -284,7 +284,7 @@ test("F0.34 what a simulation pretended has the keys of calls that were made, an
   expect([results.map(({ status }) => status), diff.pretended]).toEqual([["ok", "error"], ["a"]]);
 });
 
-test("F0.34 a session that takes the id of a passing simulation keeps what it keeps when that is over", async () => {
+test("F0.34 a session that takes the id of an ephemeral simulation is not affected when the simulation ends", async () => {
   const hold = gate();
   const tools = [
     tool("wait", async () => hold.promise, { effects: { reads: ["x"] } }),

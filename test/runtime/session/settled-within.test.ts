@@ -59,7 +59,7 @@ test.each<[string, Fate]>([
   ["its tool is gone", { tools: [erase], code: "not_found" }],
   ["its handler fails before it asks for the session", { tools: [erase, { ...delegate, execute: fail }], code: "execution_failed" }],
   ["its tool takes other arguments", { tools: [erase, { ...delegate, inputSchema: strict }], code: "invalid_input" }],
-])("a session of a call that is not run again, as %s, is settled with it", async (_why, { tools, cancelled, code }) => {
+])("a session begun by a call that does not run again, as %s, is settled with it", async (_why, { tools, cancelled, code }) => {
   const open = processes();
   const first = open([erase, delegate]);
   const { id } = await first.session("s").submit({ name: "delegate" });
@@ -80,34 +80,31 @@ test.each([
   ["cancelled", (runtime: Runtime, id: string) => runtime.jobs.cancel(id)],
   ["ended with its session", (runtime: Runtime) => runtime.sessions.get("s")?.close()],
   ["ended with its runtime", (runtime: Runtime) => runtime.close()],
-])(
-  "a session of a job that is run again and is %s before its handler asks for it is settled before the runtime is closed",
-  async (_how, end) => {
-    const open = processes();
-    const first = open([erase, delegate]);
-    const { id } = await first.session("s").submit({ name: "delegate" });
-    await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
-    await first.sessions.handOver("s");
-    const begun = Promise.withResolvers<void>();
-    const late: Tool = {
-      ...delegate,
-      async execute(_input, { signal }) {
-        begun.resolve();
-        await new Promise((resolve) => signal.addEventListener("abort", resolve));
-        return "never";
-      },
-    };
-    const second = open([erase, late]);
-    await second.resume("s");
-    await begun.promise;
-    await end(second, id);
-    await second.close();
-    const third = open([erase, delegate]);
-    const types: string[] = [];
-    if (third.store !== undefined) for await (const { type } of storedEvents(third.store, `s/${id}`)) types.push(type);
-    expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
-  },
-);
+])("a session of a job that runs again and is %s before its handler opens it is settled before the runtime closes", async (_how, end) => {
+  const open = processes();
+  const first = open([erase, delegate]);
+  const { id } = await first.session("s").submit({ name: "delegate" });
+  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
+  await first.sessions.handOver("s");
+  const begun = Promise.withResolvers<void>();
+  const late: Tool = {
+    ...delegate,
+    async execute(_input, { signal }) {
+      begun.resolve();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      return "never";
+    },
+  };
+  const second = open([erase, late]);
+  await second.resume("s");
+  await begun.promise;
+  await end(second, id);
+  await second.close();
+  const third = open([erase, delegate]);
+  const types: string[] = [];
+  if (third.store !== undefined) for await (const { type } of storedEvents(third.store, `s/${id}`)) types.push(type);
+  expect(types).toEqual(["session-start", "call-start", "approval-ask", "call-end"]);
+});
 
 const clean: Tool = { ...delegate, name: "clean", execute: (_input, context) => context.execute({ name: "erase" }) };
 
@@ -118,26 +115,23 @@ test.each<[string, Tool, string]>([
     clean,
     "session-start call-start job-start batch-start call-start approval-ask job-run call-end call-end job-end",
   ],
-])(
-  "a job that is cancelled while no process has it leaves no call of its handler %s without an end, and no question",
-  async (_where, made, log) => {
-    const open = processes([erase, made]);
-    const first = open();
-    const { id } = await first.session("s").submit({ name: made.name });
-    await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
-    await first.sessions.handOver("s");
-    const second = open();
-    const [question] = await second.approvals.pending();
-    expect(await second.jobs.cancelStored({ id })).toBe("ended");
-    expect(await second.approvals.pending()).toEqual([]);
-    const types: string[] = [];
-    const { sessionId = "" } = question ?? {};
-    if (second.store !== undefined) for await (const { type } of storedEvents(second.store, sessionId)) types.push(type);
-    expect(types.join(" ")).toBe(log);
-  },
-);
+])("cancelling a job that no process has ends the calls of its handler %s, and withdraws their questions", async (_where, made, log) => {
+  const open = processes([erase, made]);
+  const first = open();
+  const { id } = await first.session("s").submit({ name: made.name });
+  await vi.waitFor(async () => expect(await first.approvals.pending()).toHaveLength(1), PATIENT);
+  await first.sessions.handOver("s");
+  const second = open();
+  const [question] = await second.approvals.pending();
+  expect(await second.jobs.cancelStored({ id })).toBe("ended");
+  expect(await second.approvals.pending()).toEqual([]);
+  const types: string[] = [];
+  const { sessionId = "" } = question ?? {};
+  if (second.store !== undefined) for await (const { type } of storedEvents(second.store, sessionId)) types.push(type);
+  expect(types.join(" ")).toBe(log);
+});
 
-test("a job that is cancelled while no process has it keeps the question of another one of its session", async () => {
+test("cancelling a job that no process has leaves the question of another job of its session open", async () => {
   const open = processes([erase, clean]);
   const first = open();
   const session = first.session("s");
@@ -153,7 +147,7 @@ test("a job that is cancelled while no process has it keeps the question of anot
   expect(ofJobs.map(({ result }) => result?.status)).toEqual(["cancelled", "ok"]);
 });
 
-test("a cancelled job's questions are withdrawn by the second cancel where the store fails in the first", async () => {
+test("if the store fails during a cancel, a second cancel withdraws the job's questions", async () => {
   const open = processes([erase, clean]);
   const first = open();
   const { id } = await first.session("s").submit({ name: "clean" });
@@ -169,7 +163,7 @@ test("a cancelled job's questions are withdrawn by the second cancel where the s
 });
 
 test.each(["handed over", "taken over"])(
-  "a session that is removed after it was %s leaves no call of its handlers without an end, and no question",
+  "removing a session that was %s ends the calls of its handlers, and withdraws their questions",
   async (how) => {
     const open = processes([erase, delegate]);
     const first = open();

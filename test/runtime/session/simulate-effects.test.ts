@@ -42,7 +42,7 @@ const read = (path: string) => ({ name: "read", input: { path } });
 const outcome = (result: ToolResult | undefined): readonly unknown[] =>
   result === undefined ? [] : [result.status, result.output ?? result.error?.code, result.origin];
 
-test("F0.34 without a stand-in reads run, and writes and undeclared tools are not_simulatable and say what to do", async () => {
+test("F0.34 without a stand-in, reads run, and writes and undeclared tools are not_simulatable with a hint", async () => {
   const { runtime, ran } = world();
   const { results, diff } = await runtime.session().simulate([read("/a"), put("/a"), { name: "anything" }, { name: "list" }, read("/a")]);
   expect(results.map((result) => result.error?.code)).toEqual([undefined, "not_simulatable", "not_simulatable", undefined, undefined]);
@@ -62,7 +62,7 @@ test("F0.34 without a stand-in reads run, and writes and undeclared tools are no
   expect([ran, diff.pretended]).toEqual([["read /a", "list", "read /a"], []]);
 });
 
-test("F0.34 a stand-in answers writes, and every read of what they pretended: the same, what is inside, what is around, all", async () => {
+test("F0.34 a stand-in answers writes, and every read of their keys: the same key, inside it, around it, and of everything", async () => {
   const { runtime, ran } = world({ standIn });
   const { results, diff } = await runtime
     .session()
@@ -83,7 +83,7 @@ test("F0.34 a stand-in answers writes, and every read of what they pretended: th
   expect(diff.pretended).toContain("file:/a/b");
 });
 
-test("F0.34 a pretended call that declares nothing makes all of its toolset pretended, and no other toolset", async () => {
+test("F0.34 a pretended undeclared call makes all keys of its toolset dirty, and no other toolset's", async () => {
   const effects = { reads: ["k"] };
   const toolsets = ["a", "b"].map((name) => ({
     name,
@@ -98,7 +98,7 @@ test("F0.34 a pretended call that declares nothing makes all of its toolset pret
   expect(results.map((result) => result.origin)).toEqual(["simulated", "simulated", "live", "live"]);
 });
 
-test("F0.34 without a stand-in a read of what an engine pretended is refused, never answered by the world", async () => {
+test("F0.34 without a stand-in a read of a dirty key is refused instead of answered by the real tool", async () => {
   let calls = 0;
   const engine: Engine = { kind: "half", call: () => ++calls, simulate: () => "pretended" };
   const tools = [{ name: "put", description: "", inputSchema: true, effects: { writes: ["k"] } }] satisfies readonly Tool[];
@@ -114,7 +114,7 @@ test("F0.34 without a stand-in a read of what an engine pretended is refused, ne
   expect(calls).toBe(0);
 });
 
-test("F0.34 what was pretended in one turn is pretended in the next, in branches of the simulation, and in it once they are committed", async () => {
+test("F0.34 dirty keys stay dirty in later turns, in branches of the simulation, and after those are committed", async () => {
   const { runtime, ran } = world({ standIn });
   const simulation = runtime.session().fork({ simulated: true });
   await simulation.execute(put("/a"));
@@ -141,7 +141,7 @@ test.each<[string, (branch: RuntimeSession) => Promise<unknown>]>([
     "a handler whose batch was rolled back",
     (branch) => branch.execute([{ name: "outer" }, { name: "fail" }], { onError: "throw" }).catch(() => {}),
   ],
-])("F0.34 nothing counts as pretended of %s, and what was pretended before still does", async (_, run) => {
+])("F0.34 no key becomes dirty by %s, and earlier dirty keys stay dirty", async (_, run) => {
   const ran: string[] = [];
   const path = { inputSchema: { type: "object", properties: { path: { type: "string" } } } };
   const { runtime } = testRuntime({
@@ -160,7 +160,7 @@ test.each<[string, (branch: RuntimeSession) => Promise<unknown>]>([
   expect([branch.diff().pretended, origins, ran]).toEqual([["file:/b", "file:/b/c"], ["live", "simulated"], []]);
 });
 
-test("F0.34 a stand-in that says it is live is called simulated, and one that says stub is called stub", async () => {
+test("F0.34 a stand-in with the origin live is recorded as simulated, and one with the origin stub as stub", async () => {
   for (const [origin, shown] of [
     ["live", "simulated"],
     ["stub", "stub"],
@@ -174,7 +174,7 @@ test("F0.34 a stand-in that says it is live is called simulated, and one that sa
   }
 });
 
-test("F0.34 a stand-in that fails fails the call and is not replaced by the world", async () => {
+test("F0.34 a failing stand-in fails the call, and the real tool does not replace it", async () => {
   const { runtime, ran } = world({ standIn: { kind: "stub", call: () => Promise.reject(new Error("no idea")) } });
   const { results } = await runtime.simulate([put("/a"), read("/a")]);
   expect(results.map((result) => [result.error?.message, result.origin])).toEqual([
@@ -184,7 +184,7 @@ test("F0.34 a stand-in that fails fails the call and is not replaced by the worl
   expect(ran).toEqual([]);
 });
 
-test("F0.34 allowSideEffects lets happen what it names and nothing else", async () => {
+test("F0.34 allowSideEffects lets the tools that it names have effects, and no others", async () => {
   const { runtime, ran, values } = world({ standIn });
   const session = runtime.session();
   const some = await session.simulate([put("/a"), { name: "anything" }], { allowSideEffects: ["default::p*"] });
@@ -201,13 +201,13 @@ test("F0.34 allowSideEffects lets happen what it names and nothing else", async 
   await expect(session.simulate(put("/a"), { allowSideEffects: ["put"] })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("F0.34 allowing a read does not show the world what was only pretended there", async () => {
+test("F0.34 allowing a read does not let it read a dirty key from the real tool", async () => {
   const { runtime, ran } = world({ standIn });
   const { results } = await runtime.simulate([put("/a"), read("/a"), read("/b")], { allowSideEffects: ["*::read"] });
   expect([results.map((result) => result.origin), ran]).toEqual([["simulated", "simulated", "live"], ["read /b"]]);
 });
 
-test("F0.34 a branch of a simulation may do for real what its simulation may, unless it is told less", async () => {
+test("F0.34 a branch of a simulation may have the same side effects as the simulation, unless it allows fewer", async () => {
   const { runtime, values } = world({ standIn });
   const simulation = runtime.session().fork({ simulated: true, allowSideEffects: ["*::put"] });
   expect((await simulation.fork().execute(put("/a"))).origin).toBe("live");
@@ -216,7 +216,7 @@ test("F0.34 a branch of a simulation may do for real what its simulation may, un
   expect([...values.keys()]).toEqual(["/a"]);
 });
 
-test("F0.34 a destructive call asks for approval when it would happen, and not when it is pretended", async () => {
+test("F0.34 a destructive call needs approval when it would have an effect, and not when it is pretended", async () => {
   const asked: ApprovalRequest[] = [];
   const { runtime, ran } = world({ standIn, approval: { approve: (request) => (asked.push(request), "deny") } });
   const session = runtime.session("s");
@@ -233,7 +233,7 @@ test("F0.34 a destructive call asks for approval when it would happen, and not w
   expect(ran).toEqual([]);
 });
 
-test("F0.34 what a session allowed for good is not allowed in its simulations", async () => {
+test("F0.34 an allow-always approval of a session does not apply to its simulations", async () => {
   let asked = 0;
   const { runtime } = world({ approval: { approve: () => (asked++, "allow-always") } });
   const session = runtime.session();
@@ -245,7 +245,7 @@ test("F0.34 what a session allowed for good is not allowed in its simulations", 
   expect(asked).toBe(2);
 });
 
-test("F0.34 hooks run, are left out or stop a simulation, as each says of itself", async () => {
+test("F0.34 hooks run in a simulation, are skipped or stop it, by their inSimulation", async () => {
   const told: string[] = [];
   const hook = (name: string, inSimulation?: "run" | "skip"): Hook => ({
     name,
@@ -272,7 +272,7 @@ test("F0.34 hooks run, are left out or stop a simulation, as each says of itself
   expect(told).toContain("audit before false");
 });
 
-test("C06 pretended calls wait for no lock and hold none, keep no circuit's count, and fail as often as they like", async () => {
+test("C06 pretended calls neither wait for locks nor hold them, do not count for the circuit, and may fail repeatedly", async () => {
   const { runtime, ran } = world({
     circuit: { failures: 1 },
     standIn: { kind: "stub", call: () => Promise.reject(new Error("no")) },
@@ -283,7 +283,7 @@ test("C06 pretended calls wait for no lock and hold none, keep no circuit's coun
 });
 
 test.each(["a handler that ran out of time", "work that its handler did not wait for"])(
-  "F0.34 what %s calls once the simulation is over is not_simulatable, on the runtime and on a real session",
+  "F0.34 calls that %s makes after the simulation has ended are not_simulatable, on the runtime and on a real session",
   async (kind) => {
     let paid = 0;
     const hold = gate();

@@ -234,7 +234,7 @@ const WAYS: readonly (readonly [string, (world: World, calls: readonly ToolCall[
   ],
 ];
 
-test.each(WAYS)("F0.34 %s leaves store, folder and memory as they were, whichever tools are called", async (_way, simulate) => {
+test.each(WAYS)("F0.34 %s leaves store, folder and memory unchanged, for every tool", async (_way, simulate) => {
   const made = await world();
   const { id } = await made.session.submit({ name: "job" });
   await vi.waitFor(() => expect(made.session.jobs).toEqual([]), PATIENT);
@@ -284,7 +284,7 @@ describe.each<[string, boolean]>([
     [{ answer: "allow-always" }, ["ok", "ok"]],
     [{ answer: "allow-input" }, ["ok", "asked"]],
     ...(inCI ? FURTHER_VERDICTS : []),
-  ])("%j holds as far as it says in that simulation, and leaves no rule", async (verdict, reached) => {
+  ])("%j applies within that simulation, and creates no rule", async (verdict, reached) => {
     const { session, runtime, store, answer } = await asking();
     const before = rowsOf(store)["haft_approval_rule"];
     const branch = session.fork({ simulated: true, allowSideEffects: true });
@@ -309,7 +309,7 @@ describe.each<[string, boolean]>([
     await next.close();
   });
 
-  test("cannot be a rule for other sessions: it is refused, and the question stays open", async () => {
+  test("cannot create a rule for other sessions: it is rejected, and the question stays open", async () => {
     const { session, runtime, answer } = await asking();
     const result = session.simulate({ name: "burn" }, { allowSideEffects: true });
     await expect(answer({ answer: "allow", scope: "rule" })).rejects.toMatchObject({

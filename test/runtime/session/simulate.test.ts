@@ -48,7 +48,7 @@ async function leavesNoTrace(tools: readonly Tool[], simulate: (session: Runtime
   expect((await session.execute({ name: "add" })).output).toBe(3);
 }
 
-test("F0.34 C06 a simulation sees its own earlier calls and leaves the session, counters, ids, chance and listeners alone", async () => {
+test("F0.34 C06 a simulation sees its own earlier calls and does not affect the session, counters, ids, randomness and listeners", async () => {
   await leavesNoTrace([], async (session) => {
     const { results, diff } = await session.simulate(["add", "get", "add", "get", "nope"].map((name) => ({ name })));
     expect(results.map((result) => [result.output, result.origin, result.error?.code])).toEqual([
@@ -64,7 +64,7 @@ test("F0.34 C06 a simulation sees its own earlier calls and leaves the session, 
   });
 });
 
-test("F0.34 C06 a simulation whose handler throws leaves no trace, whether that is a result or rejects", async () => {
+test("F0.34 C06 a simulation whose handler throws leaves no trace, whether it returns a result or rejects", async () => {
   await leavesNoTrace([], async (session) => {
     const { results } = await session.simulate([{ name: "add" }, { name: "boom" }]);
     expect(results.map((result) => result.status)).toEqual(["ok", "error"]);
@@ -101,7 +101,7 @@ test("F0.34 C06 a simulation that is cancelled leaves no trace", async () => {
   });
 });
 
-test("F0.37 C06 an execute that ends while a simulation runs keeps what it did", async () => {
+test("F0.37 C06 an execute that ends while a simulation runs keeps its changes", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [add, get, tool("wait", () => going.promise)] });
   const session = runtime.session();
@@ -114,7 +114,7 @@ test("F0.37 C06 an execute that ends while a simulation runs keeps what it did",
   expect([(await session.execute({ name: "get" })).output, session.history.length]).toEqual([2, 3]);
 });
 
-test("F0.34 C06 a simulation does not wait for a turn that runs, and sees the session as it was before that", async () => {
+test("F0.34 C06 a simulation does not wait for a running turn, and sees the session as it was before that", async () => {
   const going = gate();
   const slow = tool("slow", async (_, { state }) => (state.update("n", () => 10), going.promise), own);
   const { runtime } = testRuntime({ tools: [add, slow] });
@@ -129,7 +129,7 @@ test("F0.34 C06 a simulation does not wait for a turn that runs, and sees the se
   expect(session.state("default", "n")).toBe(10);
 });
 
-test("F0.34 a simulation of a runtime, and two at once, need no session and leave none", async () => {
+test("F0.34 a simulation of a runtime needs no session and leaves none, also two at once", async () => {
   const { runtime, events } = testRuntime({ tools: [add] });
   const tries = await Promise.all([runtime.simulate({ name: "add" }), runtime.simulate([{ name: "add" }, { name: "add" }])]);
   expect(tries.map((one) => one.results.map((result) => result.output))).toEqual([[1], [1, 2]]);
@@ -137,7 +137,7 @@ test("F0.34 a simulation of a runtime, and two at once, need no session and leav
   await expect(tries[0]?.commit()).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("F0.34 a simulation of a stored session writes nothing to the store, and does not wait for it", async () => {
+test("F0.34 a simulation of a stored session neither writes to the store nor waits for it", async () => {
   const store = new FailingStore();
   const { runtime } = testRuntime({ tools: [add], store });
   const session = runtime.session("s");
@@ -150,7 +150,7 @@ test("F0.34 a simulation of a stored session writes nothing to the store, and do
   expect([store.disk.events("s"), [...store.disk.logs.keys()], store.waits]).toEqual([stored, ["s"], waits]);
 });
 
-test("F0.34 simulations take no ids that sessions have, whatever those are called", async () => {
+test("F0.34 ids of simulations never collide with those of sessions, whatever they are", async () => {
   const { runtime } = testRuntime({ tools: [add] });
   const named = ["simulation1", "s", "s~0.1", "simulation1~0.1"].map((id) => runtime.session(id));
   await runtime.simulate({ name: "add" });
@@ -161,7 +161,7 @@ test("F0.34 simulations take no ids that sessions have, whatever those are calle
   }
 });
 
-test("F0.34 simulations in simulations see what is around them, a hundred deep, and their calls can still be recorded", async () => {
+test("F0.34 simulations nested a hundred deep see the outer ones, and their calls can still be committed", async () => {
   const { runtime } = testRuntime({ tools: [add] });
   const session = runtime.session("s".repeat(1_000));
   let branch = session.fork({ simulated: true });
@@ -176,7 +176,7 @@ test("F0.34 simulations in simulations see what is around them, a hundred deep, 
   expect(restored.history).toEqual(session.history);
 });
 
-test("C06 what a deaf handler does after its simulation was over is not heard of", async () => {
+test("C06 a handler that outlives its simulation can emit and change nothing", async () => {
   const late = gate();
   let problem: unknown;
   const deaf = tool(
@@ -208,7 +208,7 @@ test("C06 what a deaf handler does after its simulation was over is not heard of
   ]);
 });
 
-test("branches that were given the same id, one after the other, are committed beside each other", async () => {
+test("branches that had the same id one after the other can both be committed", async () => {
   const { runtime } = testRuntime({ tools: [add] });
   const session = runtime.session("s");
   for (const n of [1, 2]) {
@@ -223,7 +223,7 @@ test("branches that were given the same id, one after the other, are committed b
   expect(new Set(session.history.map(({ callId }) => callId)).size).toBe(2);
 });
 
-test("a handler in a simulation cannot allow itself what the simulation does not allow", async () => {
+test("a handler in a simulation cannot allow side effects that the simulation does not", async () => {
   const ran: string[] = [];
   const write = tool("write", () => ran.push("write"), { effects: { writes: ["world"] } });
   const escape = tool(

@@ -10,7 +10,7 @@ import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { tool } from "../bench-runtime.ts";
 
-test("I12 a snapshot of a session that another process has taken over is refused, and holds nothing that the other wrote", async () => {
+test("I12 a snapshot of a session that another process has taken over is rejected, and has nothing the other wrote", async () => {
   const folder = mkdtempSync(join(tmpdir(), "haft-taken-over-"));
   const release = Promise.withResolvers<void>();
   const tools = [tool("note", (input) => input, { effects: pure }), tool("hang", () => release.promise, { effects: pure })];
@@ -35,7 +35,7 @@ test("I12 a snapshot of a session that another process has taken over is refused
 });
 
 test.each(["cancelled", "late", "refused by an approver that fails"] as const)(
-  "I12 a call that is %s in a process that lost its session does not end the question of the other",
+  "I12 a call that is %s in a process that lost its session does not end the other's question",
   async (how) => {
     const folder = mkdtempSync(join(tmpdir(), "haft-taken-question-"));
     const pay = tool("pay", () => "paid", { effects: { writes: ["account"], external: true } });
@@ -76,7 +76,7 @@ test.each(["cancelled", "late", "refused by an approver that fails"] as const)(
 );
 
 describe("I12 committing a branch that another process has taken over", () => {
-  test("is refused once the other has gone on with it: the session and its log stay as they were", async () => {
+  test("is rejected once the other process has continued it: the session and its log stay unchanged", async () => {
     const world = openWorld();
     try {
       const { parent, branch, other } = await world.takenBranch();
@@ -92,7 +92,7 @@ describe("I12 committing a branch that another process has taken over", () => {
     }
   });
 
-  test("resolves while the other has done nothing there, and leaves the branch to it", async () => {
+  test("resolves while the other process has done nothing, and leaves the branch to it", async () => {
     const world = openWorld();
     try {
       const { parent, branch, other } = await world.takenBranch();

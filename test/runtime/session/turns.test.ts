@@ -17,14 +17,14 @@ const add = tool(
   numbers,
 );
 
-test("F0.36 two executes of one session never interleave, and two sessions run side by side", async () => {
+test("F0.36 two executes of one session never interleave, and two sessions run concurrently", async () => {
   const { runtime } = testRuntime({ tools: [add] });
   const [one, two] = [runtime.session(), runtime.session()];
   const results = await Promise.all([one, two, one, two, one].map((session) => session.execute({ name: "add" })));
   expect(results.map((result) => result.output)).toEqual([1, 1, 2, 2, 3]);
 });
 
-test("F0.36 locks on keys of the session hold up calls of one session and not of two", async () => {
+test("F0.36 locks on session keys delay calls of the same session, not of another", async () => {
   const going = gate();
   let together = 0;
   let most = 0;
@@ -50,7 +50,7 @@ test("F0.36 locks on keys of the session hold up calls of one session and not of
   expect(most).toBe(2);
 });
 
-test("F0.36 a fork's keys of the session are its own: it runs beside its parent", async () => {
+test("F0.36 a fork's session keys are its own: it runs concurrently with its parent", async () => {
   const going = gate();
   let together = 0;
   const { runtime } = testRuntime({ tools: [tool("meet", () => (together++, going.promise), numbers)] });
@@ -62,7 +62,7 @@ test("F0.36 a fork's keys of the session are its own: it runs beside its parent"
   await Promise.all(both);
 });
 
-test("F0.36 turns run in the order they were asked for, messages, snapshots and single calls among them", async () => {
+test("F0.36 turns run in the order of their requests, including messages, snapshots and single calls", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("say", ({ text }) => (text === "first" ? going.promise.then(() => text) : text))] });
   const session = runtime.session();
@@ -85,7 +85,7 @@ test("F0.36 turns run in the order they were asked for, messages, snapshots and 
   expect(snapshot.events.map((event) => event.type)).toEqual(["call-start", "call-end", "message-add"]);
 });
 
-test("F0.36 ten thousand turns wait without a deep stack", async () => {
+test("F0.36 ten thousand waiting turns do not overflow the stack", async () => {
   const going = gate();
   let ran = 0;
   const { runtime } = testRuntime({ tools: [tool("wait", () => going.promise), tool("count", () => ++ran)] });
@@ -98,7 +98,7 @@ test("F0.36 ten thousand turns wait without a deep stack", async () => {
   expect([results.at(0)?.output, results.at(-1)?.output, ran]).toEqual([1, 10_000, 10_000]);
 });
 
-test("F0.36 a turn that is aborted while it waits ends at once, cancelled, and starts nothing", async () => {
+test("F0.36 a turn that is aborted while it waits ends at once as cancelled, and starts nothing", async () => {
   const going = gate();
   let ran = 0;
   const { runtime } = testRuntime({ tools: [tool("wait", () => going.promise), tool("count", () => ++ran)] });
@@ -118,7 +118,7 @@ test("F0.36 a turn that is aborted while it waits ends at once, cancelled, and s
   expect(session.history.map((entry) => entry.result?.status)).toEqual(["ok", "cancelled", "cancelled", "cancelled", "ok"]);
 });
 
-test("F0.36 what the caller keeps in its own asynchronous context is there in its turn, however long that waited", async () => {
+test("F0.36 a turn keeps the AsyncLocalStorage context of its caller, however long it waited", async () => {
   const user = new AsyncLocalStorage<string>();
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("wait", () => going.promise), tool("who", async () => user.getStore() ?? "nobody")] });
@@ -131,7 +131,7 @@ test("F0.36 what the caller keeps in its own asynchronous context is there in it
   expect((await Promise.all([...asked, nobody])).map((result) => result.output)).toEqual(["bob", "cat", "nobody"]);
 });
 
-test("F0.36 calls that a handler makes in its own session join its turn instead of waiting for it", async () => {
+test("F0.36 calls of a handler in its own session join its turn instead of waiting for it", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("outer", async () => (await session.execute([{ name: "inner" }, { name: "inner" }])).map((result) => result.output)),
@@ -144,7 +144,7 @@ test("F0.36 calls that a handler makes in its own session join its turn instead 
   expect(session.history.map((entry) => entry.call.name)).toEqual(["outer", "inner", "inner", "inner"]);
 });
 
-test("F0.36 F0.34 they join it also by way of another session and a fork; a simulation's handler is refused what would be real", async () => {
+test("F0.36 F0.34 calls of a handler join its turn through another session or a fork; in a simulation real calls are refused", async () => {
   const { runtime } = testRuntime({
     tools: [
       tool("ask-other", async () => (await other.execute({ name: "ask-back" })).output),
@@ -161,7 +161,7 @@ test("F0.36 F0.34 they join it also by way of another session and a fork; a simu
   expect((await runtime.simulate({ name: "ask-back" })).results[0]?.error?.code).toBe("not_simulatable");
 });
 
-test("F0.36 a call that a handler leaves behind is a turn of its own once the handler's is over", async () => {
+test("F0.36 a call that a handler leaves unawaited becomes its own turn once the handler's turn has ended", async () => {
   const going = gate();
   let left: Promise<unknown> | undefined;
   const { runtime } = testRuntime({
@@ -185,7 +185,7 @@ test("F0.36 a call that a handler leaves behind is a turn of its own once the ha
   expect(new Set(session.history.map((entry) => entry.turnId)).size).toBe(3);
 });
 
-test("F0.36 a turn that waits runs its calls as they were when it was asked for", async () => {
+test("F0.36 a waiting turn runs its calls as they were when it was requested", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("wait", () => going.promise), tool("echo", (input) => input)] });
   const session = runtime.session();
@@ -213,7 +213,7 @@ test("F0.33 a batch adds each call and its result to the history, in order", asy
   ]);
 });
 
-test("F0.38 a call in the middle of a batch that throws has its error, its neighbours their results, and all are recorded", async () => {
+test("F0.38 in a batch, a call that throws has its error, its neighbours have their results, and all are recorded", async () => {
   const { runtime } = testRuntime({ tools: [add, tool("fail", () => Promise.reject(new Error("no")))] });
   const session = runtime.session();
   const results = await session.execute([{ name: "add" }, { name: "fail" }, { name: "add" }]);
@@ -226,7 +226,7 @@ test("F0.38 a call in the middle of a batch that throws has its error, its neigh
   expect(session.history.map(({ result }) => [result?.status, result?.output, result?.error?.code])).toEqual(expected);
 });
 
-test("F0.59 two sessions' calls of a toolset with maxConcurrent 1 do not overlap, nor those of a fork and a simulation", async () => {
+test("F0.59 calls of a toolset with maxConcurrent 1 do not overlap across sessions, forks and simulations", async () => {
   let together = 0;
   let most = 0;
   const work = tool("work", async () => {
@@ -241,7 +241,7 @@ test("F0.59 two sessions' calls of a toolset with maxConcurrent 1 do not overlap
   expect(most).toBe(1);
 });
 
-test("F1.32 two sessions share what the program gave the runtime, and nothing of their state or history", async () => {
+test("F1.32 two sessions share the runtime's data, and nothing of their state or history", async () => {
   const register = new Map<string, unknown>();
   const { runtime } = testRuntime({
     data: { register },
@@ -262,7 +262,7 @@ test("F1.32 two sessions share what the program gave the runtime, and nothing of
   expect([one.history.length, two.history.length]).toEqual([2, 2]);
 });
 
-test("F1.32 toolsets do not see each other's state, whatever the keys", async () => {
+test("F1.32 toolsets do not see each other's state, whatever its keys", async () => {
   const set = tool("set", ({ key, value }, { state }) => state.update(String(key), () => String(value)));
   const get = tool("get", ({ key }, { state }) => state.get(String(key)) ?? null);
   const { runtime } = testRuntime({ toolsets: ["a", "a\u2028b", "__proto__"].map((name) => ({ name, tools: [set, get] })) });
@@ -282,7 +282,7 @@ test("F1.32 toolsets do not see each other's state, whatever the keys", async ()
   });
 });
 
-test("F1.30 messages are checked, frozen and kept in their place among the calls", async () => {
+test("F1.30 messages are validated, frozen and kept in their place among the calls", async () => {
   const { runtime, events } = testRuntime({ tools: [add] });
   const session = runtime.session("s");
   const content = [{ type: "text" as const, text: "hello" }];

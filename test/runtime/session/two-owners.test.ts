@@ -323,7 +323,7 @@ const removedWhileHandedOver: Race = {
 };
 
 testInCI(
-  "every call has one result, nothing hangs and every log is whole, whatever two processes do with one session at the same moment",
+  "whatever two processes do with one session at once, every call has one result, nothing hangs and every log is complete",
   async () => {
     await fc.assert(fc.asyncProperty(race, play), {
       numRuns: 100,
@@ -336,7 +336,7 @@ testInCI(
 );
 
 test.each(["execute", "submit", "message", "close"] as const)(
-  "a process that lost its session to one that has written nothing yet cannot write there, and the other can: %s",
+  "a process that lost its session cannot write even if the new owner has written nothing, and the owner can: %s",
   async (how) => {
     const folder = mkdtempSync(join(tmpdir(), "haft-owners-"));
     const world = new World({ seed: 1, before: [], steps: [] }, folder);

@@ -8,7 +8,7 @@ const HELD = ["the lock of an undeclared toolset", "a key", "a session's key"];
 const WAITERS = ["the next call", "a batch", "a nested call", "a round"];
 
 testInCI(
-  "a process stays alive while a caller waits, whatever for, and ends when only abandoned handlers are left",
+  "a process stays alive while a caller waits for anything, and exits when only abandoned handlers are left",
   async () => {
     const child = spawn(process.execPath, [PROGRAM], { stdio: ["ignore", "pipe", "pipe"] });
     const output = { stdout: "", stderr: "" };

@@ -61,7 +61,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
   /** Every so many tasks, of every world. */
   const sample = (step: number): readonly RecordedTask[] => tasks.filter((_, index) => index % step === 0);
 
-  test("L35 F0.32 forked at a random call, a task ends right in the branch and in the session", { timeout: 240_000 }, async () => {
+  test("L35 F0.32 a task forked at a random call ends correctly in the branch and in the session", { timeout: 240_000 }, async () => {
     const score = new Score();
     await using runtime = await traceRuntime(worlds, { probe: { before: settle } });
     const forked = sample(6);
@@ -95,7 +95,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
     expect(score.count("calls in both")).toBeGreaterThan(totals.calls / 3);
   });
 
-  test("L35 what branches and simulations did, committed, comes to what execute comes to", { timeout: 240_000 }, async () => {
+  test("L35 committed branches and simulations give the same state as execute", { timeout: 240_000 }, async () => {
     const random = seededRandom(SEED);
     const score = new Score();
     await using runtime = await traceRuntime(worlds);
@@ -120,7 +120,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
     expect(WAYS.filter((way) => score.count(way) < 50)).toEqual([]);
   });
 
-  test("L35 a branch whose session has moved on is refused, and the session ends right", { timeout: 240_000 }, async () => {
+  test("L35 a branch whose session has changed cannot be committed, and the session ends correctly", { timeout: 240_000 }, async () => {
     const random = seededRandom(SEED);
     const score = new Score();
     const moving = sample(8).filter((task) => task.calls.length > 1);
@@ -145,7 +145,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds in branches ${IN_CI}`,
     expect(score.totals).toEqual(totalsOf(moving));
   });
 
-  test("L35 F0.54 a task goes on from the JSON text of a snapshot in another runtime, and ends right", { timeout: 240_000 }, async () => {
+  test("L35 F0.54 a task continues from a JSON snapshot in another runtime, and ends correctly", { timeout: 240_000 }, async () => {
     const random = seededRandom(SEED);
     const score = new Score();
     // A snapshot of a large world is a megabyte or more of text.

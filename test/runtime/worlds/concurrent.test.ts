@@ -41,7 +41,7 @@ function shuffled<Item>(items: readonly Item[]): readonly Item[] {
 describe.skipIf(!worldsPresent)("recorded worlds at once", () => {
   const worlds = loadWorlds();
 
-  testInCI("L35 F0.36 many tasks, 64 at a time on one runtime, come to their own results and states", { timeout: 240_000 }, async () => {
+  testInCI("L35 F0.36 many tasks, 64 at a time on one runtime, each reach their own results and states", { timeout: 240_000 }, async () => {
     const tasks = worlds.flatMap((world) => world.tasks).filter((_, index) => index % 4 === 0);
     const score = new Score();
     await using runtime = await traceRuntime(worlds, { probe: mixingProbe(tasks, score) });
@@ -68,7 +68,7 @@ describe.skipIf(!worldsPresent)("recorded worlds at once", () => {
   });
 
   test(
-    `L09 ${SESSIONS} sessions at once, 10 calls each, half of them simulated first: as many right states as calls`,
+    `L09 ${SESSIONS} concurrent sessions of 10 calls each, half simulated first, give the correct state after every call`,
     { timeout: 240_000 },
     async () => {
       const small = worlds.filter((world) => ["tau2-bench-telecom", "bfcl"].includes(world.name));

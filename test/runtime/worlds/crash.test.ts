@@ -54,7 +54,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and a crash ${IN_CI}`,
   }
 
   test(
-    "L35 a session resumed from memory after a crash in a random call ends right, and no write ran twice",
+    "L35 a session resumed from memory after a crash in a random call ends correctly, and no write ran twice",
     { timeout: 240_000 },
     async () => {
       const store = memoryStore();
@@ -66,14 +66,18 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and a crash ${IN_CI}`,
     },
   );
 
-  test("L35 I04 the same from a SQLite file that another store takes over", { timeout: 240_000 }, async () => {
-    const sample = everySo(8, 40);
-    const path = join(folder, "crash.db");
-    const score = await crashEach(sample, [sqliteStore({ path }), sqliteStore({ path })], 8);
-    score.print(`crashed and resumed, SQLite (seed ${SEED})`);
-    expect(score.faults).toEqual([]);
-    expectAll(score, sample);
-  });
+  test(
+    "L35 I04 a session resumed from a SQLite file by another store ends correctly, and no write ran twice",
+    { timeout: 240_000 },
+    async () => {
+      const sample = everySo(8, 40);
+      const path = join(folder, "crash.db");
+      const score = await crashEach(sample, [sqliteStore({ path }), sqliteStore({ path })], 8);
+      score.print(`crashed and resumed, SQLite (seed ${SEED})`);
+      expect(score.faults).toEqual([]);
+      expectAll(score, sample);
+    },
+  );
 });
 
 /** Tasks whose state is a megabyte or more. */

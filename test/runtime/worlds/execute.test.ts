@@ -48,35 +48,31 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
   const simulated = tasks.filter((_, index) => index % EVERY_SIMULATED === 0);
   const totals = totalsOf(tasks);
 
-  test(
-    "L35 F0.33 every call executed by itself gives the recorded result or error, and leaves the recorded state",
-    { timeout: 240_000 },
-    async () => {
-      await using runtime = await traceRuntime(worlds);
-      const score = new Score();
-      for (const task of tasks) {
-        await using session = runtime.session();
-        await beginTask(session, task);
-        for (const call of task.calls) {
-          const before = hashOf(session, task);
-          score.holdResults(task, [call], await play(session, task, [call]));
-          const after = hashOf(session, task);
-          score.hold(call.patch.length > 0 || before === after, `${task.id}: ${call.name} changed the state`);
-          if (call.hashes === undefined) continue;
-          score.add("states between calls", 2);
-          score.hold(isDeepStrictEqual(call.hashes, [before, after]), `${task.id}: ${call.name} went from ${before} to ${after}`);
-        }
-        score.holdEnd(task, session);
+  test("L35 F0.33 every call on its own gives the recorded result or error, and the recorded state", { timeout: 240_000 }, async () => {
+    await using runtime = await traceRuntime(worlds);
+    const score = new Score();
+    for (const task of tasks) {
+      await using session = runtime.session();
+      await beginTask(session, task);
+      for (const call of task.calls) {
+        const before = hashOf(session, task);
+        score.holdResults(task, [call], await play(session, task, [call]));
+        const after = hashOf(session, task);
+        score.hold(call.patch.length > 0 || before === after, `${task.id}: ${call.name} changed the state`);
+        if (call.hashes === undefined) continue;
+        score.add("states between calls", 2);
+        score.hold(isDeepStrictEqual(call.hashes, [before, after]), `${task.id}: ${call.name} went from ${before} to ${after}`);
       }
-      score.print("executed");
-      const hashed = tasks.flatMap((task) => task.calls.filter((call) => call.hashes !== undefined));
-      expect(score.faults).toEqual([]);
-      expect(score.totals).toEqual(totals);
-      expect(score.count("states between calls")).toBe(2 * hashed.length);
-    },
-  );
+      score.holdEnd(task, session);
+    }
+    score.print("executed");
+    const hashed = tasks.flatMap((task) => task.calls.filter((call) => call.hashes !== undefined));
+    expect(score.faults).toEqual([]);
+    expect(score.totals).toEqual(totals);
+    expect(score.count("states between calls")).toBe(2 * hashed.length);
+  });
 
-  test("L35 F0.34 a batch that is simulated first changes nothing, and foretells results and state", { timeout: 240_000 }, async () => {
+  test("L35 F0.34 simulating a batch first changes nothing, and predicts results and state", { timeout: 240_000 }, async () => {
     const random = seededRandom(SEED);
     await using runtime = await traceRuntime(worlds);
     const score = new Score();
@@ -101,7 +97,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
   });
 
   test(
-    "L35 one to three simulations of any calls, before or beside each execute, change no result and no state",
+    "L35 one to three simulations of any calls, before or during each execute, change no result and no state",
     { timeout: 240_000 },
     async () => {
       const random = seededRandom(SEED);
@@ -129,7 +125,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
     },
   );
 
-  test("what the tasks begin from is as it was before they were played", () => {
+  test("the start states of the tasks are unchanged after they were played", () => {
     const begun = new Set(tasks.flatMap((task) => [...task.start.values()]));
     const changed = [...begun].filter((value) => stateHashAnew(value) !== stateHash(value));
     expect(begun.size).toBeGreaterThan(inCI ? 100 : 20);

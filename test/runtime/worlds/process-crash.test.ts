@@ -79,7 +79,7 @@ describe.skipIf(!worldsPresent || !inCI)(`recorded worlds and processes that are
   const tasks = worlds.flatMap((world) => world.tasks).filter((_, index) => index % 12 === 0);
 
   test(
-    "L35 I03 killed again and again in random calls, every session ends right, with every answer once and no write twice",
+    "L35 I03 a session killed repeatedly in random calls ends correctly, with every answer once and no write twice",
     { timeout: 240_000 },
     async () => {
       const random = seededRandom(SEED);

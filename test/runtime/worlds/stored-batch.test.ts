@@ -29,7 +29,7 @@ const get: Tool = {
   execute: (_input: never, { state }: ToolContext) => state.get("value") ?? null,
 };
 
-test("F0.33 a read that follows a write in its batch sees what was written, though the write waits for its intent to be durable", async () => {
+test("F0.33 a read after a write in its batch sees the write, even if the write waits for a durable intent", async () => {
   const store = sqliteStore({ path: join(folder, "order.db") });
   await store.open();
   await using runtime = createRuntime({ store, tools: [put, get] });
@@ -39,7 +39,7 @@ test("F0.33 a read that follows a write in its batch sees what was written, thou
   expect(results.map((result) => result.output)).toEqual([null, 1, null, 2]);
 });
 
-test("F0.26 a session can be begun before its store is open, and its calls wait for that", async () => {
+test("F0.26 a session can be created before its store is open, and its calls wait for that", async () => {
   await using runtime = createRuntime({ store: sqliteStore({ path: join(folder, "unopened.db") }), tools: [put, get] });
   const session = runtime.session("early");
   const results = await session.execute([{ name: "put", input: { value: 1 } }]);

@@ -19,27 +19,27 @@ function objects(properties: Readonly<Record<string, JsonSchema>>, options: Part
   return Array.from({ length: COUNT }, (_, seed) => exampleValue(taking(properties), { random: seededRandom(seed), ...options }).value);
 }
 
-describe("issue 16.3 values of whole objects", () => {
-  test("the net pay is the gross without tax and contributions", () => {
+describe("issue 16.3 consistent values of whole objects", () => {
+  test("net pay is gross pay minus tax and contributions", () => {
     for (const one of objects({ gross_pay: number, tax: number, social_security: number, net_pay: number }))
       expect(one.net_pay).toBeCloseTo(one.gross_pay - one.tax - one.social_security, 1);
   });
 
-  test("a fee comes on top of what is transferred", () => {
+  test("a fee is added to the transferred amount", () => {
     for (const one of objects({ fee: number, amount: number, total_debited: number })) {
       expect(one.total_debited).toBeCloseTo(one.amount + one.fee, 1);
       expect(one.fee).toBeLessThanOrEqual(one.amount / 5);
     }
   });
 
-  test("a price is the list price without its discount", () => {
+  test("a price is the list price minus its discount", () => {
     for (const one of objects({ price: number, list_price: number, discount_percent: number }))
       expect(Math.abs(one.price - one.list_price * (1 - one.discount_percent / 100))).toBeLessThan(0.02 * one.list_price);
     for (const one of objects({ price: number, list_price: number }, { given: { list_price: 50 } }))
       expect(one.price).toBeLessThanOrEqual(50);
   });
 
-  test("a loan of the call is paid back in equal months", () => {
+  test("the loan of the call is repaid in equal monthly payments", () => {
     const given = { principal: 12_000, term_months: 24, interest_rate: 6 };
     for (const one of objects({ monthly_payment: number, total_payable: number }, { given, subject: { noun: "loan" } })) {
       expect(one.monthly_payment).toBeCloseTo(531.85, 1);
@@ -47,21 +47,21 @@ describe("issue 16.3 values of whole objects", () => {
     }
   });
 
-  test("a fare with its taxes, and a rental with its insurance, make the total", () => {
+  test("a total is fare plus taxes, or rental plus insurance", () => {
     for (const one of objects({ base_fare: number, taxes: number, total_price: number }))
       expect(one.total_price).toBeCloseTo(one.base_fare + one.taxes, 1);
     for (const one of objects({ daily_rate: number, days: { type: "integer" }, insurance: number, total: number }))
       expect(one.total).toBeCloseTo(one.daily_rate * one.days + one.insurance, 0);
   });
 
-  test("days are those between the dates of the call", () => {
+  test("a number of days matches the dates of the call", () => {
     const rental = { pickup_time: "2026-07-03T10:00:00Z", dropoff_time: "2026-07-08T09:00:00Z" };
     for (const one of objects({ days: number }, { given: rental })) expect(one.days).toBe(5);
     const leave = { start_date: "2026-02-02", end_date: "2026-02-06" };
     for (const one of objects({ days: { type: "integer" } }, { given: leave })) expect(one.days).toBe(5);
   });
 
-  test("parts are no more than their wholes", () => {
+  test("parts are at most their wholes", () => {
     for (const one of objects({
       available_balance: number,
       balance: number,
@@ -76,7 +76,7 @@ describe("issue 16.3 values of whole objects", () => {
     }
   });
 
-  test("the prices of one day are near each other", () => {
+  test("the prices of one day are close to each other", () => {
     for (const one of objects({ open: number, close: number, high: number, low: number })) {
       expect(one.low).toBeLessThanOrEqual(Math.min(one.open, one.close));
       expect(one.high).toBeGreaterThanOrEqual(Math.max(one.open, one.close));
@@ -84,7 +84,7 @@ describe("issue 16.3 values of whole objects", () => {
     }
   });
 
-  test("measures of a body are those of one", () => {
+  test("the measurements of a body are consistent", () => {
     for (const one of objects({
       patient_id: text,
       weight_kg: number,
@@ -99,7 +99,7 @@ describe("issue 16.3 values of whole objects", () => {
     }
   });
 
-  test("people were born long before they were hired, and what has expired was issued", () => {
+  test("hire dates are long after birth dates, and expiry dates after issue dates", () => {
     for (const one of objects({ birth_date: date, hired_on: date, issued_on: date, expires_on: date })) {
       expect(Number(one.hired_on.slice(0, 4)) - Number(one.birth_date.slice(0, 4))).toBeGreaterThan(16);
       expect(one.issued_on < one.expires_on).toBe(true);
@@ -107,11 +107,11 @@ describe("issue 16.3 values of whole objects", () => {
     }
   });
 
-  test("a slug is the name of its thing", () => {
+  test("a slug is derived from the name", () => {
     for (const one of objects({ name: { const: "Olive & Thyme" }, slug: text })) expect(one.slug).toBe("olive-thyme");
   });
 
-  test("an expression is worked out, and nothing else is", () => {
+  test("an arithmetic expression is evaluated, and other code is not", () => {
     const result = (expression: string): unknown => objects({ result: number }, { given: { expression } })[0].result;
     expect(result("12 * 8 + 4")).toBe(100);
     expect(result("2 * (3 + 4) / 7")).toBe(2);
@@ -119,17 +119,17 @@ describe("issue 16.3 values of whole objects", () => {
       expect(typeof result(hostile)).toBe("number");
   });
 
-  test("what describes a thing speaks of it", () => {
+  test("a description mentions what it describes", () => {
     for (const one of objects({ name: { const: "Copper Kettle" }, description: text })) expect(one.description).toMatch(/copper kettle/iu);
   });
 });
 
-describe("issue 16.3 facts of a thing", () => {
+describe("issue 16.3 facts about an entity", () => {
   const product = taking({ product_id: text, name: text, price: number, rating: number });
   const draw = (schema: JsonSchema, options: Partial<ExampleOptions>): Drawn =>
     exampleValue(schema, { random: seededRandom(JSON.stringify(options)), factsSeed: 7, about: "Products of a shop.", ...options }).value;
 
-  test("are the same wherever its id stands", () => {
+  test("are the same wherever its id occurs", () => {
     const list = draw(taking({ products: { type: "array", items: product, minItems: 3 } }), { subject: { noun: "product" } });
     for (const item of list.products) {
       const read = draw(product, { subject: { noun: "product" }, given: { product_id: item.product_id } });
@@ -137,13 +137,13 @@ describe("issue 16.3 facts of a thing", () => {
     }
   });
 
-  test("are others for another id, and for another seed", () => {
+  test("differ for another id, and for another seed", () => {
     const of = (id: string, factsSeed = 7): Drawn => draw(product, { subject: { noun: "product" }, given: { product_id: id }, factsSeed });
     expect(of("p-1").price).not.toBe(of("p-2").price);
     expect(of("p-1").price).not.toBe(of("p-1", 8).price);
   });
 
-  test("that are known stand in the lines of an order, each once", () => {
+  test("that are already known are used in the lines of an order, each once", () => {
     const line = taking({ product_id: text, name: text, quantity: { type: "integer" }, unit_price: number });
     const subject = { noun: "cart", factsOf: (id: string) => (id === "p-1" ? { name: "tea pot", price: 31.5 } : undefined) };
     const cart = draw(taking({ items: { type: "array", items: line } }), { subject, given: { product_id: "p-1", quantity: 2 } });

@@ -28,7 +28,7 @@ const text = { type: "string" };
 const whole = { type: "integer" };
 const SEEDS = [1, 2, 3, 4, 5, 6, 7, 8];
 
-describe("the values of one object agree", () => {
+describe("consistent values within one object", () => {
   const date = { type: "string", format: "date-time" };
   const all = (properties: JsonObject): JsonObject => ({ type: "object", properties, required: Object.keys(properties) });
   const made = (properties: JsonObject, seed: number, given: JsonObject = {}) =>
@@ -47,7 +47,7 @@ describe("the values of one object agree", () => {
     }
   });
 
-  test("F0.40 a date that was given stays, and the other is put beside it in its own spelling", () => {
+  test("F0.40 a given date is kept, and the other date is chosen relative to it, each in its own format", () => {
     for (const seed of SEEDS) {
       const start = { start: date, end: date };
       const end = "2026-03-01T10:00:00+02:00";
@@ -57,7 +57,7 @@ describe("the values of one object agree", () => {
     }
   });
 
-  test("F0.40 the least is no more than the most, a time of flight is what its dates say", () => {
+  test("F0.40 a minimum is at most the maximum, and a duration matches its dates", () => {
     for (const seed of SEEDS) {
       const value = made(
         { min_temp: { type: "number" }, max_temp: { type: "number" }, departure: date, arrival: date, duration_minutes: whole },
@@ -68,7 +68,7 @@ describe("the values of one object agree", () => {
     }
   });
 
-  test("F0.40 a person has one name, and a city its country", () => {
+  test("F0.40 a person's email matches the name, and a city's country is correct", () => {
     for (const seed of SEEDS) {
       const { attendee, city, country } = made({ attendee: all({ name: text, email: text }), city: text, country: text }, seed);
       expect(attendee.email).toBe(`${attendee.name.toLowerCase().replace(" ", ".")}@example.com`);
@@ -77,7 +77,7 @@ describe("the values of one object agree", () => {
     expect(made({ city: text, country: text }, 1, { city: "Paris, FR" })).toEqual({ city: "Paris, FR", country: "France" });
   });
 
-  test("F0.40 what a schema fixes is never changed for it, and a forecast goes day by day", () => {
+  test("F0.40 values that the schema fixes are not changed for consistency, and a forecast has consecutive days", () => {
     const fixed = {
       start: { const: "2026-01-02" },
       end: { const: "2026-01-01" },
@@ -100,13 +100,13 @@ describe("the values of one object agree", () => {
 });
 
 describe("example values", () => {
-  test("F0.40 are the same for the same seed, and others for another", () => {
+  test("F0.40 are the same for the same seed, and differ for another", () => {
     const schema = { type: "object", properties: { id: whole, name: text, created_at: { type: "string", format: "date-time" } } };
     expect(example({ ...schema })).toEqual(example({ ...schema }));
     expect(new Set(SEEDS.map((seed) => JSON.stringify(example(schema, seed)))).size).toBe(SEEDS.length);
   });
 
-  test("F0.40 are these very ones on every machine", () => {
+  test("F0.40 are identical on every machine", () => {
     const schema = {
       type: "object",
       properties: { id: whole, city: text, price: { type: "number" }, code: { type: "string", pattern: "^[A-Z]{2}\\d{3}$" } },
@@ -121,7 +121,7 @@ describe("example values", () => {
     `);
   });
 
-  test("F0.40 look like what their names say", () => {
+  test("F0.40 match what their names suggest", () => {
     const names = [
       "email",
       "phone",
@@ -151,7 +151,7 @@ describe("example values", () => {
     });
   });
 
-  test("F0.40 of numbers stay in the range that their names suggest, and in that of the schema before all", () => {
+  test("F0.40 are numbers in the range that the name suggests and, above all, the schema allows", () => {
     for (const seed of SEEDS) {
       const made = valueOf(
         { type: "object", properties: { latitude: { type: "number" }, month: whole, rating: { type: "number", minimum: 7, maximum: 9 } } },
@@ -162,20 +162,20 @@ describe("example values", () => {
     }
   });
 
-  test("F0.40 follow what a description says of the text", () => {
+  test("F0.40 follow the alternatives and formats that a description gives", () => {
     const described = (description: string, seed = 1): JsonValue => valueOf({ type: "string", description }, seed);
     for (const seed of SEEDS) expect(described("success or failed", seed)).toBe("success");
     expect(described("Format: %Y-%m-%d %H:%M:%S")).toMatch(/^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d$/u);
     expect(described("As YYYY-MM-DD.")).toMatch(/^\d{4}-\d\d-\d\d$/u);
   });
 
-  test("F0.40 are the schema's own examples and defaults where it has any that fit", () => {
+  test("F0.40 are the schema's own examples and defaults if those are valid", () => {
     expect(valueOf({ type: "string", examples: ["one", "two"] })).toMatch(/^(?:one|two)$/u);
     expect(valueOf({ type: "integer", default: 12 })).toBe(12);
     expect(valueOf({ type: "integer", default: "twelve" })).toEqual(expect.any(Number));
   });
 
-  test("F0.40 take over values of the call by name, in another spelling and type as well, where they fit", () => {
+  test("F0.40 reuse values of the call by name where they are valid, also across spellings and types", () => {
     const schema = {
       type: "object",
       properties: {
@@ -191,13 +191,13 @@ describe("example values", () => {
     expect(Object(made["place"]).name).not.toBe("Ada");
   });
 
-  test("F0.40 have the rest as it was when one value is taken over", () => {
+  test("F0.40 do not change for the other properties when one value is reused", () => {
     const schema = { type: "object", properties: { a: text, b: text, c: { type: "array", items: whole } } };
     expect({ ...fields(schema, { given: { a: "mine" } }), a: "" }).toEqual({ ...fields(schema), a: "" });
   });
 });
 
-describe("example values fit", () => {
+describe("example values are valid for", () => {
   const node = {
     type: "object",
     required: ["id"],
@@ -287,7 +287,7 @@ describe("example values fit", () => {
   });
 });
 
-describe("schemas of strangers", () => {
+describe("untrusted schemas", () => {
   const bomb = (keyword: string): JsonSchema => {
     const $defs: Record<string, JsonSchema> = { d0: { type: "object", properties: { a: text } } };
     for (let level = 1; level <= 12; level++)
@@ -305,16 +305,16 @@ describe("schemas of strangers", () => {
     ["a range without inside", { type: "integer", minimum: 3, maximum: 2 }],
     ["items that cannot differ", { type: "array", items: { type: "boolean" }, uniqueItems: true, minItems: 3 }],
   ];
-  test.each(impossible)("F0.40 that ask for the impossible end with a value that is said not to fit: %s", (_, schema) => {
+  test.each(impossible)("F0.40 that cannot be satisfied give a value marked as invalid: %s", (_, schema) => {
     expect(example(schema).valid).toBe(false);
   });
 
-  test("F0.40 that double at every level end", () => {
+  test("F0.40 that double at every level terminate", () => {
     for (const keyword of ["allOf", "anyOf"]) expect(example(bomb(keyword)).valid).toBe(true);
     expect(typeof example(bomb("oneOf")).valid).toBe("boolean");
   });
 
-  test("F0.40 with patterns that would take for ever are matched as fast as others", () => {
+  test("F0.40 with patterns that backtrack exponentially still get matching values", () => {
     const { value } = example({
       type: "object",
       properties: { a: { type: "string", pattern: "^(([a-z])+.)+[A-Z]([a-z])+$" }, b: { type: "string", pattern: "(x+x+)+y" } },
@@ -330,11 +330,11 @@ describe("schemas of strangers", () => {
       propertyNames: { minLength: 90_000 },
       patternProperties: { "(?:.*a){50}(?:.*b){50}(?:.{0,40}c){40}$": { type: "string" } },
     },
-  ])("F0.40 with patterns and lengths that no validation could check are given up: %j", (schema) => {
+  ])("F0.40 with patterns and lengths beyond the validation budget are given up: %j", (schema) => {
     expect(inProcessorTime(2_000, () => example(schema).valid)).toBe(false);
   });
 
-  test("F0.40 that are broken are refused with the place", () => {
+  test("F0.40 that are broken are rejected with the place of the error", () => {
     expect(() => example({ type: "object", properties: { a: { minimum: "low" } } })).toThrow(/#\/properties\/a\/minimum/u);
     expect(() => example({ $ref: "https://example.com/schema.json" })).toThrow(/never fetched/u);
   });
@@ -370,7 +370,7 @@ const { schema: satisfiable } = fc.letrec<{ schema: JsonObject }>((tie) => ({
   ),
 }));
 
-test("F0.40 every schema that some value fits is given one that fits, and the same one again", () => {
+test("F0.40 every satisfiable schema gets a valid value, and the same one again", () => {
   fc.assert(
     fc.property(satisfiable, fc.nat(), (schema, seed) => {
       const { value, valid } = example(schema, seed);
@@ -380,14 +380,14 @@ test("F0.40 every schema that some value fits is given one that fits, and the sa
   );
 });
 
-test("bytes in Base64 are Base64, whatever they are called", () => {
+test("a base64 string is valid base64, whatever its property is called", () => {
   for (let seed = 0; seed < 20; seed++) {
     const { value } = exampleValue({ type: "string", contentEncoding: "base64" }, { random: seededRandom(seed), name: "photo" });
     expect(Buffer.from(String(value), "base64").toString("base64")).toBe(value);
   }
 });
 
-test("no number is -0, which JSON does not have", () => {
+test("no number is -0, which JSON cannot express", () => {
   for (let seed = 0; seed < 500; seed++) {
     for (const schema of [
       { type: "number", minimum: -0.01, maximum: 0 },

@@ -5,7 +5,7 @@ import { formatDate } from "../../../src/schema/example/date-mask.ts";
 const texts = (literals: readonly { readonly text: string }[]): readonly string[] => literals.map(({ text }) => text);
 const MAY_9 = Date.UTC(2025, 4, 9, 8, 7, 6);
 
-describe("descriptions tell values", () => {
+describe("hints are parsed from descriptions", () => {
   test.each([
     ["Either 'red', 'blue' or 'green'.", ["red", "blue", "green"]],
     ["One of the following: small, medium, large.", ["small", "medium", "large"]],
@@ -30,7 +30,7 @@ describe("descriptions tell values", () => {
     ["How many shelves. Default is 20.", [], "20"],
     ["A cover. Defaults to None.", [], undefined],
     ["Use 20250109 form, e.g., 20250109 for January 9th, 2025", ["20250109"], undefined],
-  ])("descriptions: examples and the default of %j", (description, examples, fallback) => {
+  ])("descriptions: examples and default of %j", (description, examples, fallback) => {
     const told = parseDescription(description);
     expect([texts(told.examples), told.defaultValue?.text]).toEqual([examples, fallback]);
   });
@@ -60,7 +60,7 @@ describe("descriptions tell values", () => {
     ["The start date in ISO 8601", "2025-05-09"],
     ["The start time in ISO 8601 format", "2025-05-09T08:07:06Z"],
     ["HH:MM:SS", "08:07:06"],
-  ])("descriptions: the spelling of dates in %j", (description, written) => {
+  ])("descriptions: date format of %j", (description, written) => {
     const { mask } = parseDescription(description);
     expect(mask && formatDate(mask, MAY_9)).toBe(written);
   });
@@ -75,12 +75,12 @@ describe("descriptions tell values", () => {
     ["Comma-separated list of marks", "marks", undefined],
     ["Get only drafts", "", undefined],
     ["The country, specified as a 2-letter country code.", "country_code", undefined],
-  ])("descriptions: what %j is about", (description, head, type) => {
+  ])("descriptions: subject and type of %j", (description, head, type) => {
     const told = parseDescription(description);
     expect([type === "boolean" ? head : told.noun, told.type]).toEqual([head, type]);
   });
 
-  test("descriptions: a text of any length and content is read in bounded time", () => {
+  test("descriptions: a very long text is parsed without throwing, whatever it contains", () => {
     for (const piece of ["'", "(a|", "one of ", "1 to ", "e.g. ", "YYYY-", "`a`, ", "default is ", "[[[", "a or "])
       expect(() => parseDescription(piece.repeat(20_000))).not.toThrow();
   });

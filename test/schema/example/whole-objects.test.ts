@@ -48,14 +48,14 @@ describe("whole objects: dates", () => {
     }
   });
 
-  test("whole objects: dates are in order in the spelling that their descriptions show", () => {
+  test("whole objects: dates are in order in the format that their descriptions give", () => {
     const dated = { type: "string", description: "As DD/MM/YYYY" };
     const at = (value: string): number => Date.parse(value.split("/").toReversed().join("-"));
     for (const { start_date, end_date } of objects({ start_date: dated, end_date: dated }))
       expect(at(end_date)).toBeGreaterThan(at(start_date));
   });
 
-  test("whole objects: a duration is the time between, and nights those of the call", () => {
+  test("whole objects: a duration is the difference of the dates, and the nights are those of the call", () => {
     const time = { type: "string", format: "date-time" };
     for (const { start, end, duration_hours } of objects({ start: time, end: time, duration_hours: { type: "integer", minimum: 1 } }))
       expect((Date.parse(end) - Date.parse(start)) / 3_600_000).toBe(duration_hours);
@@ -90,7 +90,7 @@ describe("whole objects: money", () => {
     }
   });
 
-  test("whole objects: an amount times the rate is the converted amount, and a pair has one rate", () => {
+  test("whole objects: amount times rate is the converted amount, and a currency pair has one rate", () => {
     const asked = { amount: 200, from: "EUR", to: "USD" };
     const rates = new Set<number>();
     for (const { rate, converted_amount } of objects({ rate: number, converted_amount: number }, asked)) {
@@ -100,7 +100,7 @@ describe("whole objects: money", () => {
     expect(rates.size).toBe(1);
   });
 
-  test("whole objects: a refund is no more than what was paid, and a price no more than what may be paid", () => {
+  test("whole objects: a refund is at most what was paid, and a price at most the budget", () => {
     for (const { refund_amount } of objects({ refund_amount: number }, { total_price: 12 })) expect(refund_amount).toBeLessThanOrEqual(12);
     for (const { price } of objects({ price: number }, { budget: 40 })) expect(price).toBeLessThanOrEqual(40);
     for (const { min_price, max_price } of objects({ min_price: number, max_price: number }))
@@ -111,7 +111,7 @@ describe("whole objects: money", () => {
 });
 
 describe("whole objects: people and places", () => {
-  test("whole objects: one person has one name in all spellings", () => {
+  test("whole objects: a person has the same name in all fields", () => {
     for (const { first_name, last_name, full_name, email, username } of objects({
       email: { type: "string", format: "email" },
       username: text,
@@ -132,12 +132,12 @@ describe("whole objects: people and places", () => {
       for (const { full_name } of objects({ full_name: text, email: text, username: text }, known)) expect(full_name).toMatch(name);
   });
 
-  test("whole objects: a part of a country has its code", () => {
+  test("whole objects: a subdivision code has the ISO 3166-2 form", () => {
     for (const name of ["iso_3166_2", "iso-3166-2", "subdivision_iso3166_2_code"])
       for (const row of objects({ [name]: text })) expect(Object.values(row)[0]).toMatch(/^[A-Z]{2}-[A-Z\d]{1,3}$/u);
   });
 
-  test("whole objects: a city has its country, codes, degrees, currency and time", () => {
+  test("whole objects: a city has matching country, codes, coordinates, currency and time zone", () => {
     const names = ["city", "country", "country_code", "timezone", "currency"];
     const rows = objects(
       { ...Object.fromEntries(names.map((name) => [name, text])), latitude: number, longitude: number },
@@ -149,7 +149,7 @@ describe("whole objects: people and places", () => {
     }
   });
 
-  test("whole objects: what goes from one to another differs", () => {
+  test("whole objects: from and to differ", () => {
     const code = { type: "string", description: "ISO currency code" };
     for (const { from, to } of objects({ from: code, to: code })) {
       expect([from, to]).toEqual([expect.stringMatching(/^[A-Z]{3}$/u), expect.stringMatching(/^[A-Z]{3}$/u)]);
@@ -159,7 +159,7 @@ describe("whole objects: people and places", () => {
 });
 
 describe("whole objects: lists", () => {
-  test("whole objects: counts are the lengths of their lists, and shares make 100", () => {
+  test("whole objects: counts equal the lengths of their lists, and percentages add up to 100", () => {
     const share = all({ name: text, percentage: number });
     for (const { options, option_count } of objects({
       options: { type: "array", items: share, minItems: 2 },
@@ -186,14 +186,14 @@ describe("free text", () => {
   const made = (about: string, count: number): readonly Drawn[] =>
     Array.from({ length: count }, (_, seed) => Object(exampleValue(schema, { random: seededRandom(seed), about }).value));
 
-  test("free text: of 2,000 calls no text stands in more than one of 200", () => {
+  test("free text: in 2,000 calls, no text occurs more than 10 times", () => {
     const counts = new Map<string, number>();
     for (const object of made("Post a review of a restaurant.", 2_000))
       for (const value of Object.values(object)) counts.set(value, (counts.get(value) ?? 0) + 1);
     expect(Math.max(...counts.values())).toBeLessThanOrEqual(10);
   });
 
-  test("free text: a query speaks of what the tool is about", () => {
+  test("free text: a query matches the subject of the tool", () => {
     const of = (about: string): string =>
       made(about, 300)
         .map(({ query }) => String(query).toLowerCase())
@@ -214,13 +214,13 @@ describe("values by description", () => {
     ...new Set([...one(property, name)].map((value) => typeof value)),
   ];
 
-  test("values by description: the description decides beside a name that says little", () => {
+  test("values by description: the description decides if the name is ambiguous", () => {
     for (const code of one({ type: "string", description: "IATA code of the airport" }, "code")) expect(code).toMatch(/^[A-Z]{3}$/u);
     for (const email of one({ type: "string", description: "E-mail address of the recipient" }, "to")) expect(email).toContain("@");
     for (const from of one({ type: "string", description: "From, as YYYY-MM-DD" }, "from")) expect(from).toMatch(/^\d{4}-\d\d-\d\d$/u);
   });
 
-  test("values by description: an example stands for its kind, an unknown one for itself", () => {
+  test("values by description: a known example gives values of its kind, an unknown one is used itself", () => {
     const tickers = one({ type: "string", description: "e.g. 'AAPL'" });
     expect([tickers.size > 3, [...tickers].every((value) => /^[A-Z]{1,5}$/u.test(String(value)))]).toEqual([true, true]);
     expect(one({ type: "string", description: "Shelf mark, e.g. 'qx-left'" })).toEqual(new Set(["qx-left"]));
@@ -229,7 +229,7 @@ describe("values by description", () => {
     ).toBe(true);
   });
 
-  test("values by description: what has no type gets the one it tells", () => {
+  test("values by description: a property without a type gets the type that the description implies", () => {
     expect(kinds({ description: "The number of shelves. Default is 5." })).toEqual(["number"]);
     expect(kinds({ description: "Whether drafts count. Defaults to False." })).toEqual(["boolean"]);
     expect(kinds({ description: "Shelves a page. Defaults to '20'." })).toEqual(["string"]);
@@ -237,7 +237,7 @@ describe("values by description", () => {
     expect(kinds({ description: "The width in pixels" })).toEqual(["number"]);
   });
 
-  test("values by description: bounds and units hold where the schema has none", () => {
+  test("values by description: bounds and units of the description apply if the schema has none", () => {
     for (const value of one({ description: "From 3 to 7" })) expect([3, 4, 5, 6, 7]).toContain(value);
     for (const value of one({ type: "number", description: "Outside, in Celsius" })) expect(Math.abs(Number(value))).toBeLessThan(50);
     for (const value of one({ type: "number", minimum: 90, description: "From 3 to 7" })) expect(value).toBeGreaterThanOrEqual(90);

@@ -16,7 +16,7 @@ async function keyedApi() {
 
 const LIST = { jsonrpc: "2.0", id: 1, method: "tools/list" };
 
-test("issue 19.5 a key with patterns sees and calls these tools only, over HTTP and over MCP", async () => {
+test("issue 19.5 a key with patterns sees and calls only matching tools, over HTTP and over MCP", async () => {
   const { api, keys } = await keyedApi();
   const { key } = await keys.add({ name: "reader", scopes: ["read", "execute"], allow: ["notes::list", "notes::erase"] });
   const { json } = await api.ask("GET", "/v1/tools", { token: key });
@@ -36,7 +36,7 @@ test("issue 19.5 a key with patterns sees and calls these tools only, over HTTP 
   expect(api.added).toEqual([]);
 });
 
-test("issue 19.5 a key that is revoked is refused, over HTTP and over MCP", async () => {
+test("issue 19.5 a revoked key is rejected, over HTTP and over MCP", async () => {
   const { access } = memoryStore();
   const keys = new Keys(access, systemPorts);
   const api = await startApi({ auth: keys });
@@ -47,7 +47,7 @@ test("issue 19.5 a key that is revoked is refused, over HTTP and over MCP", asyn
   expect((await api.ask("POST", "/mcp", { token: key, body: LIST })).status).toBe(401);
 });
 
-test("issue 19.5 a wrong token is told so, a scope that lacks is named, and both are kept", async () => {
+test("issue 19.5 a wrong token gets invalid_token, a missing scope is named, and both are stored as refused requests", async () => {
   const { api, access, keys } = await keyedApi();
   const { key } = await keys.add({ name: "reader", scopes: ["read"] });
   const invalid = 'Bearer realm="haft", error="invalid_token"';
@@ -65,7 +65,7 @@ test("issue 19.5 a wrong token is told so, a scope that lacks is named, and both
   expect(kept.map(({ status }) => status).toSorted((one, other) => one - other)).toEqual([401, 401, 403, 403, 403]);
 });
 
-test("issue 19.8 an answer over HTTP has its author, and may reach further than the call", async () => {
+test("issue 19.8 an approval over HTTP records who gave it, and may cover more than the one call", async () => {
   const { access } = memoryStore();
   const keys = new Keys(access, systemPorts);
   const api = await startApi({ auth: keys });
@@ -87,13 +87,13 @@ test("issue 19.8 an answer over HTTP has its author, and may reach further than 
   expect((await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body })).json.results[0].status).toBe("ok");
 });
 
-test("issue 19.5 a session key is not let in at /mcp, which is beyond its session", async () => {
+test("issue 19.5 a session key is rejected at /mcp, which is outside its session", async () => {
   const { api, keys } = await keyedApi();
   const { key } = await keys.addSessionKey({ name: "page", scopes: ["read", "execute"], sessionId: "desk" });
   expect((await api.ask("POST", "/mcp", { token: key, body: LIST })).status).toBe(403);
 });
 
-test("issue 19.5 a key with the scope execute alone gets the results of its own calls that took long, and no other key does", async () => {
+test("issue 19.5 a key with only the scope execute can fetch the results of its own calls, and not those of another key", async () => {
   const { api, keys } = await keyedApi();
   const [own, other] = [await keys.add({ name: "own", scopes: ["execute"] }), await keys.add({ name: "other", scopes: ["read"] })];
   const body = { calls: [{ name: "notes::wait", input: {} }], waitMs: 0 };
@@ -105,7 +105,7 @@ test("issue 19.5 a key with the scope execute alone gets the results of its own 
   expect((await api.ask("GET", location, { token: null })).status).toBe(401);
 });
 
-testInCI("issue 19.5 a request that waits gets nothing once its key is revoked", async () => {
+testInCI("issue 19.5 a waiting request gets no result once its key is revoked", async () => {
   const { api, keys } = await keyedApi();
   const { key, stored } = await keys.add({ name: "own", scopes: ["execute"] });
   const body = { calls: [{ name: "notes::wait", input: {} }], waitMs: 0 };
@@ -117,7 +117,7 @@ testInCI("issue 19.5 a request that waits gets nothing once its key is revoked",
   expect((await waiting).status).toBe(401);
 });
 
-test("issue 19.5 a session key reads no counters of the whole server, and is told of no tool that it has not", async () => {
+test("issue 19.5 a session key cannot read the server's metrics, and sees only its own tools counted", async () => {
   const { api, keys } = await keyedApi();
   const { key } = await keys.addSessionKey({ name: "page", scopes: ["read"], sessionId: "desk", allow: ["notes::add"] });
   expect((await api.ask("GET", "/metrics", { token: key })).status).toBe(403);

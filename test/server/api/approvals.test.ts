@@ -36,7 +36,7 @@ async function openDesk(): Promise<Desk> {
   };
 }
 
-test("issue 19.4 a question is read and answered by its own id or that of its call, once", async () => {
+test("issue 19.4 a question can be read and answered by its own id or its call's id, once", async () => {
   const { client, ask } = await openDesk();
   const [one, other] = await ask(2);
   if (one === undefined || other === undefined) throw new Error("Nothing was asked.");
@@ -74,7 +74,7 @@ test("issue 19.4 a question is read and answered by its own id or that of its ca
   ]);
 });
 
-test("an answer that comes at the same moment as another one is told that the question is answered", async () => {
+test("an answer that loses the race with another one is rejected with 409", async () => {
   const { api, client, ask } = await openDesk();
   const [asked] = await ask(1);
   const { approvals } = api.runtime.store ?? expect.fail("the server has no store");
@@ -87,7 +87,7 @@ test("an answer that comes at the same moment as another one is told that the qu
   });
 });
 
-test("issue 19.4 several are decided each for itself, and all that fit with one answer, up to what was seen", async () => {
+test("issue 19.4 a batch of decisions succeeds or fails one by one, and one answer decides all matching questions up to a position", async () => {
   const { client, ask } = await openDesk();
   const [one, two, three, four] = await ask(4);
   if (one === undefined || two === undefined || three === undefined || four === undefined) throw new Error("Nothing was asked.");
@@ -117,7 +117,7 @@ test("issue 19.4 several are decided each for itself, and all that fit with one 
   });
 });
 
-test("issue 19.4 a rule that is added allows calls without a question, until it is revoked", async () => {
+test("issue 19.4 an approval rule allows calls without a question until it is revoked", async () => {
   const { client, ask } = await openDesk();
   const rule = await client.call("addApprovalRule", { body: { pattern: "notes::*", sessionId: "desk" } });
   expect(rule).toMatchObject({ pattern: "notes::*", sessionId: "desk", scope: "rule", createdBy: "local" });
@@ -135,7 +135,7 @@ test("issue 19.4 a rule that is added allows calls without a question, until it 
   });
 });
 
-test("issue 19.4 E05 the key of a session reads and decides questions of its session only, and makes no rule", async () => {
+test("issue 19.4 E05 a session key reads and decides questions of its session only, and cannot create rules", async () => {
   const { access } = memoryStore();
   const keys = new Keys(access, systemPorts);
   const api = await startApi({ auth: combineAuthenticators(staticToken({ token: TOKEN }), keys) });
@@ -179,7 +179,7 @@ test("issue 19.4 E05 the key of a session reads and decides questions of its ses
   expect((await client.call("listApprovals")).approvals.map(({ id }) => id)).toEqual([foreign.id]);
 });
 
-test("one damaged question is named in the list, takes no answer, and keeps no other from its own", async () => {
+test("a damaged question is marked in the list, cannot be answered, and does not affect the others", async () => {
   const { api, client, ask } = await openDesk();
   const asked = await ask(3);
   const [one, damaged, last] = asked;

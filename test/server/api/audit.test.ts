@@ -48,7 +48,7 @@ async function mcpClient({ url }: ApiServer, key: string): Promise<Client> {
   return client;
 }
 
-test("each call of POST /v1/execute is in the audit with its principal, outcome and trace, and nothing of its input", async () => {
+test("each call of POST /v1/execute is in the audit with its principal, outcome and trace, and without its input", async () => {
   const { api, key, principal } = await keyedApi();
   const calls = [
     { name: "notes::add", input: { text: SECRET } },
@@ -81,7 +81,7 @@ test("each call of POST /v1/execute is in the audit with its principal, outcome 
   expect(JSON.stringify(entries)).not.toContain(SECRET);
 });
 
-test("the audit has who approved a call that no session has, and that it was refused", async () => {
+test("the audit shows who approved a call without a session, and that a denied call was denied", async () => {
   const { api } = await keyedApi();
   for (const answer of ["allow-once", "deny"]) {
     const running = api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::erase" }] } });
@@ -99,7 +99,7 @@ test("the audit has who approved a call that no session has, and that it was ref
   ]);
 });
 
-test("calls of a simulation are in the audit, in a session and without one", async () => {
+test("simulated calls are in the audit, with and without a session", async () => {
   const { api, key, principal } = await keyedApi();
   const body = { calls: [{ name: "notes::list" }] };
   await api.ask("POST", "/v1/simulate", { token: key, body });
@@ -109,7 +109,7 @@ test("calls of a simulation are in the audit, in a session and without one", asy
   expect(entries).toMatchObject([{ ...call, sessionId: "desk" }, call]);
 });
 
-test("a request that is refused for its limits is in the audit once, as a refused request", async () => {
+test("a request refused for its limits is in the audit once, as a refused request", async () => {
   const { api, access, key, principal } = await keyedApi({ limits: { maxConcurrentCalls: 1 } });
   const waiting = api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::wait" }] } });
   await api.gate.entered.promise;
@@ -120,7 +120,7 @@ test("a request that is refused for its limits is in the audit once, as a refuse
   expect(await access.refusals()).toMatchObject([{ status: 429, principal, path: "/v1/execute", toolNames: ["notes::list"] }]);
 });
 
-test("a request that is refused for its limits has the tools of its calls, each once, by the name that its sender may know", async () => {
+test("a request refused for its limits lists its tools once each, with only the names that its sender may know", async () => {
   const { api, access, key } = await keyedApi({ limits: { maxConcurrentCalls: 3 } });
   const waiting = api.ask("POST", "/v1/execute", {
     token: key,
@@ -145,7 +145,7 @@ test("a request that is refused for its limits has the tools of its calls, each 
   ]);
 });
 
-test("a request that is refused before its body is read has the tool that a header names, or none", async () => {
+test("a request refused before its body is read lists the tool named in a header, or none", async () => {
   const { api, access, key, principal } = await keyedApi({ limits: { maxRequestsPerMinute: 1 } });
   await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
   await api.ask("POST", "/v1/execute", { token: key, body: { calls: [{ name: "notes::list" }] } });
@@ -166,7 +166,7 @@ test("a request that is refused before its body is read has the tool that a head
   ]);
 });
 
-test("each call of an MCP client of 2026-07-28 is in the audit, with those of tools that there are not and that it may not see", async () => {
+test("each call of an MCP client of 2026-07-28 is in the audit, even to unknown tools and tools that it may not see", async () => {
   const { api, key, principal } = await keyedApi();
   const client = await mcpClient(api, key);
   const call = (name: string, input: object = {}): Promise<unknown> => client.callTool({ name, arguments: { ...input } });
@@ -184,7 +184,7 @@ test("each call of an MCP client of 2026-07-28 is in the audit, with those of to
   expect(JSON.stringify(entries)).not.toContain(SECRET);
 });
 
-test("calls that come one right after the other, as plain messages, are each in the audit", async () => {
+test("concurrent tools/call messages are each in the audit", async () => {
   const { api, key } = await keyedApi();
   const params = { name: "notes__add", arguments: { text: SECRET } };
   const answers = Array.from({ length: 50 }, () =>
@@ -194,7 +194,7 @@ test("calls that come one right after the other, as plain messages, are each in 
   expect(await audited(api, { tool: "notes::add" })).toHaveLength(50);
 });
 
-test("a call whose client knows tasks is in the audit once its session was removed", async () => {
+test("a call of a client with tasks is in the audit after its session was removed", async () => {
   const { api, key, principal } = await keyedApi();
   const { store } = api.runtime;
   const params = { name: "notes__add", arguments: { text: SECRET } };
@@ -206,7 +206,7 @@ test("a call whose client knows tasks is in the audit once its session was remov
   expect(entries).toMatchObject([{ type: "call", via: "mcp", principal, toolName: "notes::add", outcome: "ok" }]);
 });
 
-test("a call with an Idempotency-Key is in the audit once, also when the session of its key is over", async () => {
+test("a call with an Idempotency-Key is in the audit once, even after the session of its key was removed", async () => {
   const { api, key, principal } = await keyedApi();
   const body = { calls: [{ name: "notes::add", input: { text: SECRET } }] };
   for (let times = 0; times < 2; times++)
@@ -218,7 +218,7 @@ test("a call with an Idempotency-Key is in the audit once, also when the session
   expect(await audited(api)).toEqual(before.map((entry) => ({ ...entry, via: "api" })));
 });
 
-test("calls that run when the server stops are in the audit, each with its end", async () => {
+test("calls that are running when the server stops are in the audit, each as cancelled", async () => {
   const { api, key, principal } = await keyedApi();
   const body = { calls: [{ name: "notes::wait" }, { name: "notes::wait" }] };
   const client = await mcpClient(api, key);

@@ -194,7 +194,7 @@ const WRONG: readonly WrongRequest[] = [
   { what: "a commit of what is no branch", path: "/v1/sessions/desk/commit", status: 409, code: "conflict", says: /not a branch/u },
 ];
 
-test("issue 19 E19 bad input is answered with a problem that says what would work, and starts nothing", async () => {
+test("issue 19 E19 bad input gets a problem response that says what would work, and runs nothing", async () => {
   const api = await startApi();
   for (const { what, method = "POST", path = "/v1/execute", options, status, code, says } of WRONG) {
     const { text, headers, json, status: got } = await api.ask(method, path, options);
@@ -208,7 +208,7 @@ test("issue 19 E19 bad input is answered with a problem that says what would wor
   expect(api.added).toEqual([]);
 });
 
-test("issue 19 a body beyond the limit is refused before it is read, and a key cannot be used for other content", async () => {
+test("issue 19 a body beyond the limit is rejected, and a key cannot be reused for other content", async () => {
   const api = await startApi({ limits: { maxBodyBytes: 1_000 } });
   const { status, json } = await api.ask("POST", "/v1/execute", { raw: `{"calls":[${" ".repeat(2_000)}]}` });
   expect({ status, code: json.code }).toEqual({ status: 413, code: "too_large" });
@@ -222,7 +222,7 @@ test("issue 19 a body beyond the limit is refused before it is read, and a key c
   expect(api.added).toEqual(["never"]);
 });
 
-test("issue 19 a principal does what its scopes say, and no more than its share at a time", async () => {
+test("issue 19 a principal is limited to its scopes, and to its share of calls and requests", async () => {
   const auth = staticToken({ token: TOKEN, scopes: ["execute"] });
   const api = await startApi({ auth, limits: { maxConcurrentCalls: 1, maxRequestsPerMinute: 6 } });
   const denied = await api.ask("GET", "/v1/tools");
@@ -247,7 +247,7 @@ test("issue 19 a principal does what its scopes say, and no more than its share 
   expect({ status: last.status, code: last.json.code }).toEqual({ status: 429, code: "rate_limited" });
 });
 
-test("issue 19.6 a call's failure is in its result and never the status of the response", async () => {
+test("issue 19.6 a failed call is reported in its result, and the response is still 200", async () => {
   const api = await startApi();
   const { status, headers, json } = await api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::fail" }, ...CALL.calls] } });
   expect({ status, should: headers.get("x-should-retry") }).toEqual({ status: 200, should: "false" });
@@ -255,7 +255,7 @@ test("issue 19.6 a call's failure is in its result and never the status of the r
   expect(json.results[0].problem).toMatchObject({ type: "urn:haft:error:execution_failed", status: 500, code: "execution_failed" });
 });
 
-test("issue 19.6 E15 a server that stops lets calls end, takes no new ones, and says so", async () => {
+test("issue 19.6 E15 a stopping server lets calls end, accepts no new ones, and says so", async () => {
   const api = await startApi({ limits: { graceMs: 60_000 } });
   const stream = await fetch(`${api.url}/v1/events`, { headers: { authorization: `Bearer ${TOKEN}` } });
   const waits = api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::wait" }] } });
@@ -280,7 +280,7 @@ test("issue 19.6 E15 a server that stops lets calls end, takes no new ones, and 
   expect(api.added).toEqual([]);
 });
 
-test("a server that is to stop at once cancels what runs, however long a stop may take", async () => {
+test("a server that is told to stop at once cancels running calls, however long its grace period is", async () => {
   const api = await startApi({ limits: { graceMs: 60_000 } });
   const waits = api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::wait" }] } });
   await api.gate.entered.promise;
@@ -291,7 +291,7 @@ test("a server that is to stop at once cancels what runs, however long a stop ma
   await closed;
 });
 
-test.each([".", "..", "a\ud800"])("a session gets no id that no address can have: %j", async (id) => {
+test.each([".", "..", "a\ud800"])("a session id that cannot be part of a URL is rejected: %j", async (id) => {
   const api = await startApi();
   expect((await api.ask("POST", "/v1/sessions", { body: { id } })).status).toBe(400);
   expect((await api.ask("POST", "/v1/sessions/desk/fork", { body: { id } })).status).toBe(400);

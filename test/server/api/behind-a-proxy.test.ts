@@ -30,7 +30,7 @@ async function answered(
   });
 }
 
-test("health and readiness are answered whatever the host, and nothing else is", async () => {
+test("only the health and readiness routes accept any host", async () => {
   const { listener } = await startApi();
   const [port, host] = [listener.port, "10.0.0.3:7420"];
   for (const path of ["/healthz", "/readyz"])
@@ -47,7 +47,7 @@ test("health and readiness are answered whatever the host, and nothing else is",
 });
 
 test.each(["/v1/execute", "/mcp"])(
-  "a request to another host name, or with a Host that a proxy has replaced, is refused with what to set (%s)",
+  "a request to another host name, or with a Host replaced by a proxy, is rejected with the setting to change (%s)",
   async (path) => {
     const { listener } = await startApi();
     const otherHost = await answered(listener.port, { method: "POST", path, host: "tools.example" });
@@ -60,7 +60,7 @@ test.each(["/v1/execute", "/mcp"])(
   },
 );
 
-test("a session of MCP that another server began is not found, and the answer says where it is", async () => {
+test("an MCP session of another server returns 404, and the response says that its requests must go to that server", async () => {
   const [one, other] = [await startApi(), await startApi()];
   const post = (url: string, message: object, headers: Readonly<Record<string, string>> = {}): Promise<Response> =>
     fetch(`${url}/mcp`, {

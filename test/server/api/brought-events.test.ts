@@ -55,7 +55,7 @@ test.each<[string, string, readonly object[]]>([
       }),
     ],
   ],
-])("issue 19.5 E05 %s in a snapshot is not run when its session is taken up again", async (_, of, events) => {
+])("issue 19.5 E05 %s in a snapshot does not run when its session is resumed", async (_, of, events) => {
   const { api, key } = await keyedApi();
   expect((await api.ask("POST", "/v1/sessions", { token: key, body: { id: "made", from: snapshot(of, events) } })).status).toBe(201);
   for (const id of ["a", "b", "c"]) await api.ask("POST", "/v1/sessions", { token: key, body: { id } });
@@ -67,7 +67,7 @@ test.each<[string, string, readonly object[]]>([
   expect((await api.runtime.jobs.listStored({ sessionId: "made" })).filter(({ endedAt }) => endedAt === undefined)).toEqual([]);
 });
 
-test("the audit has what the log of a session says, not what a copy of it that a client brought says", async () => {
+test("the audit uses a session's own log and ignores a client-supplied copy of it", async () => {
   const { api, keys } = await keyedApi();
   const { key, stored } = await keys.add({ name: "eve", scopes: ["execute"] });
   const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { token: key, body: { calls: [add] } });
@@ -79,7 +79,7 @@ test("the audit has what the log of a session says, not what a copy of it that a
   expect(entries).toMatchObject([{ type: "call", sessionId: "desk", callId, principal: `key:${stored.id}` }]);
 });
 
-test("issue 19.5 E05 a key of a branch cancels no call that runs in its parent", async () => {
+test("issue 19.5 E05 a key of a branch cannot cancel a call that runs in its parent", async () => {
   const { api } = await keyedApi();
   const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::wait" }], background: true } });
   const { callId } = json.results[0];
@@ -89,7 +89,7 @@ test("issue 19.5 E05 a key of a branch cancels no call that runs in its parent",
   expect((await api.ask("GET", `/v1/jobs/${callId}`)).json.state).toBe("running");
 });
 
-test("issue 19.5 E05 recorded results of a session are for those who may read it", async () => {
+test("issue 19.5 E05 only a principal that may read a session can replay its recorded results", async () => {
   const { api, keys } = await keyedApi();
   const { key } = await keys.add({ name: "caller", scopes: ["execute"] });
   const list = { name: "notes::list", input: {} };
@@ -99,7 +99,7 @@ test("issue 19.5 E05 recorded results of a session are for those who may read it
   expect((await api.ask("POST", "/v1/sessions/desk/execute", { body })).json.results[0].origin).toBe("replay");
 });
 
-test("issue 19.5 E05 a key hands input to no job of a tool that it may not call", async () => {
+test("issue 19.5 E05 a key cannot send input to a job of a tool that it may not call", async () => {
   const { api, key } = await keyedApi();
   const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::talk" }] } });
   const path = `/v1/jobs/${json.results[0].callId}/input`;
@@ -107,7 +107,7 @@ test("issue 19.5 E05 a key hands input to no job of a tool that it may not call"
   await expect.poll(async () => (await api.ask("POST", path, { body: { input: "me" } })).status).toBe(200);
 });
 
-test("a branch in which a call waits for a person can be discarded: the call is cancelled, and nobody is asked any more", async () => {
+test("discarding a branch cancels its call that waits for approval, and closes the question", async () => {
   const { api } = await keyedApi();
   await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: "branch" } });
   const asked = api.ask("POST", "/v1/sessions/branch/execute", { body: { calls: [{ name: "notes::erase" }] } });
@@ -118,7 +118,7 @@ test("a branch in which a call waits for a person can be discarded: the call is 
   expect(await open()).toBe(0);
 });
 
-test("the audit leaves out what a snapshot says, also where that speaks of its own session, and has what comes behind it", async () => {
+test("the audit leaves out events of a snapshot, even if they claim to belong to the new session, and includes later events", async () => {
   const { api, keys } = await keyedApi();
   const { key, stored } = await keys.add({ name: "eve", scopes: ["execute"] });
   const start = { type: "session-start", sessionId: "made", at: AT, copied: 1_000 };
@@ -131,12 +131,12 @@ test("the audit leaves out what a snapshot says, also where that speaks of its o
   expect(entries).toMatchObject([{ type: "call", sessionId: "made", callId: json.results[0].callId, principal: `key:${stored.id}` }]);
 });
 
-test("a recording, which says for whom its calls were made, is taken from an administrator alone", async () => {
+test("only an administrator may import a recording, which states the principals of its calls", async () => {
   const { api, key } = await keyedApi();
   expect((await api.ask("POST", "/v1/recordings", { token: key, body: "" })).status).toBe(403);
 });
 
-test("issue 19.5 E05 jobs of a snapshot are in no list, in the place of no other, and wait for no process", async () => {
+test("issue 19.5 E05 jobs of a snapshot are not listed, do not replace other jobs, and are not taken over by any process", async () => {
   const { api, key } = await keyedApi();
   const { json } = await api.ask("POST", "/v1/sessions/desk/execute", { body: { calls: [{ name: "notes::wait" }], background: true } });
   const { callId } = json.results[0];
@@ -175,7 +175,7 @@ test.each(["sqlite", "none"] as const)(
   },
 );
 
-test("issue 19.5 E05 a sub-agent does not go on from a session that something else has begun under the id of its own", async () => {
+test("issue 19.5 E05 a sub-agent fails rather than continue a session that was already created under its id", async () => {
   const asked: string[] = [];
   const boss = defineTool({
     name: "boss",
@@ -203,7 +203,7 @@ test("issue 19.5 E05 a sub-agent does not go on from a session that something el
 });
 
 testInCI(
-  "a snapshot whose changes would take hours is refused",
+  "a snapshot whose changes would take hours to apply is refused",
   async () => {
     const { api, key } = await keyedApi();
     const change = (patch: object): object => call("x", "c1", { type: "state-change", toolset: "n", key: "k", patch: [patch] });
@@ -215,7 +215,7 @@ testInCI(
   120_000,
 );
 
-test("the keys of a snapshot of another session are not known again, also where its first event is of one", async () => {
+test("idempotency keys of another session's snapshot are not recognised, even if its first event has one", async () => {
   const ran: string[] = [];
   const runtime = createRuntime({ tools: [tool("look", () => ran.push("look"))] });
   const calls = [{ name: "look", input: {} }];
@@ -227,7 +227,7 @@ test("the keys of a snapshot of another session are not known again, also where 
 });
 
 test.each(["sqlite", "none"] as const)(
-  "the stream of all sessions has no event that a snapshot brought, only what happens then: %s",
+  "the stream of all sessions leaves out a snapshot's events and has only later ones: %s",
   async (store) => {
     const { api } = await keyedApi(store);
     const feed = api.runtime.events();
@@ -252,7 +252,7 @@ test.each(["sqlite", "none"] as const)(
   },
 );
 
-test("a reader that begins in the middle of what a snapshot brought gets what happened since", async () => {
+test("a reader that starts in the middle of a snapshot's events gets the events since then", async () => {
   const { api } = await keyedApi();
   const past = Array.from({ length: 600 }, () => ({
     type: "message-add",
@@ -276,7 +276,7 @@ test.each([
   [1, "another"],
   [4, "another"],
 ])(
-  "the audit and the stream of all sessions have the calls of an early branch of a session from a snapshot also where it was exported and imported: %i as %s",
+  "an early branch of a session from a snapshot, once exported and imported, has its calls in the audit and the stream: %i as %s",
   async (at, as) => {
     const api = await startApi();
     const forged = { type: "session-start", sessionId: "branch", at: AT, parent: { sessionId: "made", length: 1 } };
@@ -310,7 +310,7 @@ test.each([
 test.each([
   [3, 400],
   [41, 201],
-])("a branch at %i of a session from a snapshot is imported under the id of that session with %i", async (at, status) => {
+])("importing a branch at %i of a session from a snapshot under that session's id returns %i", async (at, status) => {
   const api = await startApi();
   const past = Array.from({ length: 20 }, (_, index) => endedCall("made", `c${index}`)).flat();
   await api.ask("POST", "/v1/sessions", { body: { id: "made", from: snapshot("made", past) } });
@@ -328,7 +328,7 @@ test.each([
   expect((await store?.list({ sessionId: "made" }))?.length).toBe(status === 201 ? 1 : 0);
 });
 
-test("a call whose id several open sessions have is answered for the session that made it, or asks which one is meant", async () => {
+test("a call id that several open sessions share resolves to the session that made the call, or returns 409 with the choices", async () => {
   const api = await startApi();
   await api.ask("POST", "/v1/sessions", { body: { id: "one", from: snapshot("x", endedCall("x", "c1")) } });
   await api.ask("POST", "/v1/sessions", { body: { id: "two", from: snapshot("y", endedCall("y", "c1")) } });

@@ -20,7 +20,7 @@ async function cuttingServer(cuts: number): Promise<{ readonly url: string; read
   return { url: `http://127.0.0.1:${port}`, asked: () => asked };
 }
 
-test("issue 19.1 a keyed request is sent again when its answer was cut, one without a key is not", async () => {
+test("issue 19.1 the client retries a request with a key whose response was cut off, and not one without a key", async () => {
   const body = { calls: [{ name: "notes::list" }] };
   const server = await cuttingServer(2);
   const client = createClient({ url: server.url, retryDelayMs: 1 });

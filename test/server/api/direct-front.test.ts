@@ -82,7 +82,7 @@ const JSON_ROUTES = OPERATION_IDS.filter((id) => {
 
 const options: ApiServerOptions = { store: "none", limits: { maxBodyBytes: 2_000 } };
 
-test("issue 19.2 every JSON route of a port is answered directly, as by the usual way: status, headers and form", async () => {
+test("issue 19.2 every JSON route on a port takes the direct path, with the same status, headers and body as server.fetch", async () => {
   const [direct, usual] = await Promise.all([startApi(options), startApi(options)]);
   const passed = vi.spyOn(direct.server, "fetch");
   expect(JSON_ROUTES.length).toBeGreaterThan(30);
@@ -115,7 +115,7 @@ test.each<[string, Partial<Sent>, number]>([
   ["another host", { headers: { ...withToken, host: "evil.example" } }, 403],
   ["a page of another origin", { headers: { ...withToken, origin: "http://evil.example" } }, 403],
   ["an unknown session in an escaped path", { path: "/v1/sessions/a%2Fb%zz/execute" }, 404],
-])("issue 19.5 a request with %s is refused as by the usual way, and runs nothing", async (_what, change, status) => {
+])("issue 19.5 a request with %s on the direct path is rejected as by server.fetch, and runs nothing", async (_what, change, status) => {
   const api = await startApi(options);
   const sent = { ...execute, ...change };
   const refused = await byPort(api, sent);
@@ -123,7 +123,7 @@ test.each<[string, Partial<Sent>, number]>([
   expect(shown(refused)).toEqual(shown(await byFetch(api, sent)));
 });
 
-test("issue 19.6 a key is done once, whichever way the request and its repetition come", async () => {
+test("issue 19.6 a keyed request runs once, whether it and its repetition take the direct path or server.fetch", async () => {
   const api = await startApi(options);
   const sent = { ...execute, headers: { ...withToken, "idempotency-key": "k1" } };
   const [first, second, third] = [await byPort(api, sent), await byFetch(api, sent), await byPort(api, sent)];
@@ -132,7 +132,7 @@ test("issue 19.6 a key is done once, whichever way the request and its repetitio
   expect((await byPort(api, { ...sent, body: '{"calls":[{"name":"notes::add","input":{"text":"b"}}]}' })).status).toBe(409);
 });
 
-test("issue 19.5 requests in the direct way are one of their principal's minute each, its bytes count, and the refusal comes before the body", async () => {
+test("issue 19.5 requests on the direct path count towards their principal's limits, and are rejected before the body arrives", async () => {
   const api = await startApi({ ...options, limits: { maxRequestsPerMinute: 2 } });
   expect([(await byPort(api, execute)).status, (await byPort(api, execute)).status]).toEqual([200, 200]);
   const answered = await new Promise((resolve, reject) => {
@@ -148,7 +148,7 @@ test("issue 19.5 requests in the direct way are one of their principal's minute 
   expect([(await byPort(small, execute)).status, (await byPort(small, execute)).status]).toEqual([200, 429]);
 });
 
-test("issue 19.5 an authenticator of a program gets a whole Request, with headers, address and body", async () => {
+test("issue 19.5 a custom authenticator gets a whole Request, with headers, URL and body", async () => {
   const seen: string[] = [];
   const own = {
     async authenticate(request: Request): Promise<undefined> {
@@ -161,7 +161,7 @@ test("issue 19.5 an authenticator of a program gets a whole Request, with header
   expect(seen).toEqual([`POST /v1/execute true ${execute.body}`]);
 });
 
-test("issue 19.5 an authenticator that was made of another one is asked itself, alone and among others", async () => {
+test("issue 19.5 an authenticator derived from another one is called itself, alone and in firstOf", async () => {
   const asked: string[] = [];
   const refusing = {
     ...staticToken({ token: TOKEN }),
@@ -177,7 +177,7 @@ test("issue 19.5 an authenticator that was made of another one is asked itself, 
   expect(asked).toEqual(Array.from({ length: 4 }, () => "/v1/execute"));
 });
 
-test("issue 19.3 HEAD of a stream holds no place of those who read it", async () => {
+test("issue 19.3 a HEAD request for a stream does not count towards maxStreams", async () => {
   const api = await startApi({ ...options, limits: { maxStreams: 2 } });
   const head = { method: "HEAD", path: "/v1/events", headers: { ...withToken, accept: "text/event-stream" } };
   for (let take = 0; take < 4; take++) expect((await byFetch(api, head)).status).toBe(200);

@@ -94,12 +94,12 @@ async function play({ seed, steps }: { readonly seed: number; readonly steps: re
   await api.runtime.close();
 }
 
-test("every call gives its client one result, however its session is ended meanwhile", async () => {
+test("every call returns one result to its client, however its session ends meanwhile", async () => {
   await fc.assert(fc.asyncProperty(race, play), { numRuns: inCI ? 25 : 5, endOnFailure: true, interruptAfterTimeLimit: 90_000 });
 }, 180_000);
 
 test.each(["discard", "delete"] as const)(
-  "the client of a call that waits for a person has its result, whose question was being kept: %s",
+  "a call gets a cancelled result when its session ends while its question is being stored: %s",
   async (way) => {
     const api = await startApi();
     const { approvals } = api.runtime.store ?? expect.fail("no store");

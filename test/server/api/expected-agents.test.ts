@@ -28,7 +28,7 @@ test.each([
   ["POST", "/v1/agents/clerk/cancel", undefined],
   ["GET", "/v1/agents/clerk", undefined],
   ["GET", "/v1/agents/clerk/events", undefined],
-])("%s %s of an agent that is expected and does not run is answered 503, to be sent again", async (method, path, body) => {
+])("%s %s for an expected agent that is not running returns 503 with a retry", async (method, path, body) => {
   const { url } = await serverWithout(new Map());
   const headers = { authorization: `Bearer ${TOKEN}`, ...(body === undefined ? {} : { "content-type": "application/json" }) };
   const answer = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body }) });
@@ -42,7 +42,7 @@ test.each([
   });
 });
 
-test("an agent that is not expected is unknown, and so is an expected one for the key of another session", async () => {
+test("an unexpected agent returns 404, and so does an expected one for the key of another session", async () => {
   const { url, runtime } = await serverWithout(new Map());
   await runtime.session("visitor").close();
   const owner = createClient({ url, token: TOKEN });
@@ -52,7 +52,7 @@ test("an agent that is not expected is unknown, and so is an expected one for th
   await expect(visitor.call("getAgent", { params: { agentName: "clerk" } })).rejects.toMatchObject({ status: 404 });
 });
 
-test("a message that a client sends while its agent is between two processes arrives once, when the agent runs again", async () => {
+test("a message sent while its agent moves between processes arrives once, when the agent runs again", async () => {
   const agents = new Map<string, Agent>();
   const { url, runtime } = await serverWithout(agents);
   const statuses: number[] = [];
@@ -73,7 +73,7 @@ test("a message that a client sends while its agent is between two processes arr
   expect(agents.get("clerk")?.session.inbox.map(({ message }) => message.content)).toEqual(["Are you there?"]);
 });
 
-test("the answer to a message says whether its agent is stopped, and the message is there when it is started", async () => {
+test("the response to a message says whether the agent is stopped, and the agent receives the message when it starts", async () => {
   const agents = new Map<string, Agent>();
   const { url, runtime } = await serverWithout(agents);
   const agent = createAgent({ session: runtime.session("clerk"), model: scriptedModel([{ text: "Yes." }]) });

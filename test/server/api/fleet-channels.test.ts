@@ -67,7 +67,7 @@ function tell({ client }: Node, content: string): Promise<{ readonly content: st
   return client.call("sendToChannel", { params: { channelName: "news" }, body, idempotencyKey: content });
 }
 
-testInCI("a broadcast reaches the readers in every process of the store once, whichever server it is sent to", async () => {
+testInCI("a broadcast reaches the readers in every process of the store once, whichever server receives it", async () => {
   const nodes = await nodesOf("broadcast", 3);
   const [, two, three] = nodes;
   const read = [two?.read("clerk"), three?.read("smith")];
@@ -79,7 +79,7 @@ testInCI("a broadcast reaches the readers in every process of the store once, wh
   expect(nodes.flatMap(({ warnings }) => warnings)).toEqual([]);
 });
 
-test("a message on a queue goes to one process that reads it, and waits for the first reader where none does", async () => {
+test("a queue message goes to one process with a reader, and waits for the first reader if there is none", async () => {
   const [one, two, three] = await nodesOf("queue", 3);
   if (one === undefined || two === undefined || three === undefined) return expect.fail("a node is missing");
   await tell(one, "early");
@@ -91,7 +91,7 @@ test("a message on a queue goes to one process that reads it, and waits for the 
   await expect.poll(async () => (await one.client.call("listChannels")).channels[0]?.waiting, SOON).toBe(0);
 });
 
-test("a queue that is full refuses, and the same request is accepted once there is room", async () => {
+test("a full queue rejects a message, and accepts the same request once there is room", async () => {
   const [one, two] = await nodesOf("queue", 2);
   if (one === undefined || two === undefined) return expect.fail("a node is missing");
   await tell(one, "1");
@@ -104,7 +104,7 @@ test("a queue that is full refuses, and the same request is accepted once there 
   expect(await tell(one, "3")).toMatchObject({ content: "3" }); // a refusal is not kept as its answer
 });
 
-test("every server lists the latest messages of a channel, whichever of them they were sent to", async () => {
+test("every server lists the latest messages of a channel, whichever server received them", async () => {
   const [one, two] = await nodesOf("broadcast", 2);
   if (one === undefined || two === undefined) return expect.fail("a node is missing");
   await tell(one, "rain");

@@ -80,7 +80,7 @@ async function startNode(folder: string, { name, address = true, places = [], to
   return { url, gate, warnings, ask, runtime, server };
 }
 
-test("issue 21.6 each server lists all processes of the store, with the sessions that each has open", async () => {
+test("issue 21.6 each server lists all processes of the store with their open sessions", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two", places: ["desk"] })];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -113,7 +113,7 @@ test("issue 21.6 each server lists all processes of the store, with the sessions
   expect((await two.ask("GET", "/metrics")).json).toMatch(/^haft_http_requests_total\{operation="getFleet",status="2xx",node="two"\} 1$/mu);
 });
 
-test("issue 21.2 a server that is closed is reached no more, though its program lives", async () => {
+test("issue 21.2 a closed server has no address in the fleet, though its process lives", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
   await one.server.close();
@@ -125,7 +125,7 @@ test("issue 21.2 a server that is closed is reached no more, though its program 
   ]);
 });
 
-test("a process that runs agents, whose toolset of jobs the others lack, is not said to differ from them", async () => {
+test("a process whose only difference is the jobs toolset of its agents is not reported as different", async () => {
   const folder = await newFolder();
   const one = await startNode(folder, { name: "one" });
   const two = await startNode(folder, { name: "two", toolsets: [jobsToolset()] });
@@ -133,7 +133,7 @@ test("a process that runs agents, whose toolset of jobs the others lack, is not 
   expect((await one.ask("GET", "/v1/fleet")).json.differences).toEqual([]);
 });
 
-test("issue 21 bad input: two processes with different definitions are told apart at the start, and whenever they are listed", async () => {
+test("issue 21 bad input: processes with different definitions are reported at the start, and whenever they are listed", async () => {
   const folder = await newFolder();
   const one = await startNode(folder, { name: "one" });
   const extra = { name: "extra", tools: [defineTool({ name: "a", description: "A.", inputSchema: { type: "object" }, execute: () => 1 })] };
@@ -150,7 +150,7 @@ test("issue 21 bad input: two processes with different definitions are told apar
   expect((await one.ask("GET", "/v1/fleet")).json.differences).toEqual(differences);
 });
 
-test("issue 21.6 a key of a session does not see the fleet", async () => {
+test("issue 21.6 a session key cannot see the fleet", async () => {
   const node = await startNode(await newFolder(), { name: "one" });
   await node.ask("POST", "/v1/sessions", { id: "shop" });
   const made = await node.ask("POST", "/v1/sessions/shop/keys", { scopes: ["read"], expiresInMs: 60_000 });
@@ -171,7 +171,7 @@ test("issue 21.2 a call is cancelled through a server that does not run it", asy
   expect((await two.ask("POST", `/v1/calls/${callId}/cancel`)).json).toEqual({ cancelled: false });
 });
 
-test("issue 21.2 results that take longer are fetched through the server that was asked for them", async () => {
+test("issue 21.2 results of a 202 response are fetched through the server that returned it", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder, { name: "one" }), await startNode(folder, { name: "two" })];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -183,7 +183,7 @@ test("issue 21.2 results that take longer are fetched through the server that wa
   expect((await two.ask("GET", "/v1/submissions/sub_unknown")).status).toBe(404);
 });
 
-test("issue 21.2 a server that cannot be asked whether it runs a call is said, and nothing is taken for done", async () => {
+test("issue 21.2 cancelling a call returns 503 if a server cannot be asked whether it runs it", async () => {
   const folder = await newFolder();
   const one = await startNode(folder, { name: "one" });
   await startNode(folder, { name: "two", address: "http://127.0.0.1:1" });
@@ -219,7 +219,7 @@ function deskTools(ran: string[], brings = false): Toolset {
 }
 
 test.each([false, true])(
-  "issue 21.4 calls of a toolset at a place run where the place is, and end elsewhere naming that process (brought by its engine: %j)",
+  "issue 21.4 calls of a toolset at a place run in the process that has it, and fail elsewhere naming that process (brought by its engine: %j)",
   async (brings) => {
     const folder = await newFolder();
     const [ranAtOne, ranAtTwo]: [string[], string[]] = [[], []];
@@ -242,7 +242,7 @@ test.each([false, true])(
   },
 );
 
-test("issue 21.4 a place that no process has is said, and nothing is run", async () => {
+test("issue 21.4 a place that no process has is reported, and nothing runs", async () => {
   const folder = await newFolder();
   const ran: string[] = [];
   const one = await startNode(folder, { name: "one", toolsets: [deskTools(ran)] });
@@ -256,7 +256,7 @@ test("issue 21.4 a place that no process has is said, and nothing is run", async
   expect(ran).toEqual([]);
 });
 
-test("a server that stops lets a session go at once when nothing runs in it, and another server opens it while calls of others still end", async () => {
+test("a stopping server releases an idle session at once, and another server opens it while other calls still end", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder, { name: "one", graceMs: 60_000 }), await startNode(folder, { name: "two" })];
   for (const id of ["busy", "idle"]) await one.ask("POST", "/v1/sessions", { id });
@@ -302,7 +302,7 @@ async function addNewerSession(folder: string): Promise<void> {
   await store.close();
 }
 
-test("a session with events of a newer version is refused so that clients ask again, and is left as it was", async () => {
+test("a session with events of a newer version is rejected with 503 and a retry, and is left unchanged", async () => {
   const folder = await newFolder();
   const { url } = await startNode(folder, { name: "one" });
   await addNewerSession(folder);
@@ -323,7 +323,7 @@ test("a session with events of a newer version is refused so that clients ask ag
   expect(await left.json()).toMatchObject({ open: false, length: 3 });
 });
 
-test("a client that follows a session connects again where a server does not know an event, because another one may", async () => {
+test("a client that follows a session reconnects when a server does not know an event, since another server may", async () => {
   const folder = await newFolder();
   const { url } = await startNode(folder, { name: "one" });
   await addNewerSession(folder);

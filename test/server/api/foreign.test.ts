@@ -22,7 +22,7 @@ async function beginningOf({ body }: Response): Promise<string> {
   return text;
 }
 
-test("issue 19.5 E05 every route, asked by a session key for what is another session's, gives and changes nothing of it", async () => {
+test("issue 19.5 E05 no route lets a session key read or change anything of another session", async () => {
   const { access } = memoryStore();
   const api = await startApi({ auth: await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts) });
   const owner = createClient({ url: api.url, token: TOKEN });

@@ -3,7 +3,7 @@ import { createClient } from "haft/client";
 import { expect, test } from "vitest";
 import { TOKEN, startApi } from "./api-server.ts";
 
-test("issue 20.5 a branch begins at an earlier point, answers from a recording, and is compared", async () => {
+test("issue 20.5 a branch can start at an earlier point, answer from a recording, and be compared", async () => {
   const api = await startApi();
   const client = createClient({ url: api.url, token: TOKEN });
   await client.call("createSession", { body: { id: "trip" } });
@@ -38,7 +38,7 @@ test.each([
     404,
   ],
   ["a point with nothing to compare it with", "GET", "/v1/sessions/trip/diff?at=1", undefined, 400],
-])("issue 20.5 %s is refused", async (_what, method, path, body, status) => {
+])("issue 20.5 %s is rejected", async (_what, method, path, body, status) => {
   const api = await startApi();
   await api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
   expect((await api.ask(method, path, body === undefined ? {} : { body })).status).toBe(status);

@@ -79,7 +79,7 @@ async function startNode(folder: string, address: string | boolean = true, token
 
 const counting = (by: number): object => ({ calls: [{ name: "count", input: { by } }] });
 
-test("issue 21.2 calls sent to any server of a store are made in the one that has the session open", async () => {
+test("issue 21.2 calls sent to any server of a store run in the one that has the session open", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder)];
   expect((await one.ask("POST", "/v1/sessions", { id: "shop" })).status).toBe(201);
@@ -92,7 +92,7 @@ test("issue 21.2 calls sent to any server of a store are made in the one that ha
   expect(JSON.stringify(snapshot)).toContain('"count":6');
 });
 
-test("issue 21.2 a branch is made, compared, committed and dropped through another server", async () => {
+test("issue 21.2 a branch can be forked, compared and committed through another server", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder)];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -103,7 +103,7 @@ test("issue 21.2 a branch is made, compared, committed and dropped through anoth
   expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(6);
 });
 
-test("issue 21.2 a server that stops hands its sessions over to whoever is asked next", async () => {
+test("issue 21.2 a stopping server hands its sessions over to the server that gets the next request", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder)];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -113,7 +113,7 @@ test("issue 21.2 a server that stops hands its sessions over to whoever is asked
   expect(two.counted).toEqual([2]);
 });
 
-test("issue 21.2 a server that lost a session passes requests on to the one that took it, and answers again when that one is gone", async () => {
+test("issue 21.2 a server that lost a session forwards requests to the one that took it, and answers them again when that one stops", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder)];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -127,7 +127,7 @@ test("issue 21.2 a server that lost a session passes requests on to the one that
   expect(two.counted).toEqual([2]);
 });
 
-test("issue 21.2 one key through two servers: the call is made once, and both clients get its result", async () => {
+test("issue 21.2 a request with one key through two servers runs once, and both return its result", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder)];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -140,7 +140,7 @@ test("issue 21.2 one key through two servers: the call is made once, and both cl
   expect(one.counted).toEqual([1]);
 });
 
-test("issue 21.2 the server that has the session open judges the sender, too", async () => {
+test("issue 21.2 the server that has the session open authenticates the sender too", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder, true, "a-token-of-the-second-alone")];
   await one.ask("POST", "/v1/sessions", { id: "shop" });
@@ -151,7 +151,7 @@ test("issue 21.2 the server that has the session open judges the sender, too", a
   expect(one.counted).toEqual([]);
 });
 
-test("issue 21.2 a request is passed on once: servers that are reached at a wrong address do not send it round", async () => {
+test("issue 21.2 a request is forwarded only once, so servers with wrong addresses do not loop", async () => {
   const folder = await newFolder();
   const two = await startNode(folder);
   const one = await startNode(folder, two.url); // a wrong address: that of the other
@@ -160,7 +160,7 @@ test("issue 21.2 a request is passed on once: servers that are reached at a wron
   expect([status, json.code]).toEqual([409, "resource_busy"]);
 });
 
-test("issue 21.2 without an address, or with one where nobody listens, a request is refused with what would work", async () => {
+test("issue 21.2 a session of a server without a reachable address is rejected with what would work", async () => {
   const folder = await newFolder();
   const two = await startNode(folder);
   const silent = await startNode(folder, false);
@@ -180,7 +180,7 @@ test("issue 21.2 without an address, or with one where nobody listens, a request
   expect(JSON.stringify(json)).not.toContain(free.url);
 });
 
-test("issue 21.2 a request that was passed on to a process which is frozen ends once that process counts as gone", async () => {
+test("issue 21.2 a request forwarded to a frozen process ends once that process counts as gone", async () => {
   const folder = await newFolder();
   const clock = new FakeClock();
   const two = await startNode(folder, true, TOKEN, clock);
@@ -213,7 +213,7 @@ test("issue 21.2 a request that was passed on to a process which is frozen ends 
 });
 
 test.each(["ftp://here", "http://here/path", "http://user@here", "here:80", ""])(
-  "issue 21.2 %j is no address of a server",
+  "issue 21.2 %j is rejected as the address of a server",
   async (address) => {
     await expect(startNode(await newFolder(), address)).rejects.toThrow("is not the origin of a server");
   },
@@ -307,12 +307,12 @@ async function drill(requests: number, kills: number): Promise<void> {
 }
 
 testInCI(
-  "issue 21.2 100 keyed requests through two servers over 2 kills: each effect once, each client its first answer",
+  "issue 21.2 100 keyed requests through two servers over 2 kills: each effect happens once, each client gets its first answer",
   { timeout: 900_000 },
   () => drill(100, 2),
 );
 
-test("issue 21.2 requests for an agent are passed on to the server that runs it, and one that comes later is found", async () => {
+test("issue 21.2 requests for an agent are forwarded to the server that runs it, even if the agent starts later", async () => {
   const folder = await newFolder();
   const runtime = createRuntime({ store: sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" }) });
   const agents = new Map();

@@ -15,7 +15,7 @@ test("issue 19.2 the reference page has every route of the table", async () => {
   expect(await readFile(join(docs, "reference/http-api.md"), "utf8")).toBe(httpApiPage());
 });
 
-test("issue 19 the guide's walk-through by curl prints what the guide says", async () => {
+test("issue 19 the curl commands of the guide print what the guide says", async () => {
   const folder = await mkdtemp(join(tmpdir(), "haft-guide-"));
   const guide = await readFile(join(docs, "guides/serve-over-http.md"), "utf8");
   const notes: string[] = [];

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { startApi } from "./api-server.ts";
 
 test.each(["sqlite", "none"] as const)(
-  "an id that a session has is refused in terms of routes, whether or not that is open (store: %s)",
+  "a session id in use is rejected with the routes to use, whether or not the session is open (store: %s)",
   async (store) => {
     const { ask, runtime } = await startApi({ store });
     const begin = async (path: string, id: string) => {

@@ -5,7 +5,7 @@ import { TextResponse } from "../../../src/server/http/text-response.ts";
 import { KeyedAnswers } from "../../../src/server/api/requests/keyed-answers.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 
-test("a request whose session is created meanwhile is not given the answer to one with other content under its key", async () => {
+test("a request whose session is created meanwhile does not get the response to different content with its key", async () => {
   let identity: string | undefined;
   let count = 0;
   const keyed = new KeyedAnswers({

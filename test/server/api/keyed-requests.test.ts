@@ -25,7 +25,7 @@ async function messages(api: ApiServer): Promise<number> {
   return (await api.ask("GET", "/v1/channels/news/messages")).json.messages.length;
 }
 
-test("issue 19.6 E25 a first answer is given again although the result cache has room for nothing", async () => {
+test("issue 19.6 E25 a repeated key gets the first response even when the result cache has no room", async () => {
   const api = await startApi({ storeOptions: { maxCacheBytes: 1 } });
   const first = await send(api, "first");
   for (let index = 0; index < 10; index++) await send(api, `other-${index}`);
@@ -39,7 +39,7 @@ test("issue 19.6 E25 a first answer is given again although the result cache has
   expect(await messages(api)).toBe(11);
 });
 
-test("issue 19.6 without a store, keyed requests are answered once as well", async () => {
+test("issue 19.6 without a store, a keyed request still runs once", async () => {
   const api = await startApi({ store: "none" });
   const client = createClient({ url: api.url, token: TOKEN });
   const request = { body: { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] }, idempotencyKey: "one" };
@@ -48,7 +48,7 @@ test("issue 19.6 without a store, keyed requests are answered once as well", asy
   expect(api.added).toEqual(["Buy milk"]);
 });
 
-test("issue 19.6 a branch that is gone since the first answer to its keyed commit, or end, is answered for again", async () => {
+test("issue 19.6 a repeated keyed commit or discard gets its first response although the branch is gone", async () => {
   const api = await startApi();
   const [commit, discard] = ["commit", "discard"].map((what) => async (branch: string) => {
     const { status, text } = await api.ask("POST", `/v1/sessions/${branch}/${what}`, { headers: { "idempotency-key": "one" } });
@@ -66,7 +66,7 @@ test("issue 19.6 a branch that is gone since the first answer to its keyed commi
   }
 });
 
-test("keyed requests in a simulated branch wait for no call of it, and belong to that branch", async () => {
+test("a keyed request in a simulated branch does not wait for the branch's running calls, and its key is forgotten with the branch", async () => {
   const api = await startApi();
   await api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
   const begin = () => api.ask("POST", "/v1/sessions/trip/fork", { body: { id: "what-if", simulated: true } });
@@ -89,7 +89,7 @@ test("keyed requests in a simulated branch wait for no call of it, and belong to
   expect({ status: again.status, replayed: again.headers.get("idempotency-replayed") }).toEqual({ status: 200, replayed: null });
 });
 
-test("the first keyed request in a session that the program has just begun is known again", async () => {
+test("the first keyed request in a session that the program has just created is replayed", async () => {
   const api = await startApi();
   api.runtime.session("own");
   const body = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
@@ -104,7 +104,7 @@ test("the first keyed request in a session that the program has just begun is kn
 });
 
 for (const store of ["sqlite", "none"] as const)
-  test(`what a deleted session answered is given to no request, and the next session of its id runs its own (store: ${store})`, async () => {
+  test(`the keyed response of a deleted session is never replayed, and the next session with its id runs its own calls (store: ${store})`, async () => {
     const api = await startApi({ store });
     const add = async (text = "Buy milk") => {
       const body = { calls: [{ name: "notes::add", input: { text } }] };
@@ -124,7 +124,7 @@ for (const store of ["sqlite", "none"] as const)
     expect(api.added).toEqual(["Buy milk", "Buy bread"]);
   });
 
-test("a schedule of a deleted session is made again for the next session of its id", async () => {
+test("a keyed request for a schedule runs again for the next session with the id of a deleted one", async () => {
   const api = await startApi();
   const body = { sessionId: "trip", name: "morning", dailyAt: "07:30", prompt: "Look at the notes." };
   const plan = async () => {
@@ -142,7 +142,7 @@ test("a schedule of a deleted session is made again for the next session of its 
   expect(await plan()).toEqual([201, null]);
 });
 
-test("a message to an agent whose session was deleted is sent to the agent that has the next session of its id", async () => {
+test("a keyed message runs again for the agent of the next session with the id of a deleted one", async () => {
   await using runtime = createRuntime({ tools: [], store: sqliteStore({ path: temporaryFile("haft.db") }) });
   const model = scriptedModel([]);
   const agents = new Map([["clerk", createAgent({ session: runtime.session("clerk"), model })]]);
@@ -161,7 +161,7 @@ test("a message to an agent whose session was deleted is sent to the agent that 
   expect(inbox()).toBe(1);
 });
 
-test("a branch of the id of one that was committed under the same key is committed as well", async () => {
+test("a branch that reuses the id of one committed under the same key is committed as well", async () => {
   const api = await startApi();
   for (const text of ["first", "second"]) {
     await api.ask("POST", "/v1/sessions/desk/fork", { body: { id: "branch" } });
@@ -199,7 +199,7 @@ function jobServer(clock?: FakeClock) {
   return { runtime, store, ask, begin, endJobs };
 }
 
-test("issue 19.6 E25 a keyed request whose session another request creates at that moment is answered the same ever after, and for that session only", async () => {
+test("issue 19.6 E25 a keyed request whose session is created by a concurrent request is replayed later, for that session only", async () => {
   const { runtime, store, ask, begin, endJobs } = jobServer();
   await store.open();
   const { beginRequest } = store.access;
@@ -218,7 +218,7 @@ test("issue 19.6 E25 a keyed request whose session another request creates at th
   expect((await begin()).status).toBe(404);
 });
 
-test("issue 19.6 E25 of two processes that both did a keyed request, each gives the answer that was kept first", async () => {
+test("issue 19.6 E25 when two processes both run a keyed request, each returns the response that was stored first", async () => {
   const { store, ask, begin } = jobServer();
   await ask("POST", "/sessions", { id: "trip" });
   const { answerRequest } = store.access;
@@ -234,7 +234,7 @@ test("issue 19.6 E25 of two processes that both did a keyed request, each gives 
   expect(await begin()).toEqual(first);
 });
 
-test("issue 19.6 E25 calls whose answer cannot be kept are answered when it can, the same ever after; what would be done twice is answered", async () => {
+test("issue 19.6 E25 calls whose response cannot be stored get 503 and the stored response later; a fork, which would run twice, is answered", async () => {
   const { store, ask, begin, endJobs } = jobServer();
   await ask("POST", "/sessions", { id: "trip" });
   const { answerRequest } = store.access;
@@ -282,7 +282,7 @@ function twoServers() {
   return { path, clock, one, other };
 }
 
-test("issue 19.6 E25 of two processes that get the same keyed request at the same moment, one does it and both give its answer", async () => {
+test("issue 19.6 E25 when two processes get the same keyed request at once, one runs it and both return its response", async () => {
   const { clock, one, other } = twoServers();
   await Promise.all([one.store.open(), other.store.open()]);
   const asked = Promise.all([one.send("It rains."), other.send("It rains."), one.send("It rains."), other.send("It rains.")]);
@@ -293,7 +293,7 @@ test("issue 19.6 E25 of two processes that get the same keyed request at the sam
   expect((await other.send("It snows.")).status).toBe(409);
 });
 
-test("issue 19.6 E25 a keyed request whose process ended is done by another when it has been silent for 15 s, once", async () => {
+test("issue 19.6 E25 a keyed request of a process that ended is run once by another after 15 s of silence", async () => {
   const { path, clock, one, other } = twoServers();
   const first = await one.send("It rains.");
   expect(first.status).toBe(200);
@@ -308,7 +308,7 @@ test("issue 19.6 E25 a keyed request whose process ended is done by another when
 
 const refuses = (): Promise<never> => Promise.reject(new Error("the disk is full"));
 
-test("issue 19.6 E25 a keyed request whose record could not be written to its end is done again at once, in whatever step the store failed", async () => {
+test("issue 19.6 E25 a keyed request whose record was not completely written runs again at once, whichever store operation failed", async () => {
   const { clock, one, other } = twoServers();
   await Promise.all([one.store.open(), other.store.open()]);
   const { access } = one.store;
@@ -330,7 +330,7 @@ test("issue 19.6 E25 a keyed request whose record could not be written to its en
   }
 });
 
-test("issue 19.6 E25 a hold that was taken for the session that came meanwhile ends when the answer cannot be kept", async () => {
+test("issue 19.6 E25 a claim on a key for a session created meanwhile is released when the response cannot be stored", async () => {
   const clock = new FakeClock();
   const { runtime, store, ask } = jobServer(clock);
   await store.open();
@@ -390,7 +390,7 @@ function leaveUnanswered(path: string): void {
   file.close();
 }
 
-test("issue 19.6 a keyed request that goes on says as well when to ask again", async () => {
+test("issue 19.6 a keyed request that continues after 202 has a Retry-After header too", async () => {
   const api = await startApi();
   const body = { calls: [{ name: "notes::wait", input: {} }], waitMs: 1 };
   const [plain, keyed] = [

@@ -36,7 +36,7 @@ const MAKERS: readonly Tool[] = [
   },
 ];
 
-test.each(["beside", "within"])("a call that a job has made is not cancelled by servers that stop: %s", async (name) => {
+test.each(["beside", "within"])("a call made by a job is not cancelled by stopping servers: %s", async (name) => {
   const path = temporaryFile();
   let looks = 0;
   const look = defineTool({

@@ -144,7 +144,7 @@ const refusal = (sent: Promise<unknown>) =>
   );
 
 test.each(["/v1/execute", "/v1/sessions/s/execute"])(
-  "a server that stops leaves the questions of a keyed request to %s open, and the next one acts on their answers once",
+  "a stopping server leaves the questions of a keyed request to %s open, and the next server acts on their answers once",
   async (path) => {
     const world = new World();
     const first = await world.server();
@@ -176,7 +176,7 @@ test.each(["/v1/execute", "/v1/sessions/s/execute"])(
   },
 );
 
-test("a request without a key is told where its call stands, and that it is not to be sent again as it is", async () => {
+test("a request without a key gets the id of its waiting call, and is marked as not retryable", async () => {
   const world = new World();
   const first = await world.server();
   await first.client.call("createSession", { body: { id: "s" } });
@@ -195,7 +195,7 @@ test("a request without a key is told where its call stands, and that it is not 
   expect(world.done).toEqual(["remove 0", "read 0"]);
 });
 
-test("a call that runs beside a question ends first, and its result is kept", async () => {
+test("a call that runs beside an open question may finish during the grace period, and its result is stored", async () => {
   const world = new World();
   const first = await world.server();
   const refused = refusal(first.keyed("hold", "remove"));
@@ -229,7 +229,7 @@ test.each([
 });
 
 test.each([["write"], ["erase"]])(
-  "a call of %s that waits for a lock when the grace is over is left as well, with the answer that it had",
+  "a call of %s that waits for a lock at the end of the grace period is left to the next process, with its approval",
   async (name) => {
     const world = new World();
     const first = await world.server({ graceMs: 50 });
@@ -253,7 +253,7 @@ test.each([["write"], ["erase"]])(
 );
 
 test.each(["relay", "relayWithin"])(
-  "a call inside one of %s, which only makes calls, is left as well where it waits for a lock",
+  "a call inside the composite tool %s that waits for a lock is left to the next process too",
   async (name) => {
     const world = new World();
     const first = await world.server({ graceMs: 50 });
@@ -271,7 +271,7 @@ test.each(["relay", "relayWithin"])(
   },
 );
 
-test.each(["clean", "delegate"])("the question of a call inside one of %s, which only makes calls, stays open", async (name) => {
+test.each(["clean", "delegate"])("the question of a call inside the composite tool %s stays open", async (name) => {
   const world = new World();
   const first = await world.server();
   const refused = refusal(first.keyed(name));
@@ -284,7 +284,7 @@ test.each(["clean", "delegate"])("the question of a call inside one of %s, which
   expect(world.done).toEqual(["remove all"]);
 });
 
-test("the question of a background job stays open, whose session continues with the next request for it", async () => {
+test("the question of a background job stays open, and the job's session continues with its next request", async () => {
   const world = new World();
   const first = await world.server();
   await first.client.call("createSession", { body: { id: "s" } });
@@ -301,7 +301,7 @@ test("the question of a background job stays open, whose session continues with 
   expect(world.done.toSorted()).toEqual(["read 0", "remove all"]);
 });
 
-test("the question inside a call that may not be repeated is withdrawn: another process could not continue that call", async () => {
+test("a question inside a non-repeatable call is withdrawn, because no other process could continue that call", async () => {
   const world = new World();
   const first = await world.server({ graceMs: 50 });
   const sent = first.keyed("wrap");
@@ -312,7 +312,7 @@ test("the question inside a call that may not be repeated is withdrawn: another 
   expect([await second.open(), (await second.keyed("wrap")).results[0]?.status, world.done]).toEqual([[], "cancelled", ["pay"]]);
 });
 
-test("a handler that waits for an answer and may be run again asks again in the next process", async () => {
+test("a repeatable handler that waits for an answer asks again in the next process", async () => {
   const world = new World();
   const asked = Promise.withResolvers<void>();
   const never: Ask = () => {
@@ -328,7 +328,7 @@ test("a handler that waits for an answer and may be run again asks again in the 
   expect([(await second.keyed("inquire")).results[0]?.output, world.done]).toEqual(["accept", ["inquire", "inquire"]]);
 });
 
-test.each([0, 1, 2, 4, 8, 16, 32])("an answer that comes %i steps before or while the session is let go counts once", async (steps) => {
+test.each([0, 1, 2, 4, 8, 16, 32])("an answer that arrives %i steps before or while the session is released counts once", async (steps) => {
   const world = new World();
   const first = await world.server();
   const sent = first.keyed("remove").catch(() => undefined);
@@ -342,7 +342,7 @@ test.each([0, 1, 2, 4, 8, 16, 32])("an answer that comes %i steps before or whil
   expect([await second.open(), world.done]).toEqual([[], ["remove 0"]]);
 });
 
-test("a request that waits in a session of the program is refused when the grace is over, and its call waits on in the open runtime", async () => {
+test("a waiting request in a session of the program is rejected after the grace period, and its call keeps waiting in the open runtime", async () => {
   const world = new World();
   const server = await world.server({ graceMs: 50 });
   const session = server.runtime.session("own");
@@ -360,7 +360,7 @@ test("a request that waits in a session of the program is refused when the grace
   expect(world.done).toEqual(["remove 0"]);
 });
 
-test("a call of the program in a session that is idle for requests goes on while the server runs", async () => {
+test("a call of the program continues while the server closes its idle session", async () => {
   const world = new World();
   const server = await world.server({ limits: { sessionIdleMs: 20 } });
   await server.client.call("createSession", { body: { id: "s" } });
@@ -371,7 +371,7 @@ test("a call of the program in a session that is idle for requests goes on while
   expect([(await asked)?.status, world.done]).toEqual(["ok", ["remove it"]]);
 });
 
-test("many questions are left without a look at each for each other", async () => {
+test("releasing many questions does not scan the running calls once per question", async () => {
   const world = new World();
   const server = await world.server();
   const refused = Array.from({ length: 40 }, (_, index) =>
@@ -383,7 +383,7 @@ test("many questions are left without a look at each for each other", async () =
   expect([new Set(await Promise.all(refused)), looks.mock.calls.length < 40]).toEqual([new Set(["refused"]), true]);
 });
 
-test("a session that was left is not taken up again by a request that only reads, while other calls end", async () => {
+test("a released session is not resumed by a read-only request while other calls end", async () => {
   const world = new World();
   const server = await world.server({ graceMs: 2_000 });
   await server.client.call("createSession", { body: { id: "s" } });
@@ -401,7 +401,7 @@ test("a session that was left is not taken up again by a request that only reads
   await stopped;
 });
 
-test("without a store that outlives the process the question is withdrawn, as nobody could act on its answer", async () => {
+test("without a store that outlives the process the question is withdrawn, since no other process could act on its answer", async () => {
   const world = new World();
   const runtime = createRuntime({ tools: world.tools, store: memoryStore(), approval: { approve: "inbox" } });
   onTestFinished(async () => void (await runtime.close()));
@@ -414,7 +414,7 @@ test("without a store that outlives the process the question is withdrawn, as no
   expect((await runtime.approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
 });
 
-test("a request that waits for its turn behind a question is refused as one that was not begun", async () => {
+test("a request queued behind a question is rejected as not started and retryable", async () => {
   const world = new World();
   const first = await world.server();
   await first.client.call("createSession", { body: { id: "s" } });
@@ -434,7 +434,7 @@ test("a request that waits for its turn behind a question is refused as one that
   expect(world.done).toEqual(["remove 0", "write 0"]);
 });
 
-test("a request that waits for the question of an earlier server is refused at once as one that may be sent again, as often as servers stop", async () => {
+test("a request that waits for an earlier server's question is rejected at once as retryable, however many servers stop", async () => {
   const world = new World();
   for (let servers = 0; servers < 4; servers++) {
     const server = await world.server();
@@ -449,7 +449,7 @@ test("a request that waits for the question of an earlier server is refused at o
   expect(world.done).toEqual(["remove 0"]);
 });
 
-test("a client that waits for a job is answered with the job where the server stops and others continue it", async () => {
+test("a client that waits for a job gets the job's current state when the server stops and others continue it", async () => {
   const world = new World();
   const first = await world.server();
   await first.client.call("createSession", { body: { id: "s" } });

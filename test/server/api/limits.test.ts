@@ -64,7 +64,7 @@ function openServer({ limits = {}, store }: { readonly limits?: object; readonly
 const callWith = (text: string): object => ({ calls: [{ name: "t::echo", input: { text } }] });
 
 test.each([false, true])(
-  "issue 19.5 a principal that sends too many bytes waits, others do not (length left out: %s)",
+  "issue 19.5 a principal beyond maxBytesPerMinute gets 429 until it has waited, and others do not (length left out: %s)",
   async (isStreamed) => {
     const { ask, clock } = openServer({ limits: { maxBytesPerMinute: 60_000 } });
     const large = await ask("POST", "/v1/tools/t::echo/check", { body: { input: { text: "x".repeat(70_000) } }, isStreamed });
@@ -85,7 +85,7 @@ test.each([false, true])(
   },
 );
 
-test("issue 19.5 the bytes of answers count, of JSON as of streams", async () => {
+test("issue 19.5 the bytes of responses count towards the limit", async () => {
   const { ask } = openServer({ limits: { maxBytesPerMinute: 30_000 } });
   await ask("POST", "/v1/sessions", { body: { id: "desk" } });
   await ask("POST", "/v1/sessions/desk/execute", { body: callWith("x".repeat(6_000)) });
@@ -102,7 +102,7 @@ test("the bytes that an answer to HEAD says and does not send do not count", asy
   expect(new Set(statuses)).toEqual(new Set([200]));
 });
 
-test("issue 19.6 a server is ready with the length of its queue, and not when the queue is full", async () => {
+test("issue 19.6 /readyz reports the length of the job queue, and 503 when the queue is full", async () => {
   const { ask, gate } = openServer();
   const ready = async () => {
     const { status, text } = await ask("GET", "/readyz");
@@ -120,7 +120,7 @@ test("issue 19.6 a server is ready with the length of its queue, and not when th
   await expect.poll(async () => (await ready()).status, { timeout: 240_000 }).toBe(200);
 });
 
-test("issue 19.6 a server whose store cannot be written is not ready", async () => {
+test("issue 19.6 /readyz returns 503 when the store cannot be written", async () => {
   const path = temporaryFile();
   const store = sqliteStore({ path });
   await store.open();
@@ -133,7 +133,7 @@ test("issue 19.6 a server whose store cannot be written is not ready", async () 
   expect([status, text.includes(path)]).toEqual([503, false]);
 });
 
-test("issue 19.6 a server whose store does not answer is not ready, and asks it nothing more until it has", async () => {
+test("issue 19.6 /readyz returns 503 while the store does not answer, and does not query it again until it has", async () => {
   const store = sqliteStore({ path: temporaryFile() });
   await store.open();
   let asked = 0;
@@ -157,7 +157,7 @@ test("issue 19.6 a server whose store does not answer is not ready, and asks it 
   expect([await statuses(), asked]).toEqual([[200, 200], 2]);
 });
 
-test("issue 19.6 a server is not ready while results wait for room on the disk, although a write that changes nothing succeeds", async () => {
+test("issue 19.6 /readyz returns 503 while results wait for disk space, even if a write that changes nothing succeeds", async () => {
   const { store, file } = localStore(temporaryFile());
   await store.open();
   const { ask, clock } = openServer({ store });
@@ -172,7 +172,7 @@ test("issue 19.6 a server is not ready while results wait for room on the disk, 
   expect((await ask("GET", "/readyz")).status).toBe(200);
 });
 
-test("a request whose body was read before is refused with the reason", async () => {
+test("a request whose body was already consumed is rejected with the reason", async () => {
   const api = await startApi();
   for (const path of ["/v1/execute", "/mcp"]) {
     const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json" };
@@ -183,13 +183,13 @@ test("a request whose body was read before is refused with the reason", async ()
   }
 });
 
-test("a server that was closed listens no more", async () => {
+test("a closed server cannot listen again", async () => {
   const { server } = await startApi();
   await server.close();
   await expect(server.listen({ port: 0 })).rejects.toMatchObject({ code: "unavailable" });
 });
 
-test.each([0, 1, 2, 4, 8])("a server that is closed %d steps after it began to listen does not listen", async (steps) => {
+test.each([0, 1, 2, 4, 8])("a server that is closed %d steps after it began to listen is not reachable", async (steps) => {
   const { server } = await startApi();
   const listening = server.listen({ port: 0 }).then(
     ({ url }) => url,
@@ -201,7 +201,7 @@ test.each([0, 1, 2, 4, 8])("a server that is closed %d steps after it began to l
   if (url !== undefined) await expect(fetch(`${url}/health`)).rejects.toThrow();
 });
 
-testInCI("a recording that is not read counts as a request that is being answered, until its reader leaves", async () => {
+testInCI("an unread recording counts as a concurrent request until its reader disconnects", async () => {
   const api = await startApi({ limits: { maxConcurrentRequests: 1 } });
   const text = "x".repeat(3_000_000);
   for (let n = 0; n < 3; n++)

@@ -31,7 +31,7 @@ async function serve(ids: readonly string[], store: Store | "none" = memoryStore
 
 type Page = { readonly sessions: readonly { readonly id: string }[]; readonly next?: string };
 
-test("issue 20.2 words find sessions behind the first page, in any order and case, page by page", async () => {
+test("issue 20.2 a search finds sessions beyond the first page by words, in any order and case, page by page", async () => {
   const get = await serve(Array.from({ length: 25 }, (_, index) => `${index % 5 === 0 ? "Trip" : "Other"} to ${index}`));
   const found: string[] = [];
   let pages = 0;
@@ -45,7 +45,7 @@ test("issue 20.2 words find sessions behind the first page, in any order and cas
   expect(await (await get("/v1/sessions?q=nowhere")).json()).toEqual({ sessions: [], searched: 25 });
 });
 
-test("issue 20.2 a search that is given up, as with each key that is typed, is no failure of the server", async () => {
+test("issue 20.2 an aborted search, as on each keystroke, is not logged as a failure", async () => {
   const get = await serve(["one"]);
   const answer = await get("/v1/sessions?q=one", { signal: AbortSignal.abort() });
   expect([answer.status, get.log.lines]).toEqual([409, []]);
@@ -56,7 +56,7 @@ for (const [name, makeStore] of [
   ["SQLite", () => sqliteStore({ path: ":memory:" })],
   ["no store", () => "none" as const],
 ] as const)
-  test(`issue 20.2 words find sessions by title as well, as they are written (${name})`, async () => {
+  test(`issue 20.2 a search matches titles too, character for character (${name})`, async () => {
     const get = await serve([], makeStore());
     const titles = ["Two lamps, 50% off", "snake_case and\u0000NUL", "a \u202egnp.exe", "Ein Tisch für Zoë"];
     for (const [index, content] of titles.entries()) await get.runtime.session(`s${index}`).addMessage({ role: "user", content });
@@ -77,7 +77,7 @@ for (const [name, makeStore] of [
     expect(await found("'; drop table sessions; --")).toEqual([]);
   });
 
-test("issue 20.2 a search with no words, and one with too many, is refused with what it takes", async () => {
+test("issue 20.2 a search that is empty or too long is rejected with what is allowed", async () => {
   const get = await serve([]);
   for (const q of ["", "x".repeat(10_240)]) {
     const response = await get(`/v1/sessions?q=${q}`);
@@ -86,7 +86,7 @@ test("issue 20.2 a search with no words, and one with too many, is refused with 
   }
 });
 
-test("issue 20.2 a page of a search looks through 2,000 sessions, says so, and goes on at its cursor; the session of that very id comes first, once", async () => {
+test("issue 20.2 a search page covers 2,000 sessions, reports that and continues at its cursor; an exact id comes first, once", async () => {
   const get = await serve([]);
   for (let index = 0; index < 2_100; index++) {
     const log = get.runtime.store?.create(`s${index}`, { at: index, durability: "sync" });
@@ -112,7 +112,7 @@ test("issue 20.2 a page of a search looks through 2,000 sessions, says so, and g
   expect(ids.toSorted()).toEqual(all.toSorted());
 });
 
-test("issue 20.2 the metrics have a histogram of the time that calls took", async () => {
+test("issue 20.2 the metrics include a histogram of call durations", async () => {
   const get = await serve(["one", "two"]);
   const text = await (await get("/metrics")).text();
   expect(text).toContain("# TYPE haft_call_seconds histogram");
@@ -120,7 +120,7 @@ test("issue 20.2 the metrics have a histogram of the time that calls took", asyn
   expect(text).toMatch(/^haft_call_seconds_count\{.*\} 2$/mu);
 });
 
-test("issue 20.2 a session has the first message of a user as its title, or the first tool that was called", async () => {
+test("issue 20.2 the title of a session is its first user message, or else the first tool that was called", async () => {
   const get = await serve(["called"]);
   const asked = get.runtime.session("asked");
   await asked.addMessage({ role: "system", content: "Be short." });

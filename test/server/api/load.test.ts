@@ -9,7 +9,7 @@ async function startServer(connections?: number): Promise<LoadedServer> {
   return server;
 }
 
-testInCI("issue 19 L12 what is too much is refused with a time to wait, and what is not refused runs once", async () => {
+testInCI("issue 19 L12 under overload, excess requests are refused with a retry time, and accepted ones run once", async () => {
   const { phases, ran } = await overload(await startServer(), 2.5);
   expect(phases.filter(({ other, refusedWithoutWait }) => other + refusedWithoutWait > 0)).toEqual([]);
   expect(phases.reduce((sum, { accepted }) => sum + accepted, 0)).toBe(ran);
@@ -17,17 +17,17 @@ testInCI("issue 19 L12 what is too much is refused with a time to wait, and what
   expect(phases.at(-1)?.accepted).toBeGreaterThan(0);
 });
 
-testInCI("issue 19 L15 hostile requests are refused, and calls of others run beside them", async () => {
+testInCI("issue 19 L15 hostile requests are refused, and other clients' calls run meanwhile", async () => {
   const { wrong, othersFailed } = await guard(await startServer(), 1.5);
   expect([wrong, othersFailed]).toEqual([[], 0]);
 });
 
-testInCI(`issue 19 L21 each request has its own answer, though one in a hundred is hostile`, async () => {
+testInCI(`issue 19 L21 each request gets its own answer, with one in a hundred hostile`, async () => {
   const { wrong } = await hostile(await startServer(64), 2_400);
   expect(wrong).toEqual([]);
 });
 
-testInCI("issue 19 L18 sessions that come and go leave neither timers nor files behind", async () => {
+testInCI("issue 19 L18 opening and closing sessions leaves neither timers nor files behind", async () => {
   const {
     wrong,
     uses: [early, late],

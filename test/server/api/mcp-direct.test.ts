@@ -126,7 +126,7 @@ function shown({ status, headers, text }: Given): object {
 }
 
 test.each([[[]], [["https://app.example"]]])(
-  "issue 19.7 a plain call is answered as by the usual way, headers included (pages: %s)",
+  "issue 19.7 a plain call on the direct path gets the same response as through server.fetch, headers included (pages: %s)",
   async (corsOrigins) => {
     const { direct, usual } = await open({ corsOrigins });
     for (const [name, input] of [
@@ -146,7 +146,7 @@ test.each<[string, Sending, number]>([
   ["another host", { headers: { host: "evil.example" } }, 403],
   ["a page of another origin", { headers: { origin: "http://evil.example" } }, 403],
   ["another type of body", { headers: { "content-type": "text/plain" } }, 415],
-])("issue 19.5 a call with %s is refused as by the usual way, and kept once", async (_what, sending, status) => {
+])("issue 19.5 a call with %s on the direct path is refused, and stored at most once", async (_what, sending, status) => {
   const { direct, runtime, access, auth } = await open();
   const refused = await direct("t__say", sending);
   await auth.settled();
@@ -155,7 +155,7 @@ test.each<[string, Sending, number]>([
   expect(kept.length).toBe(status === 415 ? 0 : 1);
 });
 
-test("issue 19.5 a call in the direct way is one request of its principal, its bytes count, and too many get 429", async () => {
+test("issue 19.5 a call on the direct path counts towards its principal's limits on requests and bytes", async () => {
   const { direct, server } = await open({ limits: { maxRequestsPerMinute: 3 } });
   const statuses = [];
   for (let sent = 0; sent < 4; sent++) statuses.push((await direct("t__say")).status);
@@ -172,7 +172,7 @@ test("issue 19.5 a call in the direct way is one request of its principal, its b
   expect((await tooLarge("t__say", { input: { text: "x".repeat(3_000) } })).status).toBe(413);
 });
 
-test("issue 19.5 a call in the direct way beyond the limits of its principal is refused before its body has come", async () => {
+test("issue 19.5 a call on the direct path beyond its principal's limits is rejected before its body has arrived", async () => {
   const { direct, url } = await open({ limits: { maxRequestsPerMinute: 1 } });
   expect((await direct("t__say")).status).toBe(200);
   const status = await new Promise((resolve, reject) => {
@@ -186,14 +186,14 @@ test("issue 19.5 a call in the direct way beyond the limits of its principal is 
   expect(status).toBe(429);
 });
 
-test("issue 19.6 a call in the direct way is told when who sends it cannot be found out, as in the usual way", async () => {
+test("issue 19.6 a call on the direct path gets 503 when its sender cannot be authenticated, as through server.fetch", async () => {
   const { direct, usual } = await open({ authenticate: () => Promise.reject(new ToolError("store_failed", "The database is away.")) });
   const answered = await direct("t__say");
   expect(answered.status).toBe(503);
   expect(shown(answered)).toEqual(shown(await usual("t__say")));
 });
 
-test("issue 19.5 a call in the direct way is in the metrics, and a session key is refused", async () => {
+test("issue 19.5 a call on the direct path is in the metrics, and a session key is rejected", async () => {
   const { direct, server, keys } = await open();
   await direct("t__say");
   const response = await server.fetch(new Request("http://localhost/metrics", { headers: { authorization: `Bearer ${TOKEN}` } }));
@@ -202,7 +202,7 @@ test("issue 19.5 a call in the direct way is in the metrics, and a session key i
   expect((await direct("t__say", { token: key })).status).toBe(403);
 });
 
-test("issue 19.5 a stream of progress in the direct way ends with the key of its reader, and its call with it", async () => {
+test("issue 19.5 a progress stream on the direct path ends when its key is revoked, and its call is cancelled", async () => {
   const { url, keys, runtime } = await open();
   const { key, stored } = await keys.add({ name: "ci", scopes: ["execute"] });
   const body = bodyOf("t__steps", {}).replace('"_meta":{', '"_meta":{"progressToken":1,');

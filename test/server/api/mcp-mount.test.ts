@@ -24,7 +24,7 @@ test("issue 19.7 the official MCP client calls a tool at /mcp with the token of 
   expect(api.added).toEqual(["Buy milk"]);
 });
 
-test("issue 19.7 E04 MCP is not served without a token, nor to pages of other origins", async () => {
+test("issue 19.7 E04 /mcp rejects requests without a token, and pages of other origins", async () => {
   const api = await startApi();
   const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
   expect((await api.ask("POST", "/mcp", { body, token: null })).status).toBe(401);
@@ -37,7 +37,7 @@ test.each([
   ["calls", { maxConcurrentCalls: 2 }, false],
   ["requests", { maxConcurrentRequests: 2 }, false],
   ["calls of a page", { maxConcurrentCalls: 2 }, true],
-])("no principal has more %s under way at a time than it may, also at /mcp", async (_, limits, isPage) => {
+])("a principal's limit on concurrent %s also applies at /mcp", async (_, limits, isPage) => {
   const api = await startApi({ limits });
   const headers = { ...AUTHORIZED, ...(isPage ? { origin: api.url } : {}) };
   let refused = 0;
@@ -50,7 +50,7 @@ test.each([
   expect((await raw(`${api.url}/mcp`, "tools/call", { name: "notes__list", arguments: {} }, { headers })).status).toBe(200);
 });
 
-test("a caller that begins more and more sessions at /mcp ends its own, and none of another caller", async () => {
+test("a caller that exceeds maxSessions at /mcp ends its own oldest sessions, and none of another caller", async () => {
   const runtime = createRuntime();
   const tokens = { a: "a-token-of-the-one-caller", b: "a-token-of-another-caller" };
   const [one, other] = [staticToken({ token: tokens.a, id: "a" }), staticToken({ token: tokens.b, id: "b" })];
@@ -72,7 +72,7 @@ test("a caller that begins more and more sessions at /mcp ends its own, and none
   expect(statuses).toEqual([404, 404, 404, 200, 200]);
 });
 
-test("a batch of calls at /mcp counts each of them, and a request to listen is a stream", async () => {
+test("each call of a batch at /mcp counts towards the limit, and a listen request counts as a stream", async () => {
   const api = await startApi({ limits: { maxConcurrentCalls: 2, maxStreams: 1 } });
   const begun = await api.ask("POST", "/mcp", { body: INITIALIZE, headers: BOTH });
   const headers = { ...BOTH, "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };
@@ -96,7 +96,7 @@ test("a batch of calls at /mcp counts each of them, and a request to listen is a
   await expect.poll(async () => (await listen(new AbortController().signal)).status).toBe(200);
 });
 
-test("the call of a client of a session that has gone counts at /mcp until it has ended", async () => {
+test("a call whose client has disconnected counts at /mcp until it has ended", async () => {
   const api = await startApi({ limits: { maxConcurrentCalls: 1 } });
   const begun = await api.ask("POST", "/mcp", { body: INITIALIZE, headers: BOTH });
   const headers = { ...BOTH, "mcp-session-id": begun.headers.get("mcp-session-id") ?? "" };

@@ -54,7 +54,7 @@ const CASES: readonly (readonly [format: string, message: unknown, answers: read
   ],
 ];
 
-test.each(CASES)("issue 19.2 a message of %s is run, and answered in its form", async (format, message, answers) => {
+test.each(CASES)("issue 19.2 a message of %s is executed, and answered in the same format", async (format, message, answers) => {
   const api = await startApi({ store: "none" });
   const { status, json } = await api.ask("POST", "/v1/execute", { body: { message, format } });
   expect({ status, messages: json.messages, outputs: json.results?.map(({ output }: { readonly output: unknown }) => output) }).toEqual({
@@ -65,7 +65,7 @@ test.each(CASES)("issue 19.2 a message of %s is run, and answered in its form", 
   expect(api.added).toEqual(["Buy milk"]);
 });
 
-test("issue 19.2 a message is simulated as well, waited for, and run once under its key", async () => {
+test("issue 19.2 a message can also be simulated, waited for, and executed once with a key", async () => {
   const api = await startApi();
   const client = createClient({ url: api.url, token: TOKEN });
   await client.call("createSession", { body: { id: "trip" } });
@@ -101,14 +101,14 @@ test.each([
     },
     "The message is incomplete (max_tokens)",
   ],
-])("issue 19.2 %s is refused, and nothing runs", async (_what, body, message) => {
+])("issue 19.2 %s is rejected, and nothing runs", async (_what, body, message) => {
   const api = await startApi({ store: "none" });
   const { status, json } = await api.ask("POST", "/v1/execute", { body });
   expect({ status, detail: json.detail }).toEqual({ status: 400, detail: expect.stringContaining(message) });
   expect(api.added).toEqual([]);
 });
 
-test("issue 19.2 any two sessions are compared: state as it is there and here, and the calls that only one has", async () => {
+test("issue 19.2 any two sessions can be compared: the state of both, and the calls that only one has", async () => {
   const api = await startApi();
   const client = createClient({ url: api.url, token: TOKEN });
   const add = (sessionId: string, text: string) =>

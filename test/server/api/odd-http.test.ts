@@ -127,7 +127,7 @@ const ODD: readonly (readonly [string, string, number])[] = [
 ];
 
 testInCI(
-  "issue 19 E11 E16 E17 odd requests over a socket get a problem that says what would work, the same each time, and start nothing",
+  "issue 19 E11 E16 E17 malformed requests over a socket get a consistent problem response with a hint, and start nothing",
   async () => {
     const api = await startApi();
     const { port } = api.listener;
@@ -154,7 +154,7 @@ testInCI(
   },
 );
 
-test("issue 19 requests that are sent at once over one connection are each answered, in their order", async () => {
+test("issue 19 pipelined requests on one connection are answered in order", async () => {
   const api = await startApi();
   const one = (path: string): string => `GET ${path} HTTP/1.1\r\n${AUTH}\r\n`;
   const answer = await exchange(api.listener.port, `${one("/v1/tools?limit=1")}${one("/v1/nothing")}${one("/healthz")}${get("/v1/info")}`);
@@ -162,7 +162,7 @@ test("issue 19 requests that are sent at once over one connection are each answe
 });
 
 test.each([50, 100_000])(
-  "issue 19 half a body (%i bytes to come) starts nothing, and a client that has gone leaves the server as it was",
+  "issue 19 an incomplete body (%i bytes to come) runs nothing, and its disconnected client causes no warning",
   async (more) => {
     const api = await startApi();
     const warnings: string[] = [];

@@ -55,7 +55,7 @@ async function startTwo() {
 
 const shop = { params: { sessionId: "shop" } } as const;
 
-test("issue 21.2 a server that stops lets requests end that it has passed on", async () => {
+test("issue 21.2 a stopping server waits for the requests that it has forwarded", async () => {
   const { two, gate } = await startTwo();
   const answered = two.client.call("executeInSession", { ...shop, body: WAIT });
   answered.catch(() => {}); // looked at below
@@ -67,7 +67,7 @@ test("issue 21.2 a server that stops lets requests end that it has passed on", a
   await stopped;
 });
 
-test("issue 21.2 the results of calls that take long are found at any server, by the place that the answer names", async () => {
+test("issue 21.2 results of long calls can be fetched from any server by the Location of the response", async () => {
   const { one, two, gate } = await startTwo();
   const answer = await fetch(`${two.url}/v1/sessions/shop/execute`, {
     method: "POST",
@@ -107,12 +107,15 @@ test.each([
   ["::", true],
   ["127.0.0.1", "http://0.0.0.0:7420"],
   ["127.0.0.1", "http://[::]:7420"],
-] as const)("issue 21.2 listening at %s with the address %j is refused: others would reach themselves", async (host, address) => {
-  const runtime = createRuntime({ store: memoryStore() });
-  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), allowedHosts: ["localhost"] });
-  onTestFinished(async () => {
-    await server.close();
-    await runtime.close();
-  });
-  await expect(server.listen({ port: 0, host, address })).rejects.toMatchObject({ code: "invalid_argument" });
-});
+] as const)(
+  "issue 21.2 listening at %s with the address %j is rejected, since other servers would reach themselves",
+  async (host, address) => {
+    const runtime = createRuntime({ store: memoryStore() });
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), allowedHosts: ["localhost"] });
+    onTestFinished(async () => {
+      await server.close();
+      await runtime.close();
+    });
+    await expect(server.listen({ port: 0, host, address })).rejects.toMatchObject({ code: "invalid_argument" });
+  },
+);

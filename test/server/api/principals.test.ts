@@ -17,7 +17,7 @@ const auth: Authenticator = {
 
 const ADD = { calls: [{ name: "notes::add", input: { text: "Buy milk" } }] };
 
-test("issue 19.5 E05 the key of a session sees that session, and nothing of the others", async () => {
+test("issue 19.5 E05 a session key sees its own session, and nothing of others", async () => {
   const api = await startApi({ auth });
   for (const id of ["mine", "theirs"]) await api.ask("POST", "/v1/sessions", { token: "boss", body: { id } });
   const { json } = await api.ask("POST", "/v1/sessions/theirs/execute", { token: "boss", body: ADD });
@@ -43,7 +43,7 @@ test("issue 19.5 E05 the key of a session sees that session, and nothing of the 
   expect(jobs.jobs).toEqual([]);
 });
 
-test("issue 19.5 a key with patterns is shown, and may call, the tools that these allow", async () => {
+test("issue 19.5 a key with patterns sees and may call only matching tools", async () => {
   const api = await startApi({ auth });
   const { json: listed } = await api.ask("GET", "/v1/tools", { token: "reader" });
   expect(listed.tools.map(({ name }: { readonly name: string }) => name)).toEqual(["notes::list"]);
@@ -55,7 +55,7 @@ test("issue 19.5 a key with patterns is shown, and may call, the tools that thes
   expect(api.added).toEqual([]);
 });
 
-test("issue 19.5 a call's event has the principal that made it", async () => {
+test("issue 19.5 the event of a call has the principal that made it", async () => {
   const api = await startApi({ auth });
   await api.ask("POST", "/v1/sessions", { token: "boss", body: { id: "mine" } });
   await api.ask("POST", "/v1/sessions/mine/execute", { token: "guest", body: ADD });

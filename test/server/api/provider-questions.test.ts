@@ -7,7 +7,7 @@ import { createRuntime } from "../../../src/runtime/runtime.ts";
 
 const TOKEN = "a-token-of-the-test-of-questions";
 
-test("a call is a provider's question by the kind that its wire format gave, and none without it", async () => {
+test("a call is treated as a provider's approval question only if its kind says so", async () => {
   const asked: unknown[] = [];
   const hosted = {
     name: "tickets",

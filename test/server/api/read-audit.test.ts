@@ -52,7 +52,7 @@ function words(entries: readonly object[]): readonly string[] {
   });
 }
 
-test("a principal with the scope admin gets the calls of all, in sessions and without, with keys and refused requests", async () => {
+test("a principal with the scope admin sees all entries: calls with and without a session, keys and refused requests", async () => {
   const { boss, principal, entries, failed } = await auditedServer();
   expect(words(await entries(boss)).toSorted()).toEqual([
     "- key-add",
@@ -77,7 +77,7 @@ test("a principal with the scope admin gets the calls of all, in sessions and wi
   ]);
 });
 
-test("a principal without it gets its own entries alone, whatever it asks for", async () => {
+test("a principal without the scope admin sees only its own entries, whatever the query", async () => {
   const { ci, principal, entries } = await auditedServer();
   const own = [`${principal} call notes::list ok`, `${principal} call notes::fail error`];
   expect(words(await entries(ci)).toSorted()).toEqual(own.toSorted());
@@ -86,7 +86,7 @@ test("a principal without it gets its own entries alone, whatever it asks for", 
   expect(words(await entries(ci, { tool: "notes::list" }))).toEqual([own[0]]);
 });
 
-test("a session key gets its own calls in its session, and hears nothing of others", async () => {
+test("a session key sees only its own calls in its session", async () => {
   const { ci, url, entries } = await auditedServer();
   const params = { sessionId: "desk" };
   const made = await ci.call("createSessionKey", { params, body: { name: "page", scopes: ["read", "execute"] } });
@@ -96,7 +96,7 @@ test("a session key gets its own calls in its session, and hears nothing of othe
   expect(words(await entries(page))).toEqual([`session:${made.id} call notes::add ok`]);
 });
 
-test("the audit is narrowed as by haft audit, and what cannot be used is refused", async () => {
+test("the audit takes the same filters as haft audit, and rejects invalid ones", async () => {
   const { boss, principal, entries } = await auditedServer();
   const all = await entries(boss);
   const [newest] = all;
@@ -111,7 +111,7 @@ test("the audit is narrowed as by haft audit, and what cannot be used is refused
     await expect(boss.call("listAudit", { query })).rejects.toMatchObject({ status: 400 });
 });
 
-test("pages have each entry once, in one order, also those of one time and while entries are added", async () => {
+test("pages have each entry once, in one order, even with equal times and while entries are added", async () => {
   const { store, boss, entries } = await auditedServer();
   const at = Date.UTC(2026, 0, 2);
   const calls = Array.from(
@@ -134,7 +134,7 @@ test("pages have each entry once, in one order, also those of one time and while
   expect(found).toEqual(whole);
 });
 
-test("a log that was changed is named beside the entries", async () => {
+test("a log that was altered is listed as damaged beside the entries", async () => {
   const { boss, path } = await auditedServer();
   expect((await boss.call("listAudit")).damaged).toEqual([]);
   const file = new DatabaseSync(path, { timeout: 10_000 });
@@ -145,7 +145,7 @@ test("a log that was changed is named beside the entries", async () => {
   expect(words(entries)).toContain("boss call notes::list ok");
 });
 
-test("a principal without the scope admin learns nothing of the others by what is missing or damaged", async () => {
+test("a principal without the scope admin cannot infer entries of others from missing or damaged ones", async () => {
   const { store, path, boss, ci, principal, entries } = await auditedServer();
   const body = { calls: [{ name: "notes::list", input: {} }] };
   await boss.call("execute", { body, idempotencyKey: "of-the-boss" });
@@ -163,7 +163,7 @@ test("a principal without the scope admin learns nothing of the others by what i
   expect([await damaged(ci), await damaged(boss)]).toEqual([["desk"], ["desk", expect.stringMatching(/^haft-request-/u)]]);
 });
 
-test("a server without a store has no audit", async () => {
+test("a server without a store has an empty audit", async () => {
   const { ask } = await startApi({ store: "none" });
   const { status, json } = await ask("GET", "/v1/audit");
   expect([status, json]).toEqual([200, { entries: [], damaged: [] }]);

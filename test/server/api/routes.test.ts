@@ -9,7 +9,7 @@ import type { Route } from "../../../src/server/api/requests/route.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";
 import { MAY_BE_GONE, authWithKeys, setTheScene, valueOf, type Facts } from "./scene.ts";
 
-test("issue 19.1 each operation is called by the document alone, and answers as the document says", async () => {
+test("issue 19.1 each operation can be called from the OpenAPI document alone, and its response matches the document", async () => {
   const api = await startApi({ auth: await authWithKeys() });
   const { json: document } = await api.ask("GET", "/openapi.json", { token: null });
   const facts = await setTheScene(api);
@@ -79,7 +79,7 @@ test("issue 19.1 the table has an example for each parameter of a path and each 
   }
 });
 
-test("issue 19.1 the typed client calls, waits for what takes longer, and follows events", async () => {
+test("issue 19.1 the typed client makes calls, waits for longer ones, and follows events", async () => {
   const api = await startApi();
   const client = createClient({ url: api.url, token: TOKEN });
   const session = await client.call("createSession", { body: { id: "typed" } });
@@ -99,7 +99,7 @@ test("issue 19.1 the typed client calls, waits for what takes longer, and follow
   });
 });
 
-test("F1.19 a file that an answer refers to is got by its id; what is none, and a server that keeps none, are 404", async () => {
+test("F1.19 an artifact can be fetched by its id; an unknown id, and a server without artifacts, return 404", async () => {
   const artifact = artifactOf("image/png", Buffer.from("a picture"));
   const api = await startApi();
   await api.runtime.artifacts?.put({ artifact, at: 1 });
@@ -112,7 +112,7 @@ test("F1.19 a file that an answer refers to is got by its id; what is none, and 
   expect((await without.ask("GET", `/v1/artifacts/${artifact.id}`)).json.detail).toContain("There is no artifact");
 });
 
-test("every route that streams events takes Last-Event-ID, and says so in openapi.json", async () => {
+test("every route that streams events accepts Last-Event-ID, and declares it in openapi.json", async () => {
   const api = await startApi();
   const { json } = await api.ask("GET", "/openapi.json", { token: null });
   const operations = Object.values<object>(json.paths).flatMap((path) => Object.values<unknown>({ ...path }));

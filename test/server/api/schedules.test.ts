@@ -35,7 +35,7 @@ test("issue 19.2 a schedule is added, listed over all sessions with its next tim
   expect((await client.call("listTriggers", { params: { sessionId: "desk" } })).triggers.map(({ id }) => id)).toEqual(["t"]);
 });
 
-test("issue 20.2 a schedule is paused and resumed, and the answer says so", async () => {
+test("issue 20.2 a schedule can be paused and resumed, and the response shows it", async () => {
   const api = await startApi();
   const client = createClient({ url: api.url, token: TOKEN });
   await client.call("addSchedule", { body: { sessionId: "desk", name: "morning", dailyAt: "07:30", zone: "UTC", prompt: "Look." } });
@@ -57,7 +57,7 @@ test.each([
   ["no rule", {}, "exactly one of"],
   ["a time that is none", { dailyAt: "25:00" }, "25:00"],
   ["a zone that is none", { hourlyAt: 5, zone: "Mars" }, "Mars"],
-])("issue 19.2 a schedule with %s is refused", async (_what, rule, message) => {
+])("issue 19.2 a schedule with %s is rejected", async (_what, rule, message) => {
   const api = await startApi({ store: "none" });
   const { status, json } = await api.ask("POST", "/v1/schedules", { body: { sessionId: "desk", prompt: "Go.", ...rule } });
   expect({ status, detail: json.detail }).toEqual({ status: 400, detail: expect.stringContaining(message) });

@@ -24,7 +24,7 @@ interface Paths {
   };
 }
 
-test("issue 19.1 openapi-fetch calls the server by the served document", async () => {
+test("issue 19.1 openapi-fetch calls the server with types from the served document", async () => {
   const api = await startApi();
   const client = createFetchClient<Paths>({ baseUrl: api.url, headers: { authorization: `Bearer ${TOKEN}` } });
   const { data } = await client.GET("/v1/tools");
@@ -46,7 +46,7 @@ const PASSED: Readonly<Record<string, object>> = {
   getMetrics: { parseAs: "text" },
 };
 
-test("issue 19.1 each operation is called through openapi-fetch, and answers as the document says", async () => {
+test("issue 19.1 each operation can be called through openapi-fetch, and its status matches the document", async () => {
   const api = await startApi({ auth: await authWithKeys() });
   const facts = await setTheScene(api);
   const client = createFetchClient<Record<string, Record<string, never>>>({
@@ -76,7 +76,7 @@ function recordingBody(recording: string): object {
   return { body: recording, bodySerializer: (text: string) => text, headers: { "content-type": "application/jsonl" } };
 }
 
-testInCI("issue 19.1 openapi-typescript makes types of the served document, by which a program compiles", async () => {
+testInCI("issue 19.1 openapi-typescript generates types from the served document, and a program with them compiles", async () => {
   const api = await startApi();
   const { text } = await api.ask("GET", "/openapi.json");
   const folder = await mkdtemp(join(import.meta.dirname, "generated-"));

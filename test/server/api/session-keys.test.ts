@@ -20,7 +20,7 @@ async function keyedApi(options: ServerAccessOptions = {}) {
   return { api, make, store, keys: new Keys(store.access, systemPorts) };
 }
 
-test("issue 19.5 a key that is made for a session reads it, is shown once and ends by time", async () => {
+test("issue 19.5 a session key reads its session, is shown once and expires", async () => {
   const { api, store } = await keyedApi();
   const client = createClient({ url: api.url, token: TOKEN });
   const before = Date.now();
@@ -35,7 +35,7 @@ test("issue 19.5 a key that is made for a session reads it, is shown once and en
   expect(JSON.stringify(await store.access.keys({ sessionKeys: true }))).not.toContain(made.key.slice(-43));
 });
 
-test("issue 19.5 E05 a key has no scope that its maker lacks, never admin, and no key is made by a session key", async () => {
+test("issue 19.5 E05 a session key has no scope that its creator lacks, never admin, and cannot create keys", async () => {
   const { make, keys } = await keyedApi();
   const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"] });
   const widened = await make(key, { scopes: ["read", "approve"] });
@@ -57,14 +57,14 @@ test.each<[string, object, number]>([
   ["a name of line breaks", { name: "a\nb" }, 400],
   ["a pattern that is none", { allow: [""] }, 400],
   ["an unknown field", { scope: "read" }, 400],
-])("issue 19.5 a session key with %s is refused, and none is made", async (_, wrong, status) => {
+])("issue 19.5 a session key with %s is rejected, and none is created", async (_, wrong, status) => {
   const { make, keys } = await keyedApi();
   const { sessionId = "desk", ...body } = wrong as { readonly sessionId?: string };
   expect((await make(TOKEN, body, sessionId)).status).toBe(status);
   expect(await keys.list({ sessionKeys: true })).toEqual([]);
 });
 
-test("issue 19.5 a session key has no tool that its maker has not, by patterns and by rules, whatever it calls itself", async () => {
+test("issue 19.5 a session key has no tool that patterns or rules deny to its creator, whatever its name", async () => {
   const rules = [
     { principals: ["ci"], allow: ["notes::*"] },
     { principals: ["boss"], allow: ["*"] },
@@ -77,7 +77,7 @@ test("issue 19.5 a session key has no tool that its maker has not, by patterns a
   expect(json.tools.map(({ name }: { readonly name: string }) => name)).toEqual(["notes::add"]);
 });
 
-test("issue 19.5 a session key of a token has the tools that rules give to the claims of the token, and ends with the token", async () => {
+test("issue 19.5 a session key made with a token follows the rules for the token's claims, and ends with the token", async () => {
   const { access } = memoryStore();
   const clock = new FakeClock();
   const keys = new Keys(access, { clock });
@@ -99,7 +99,7 @@ test("issue 19.5 a session key of a token has the tools that rules give to the c
   expect(await door.authenticate(requestWith(key))).toBeUndefined();
 });
 
-testInCI("issue 19.5 E05 a session key ends when its maker revokes it, and when the key of its maker is revoked", async () => {
+testInCI("issue 19.5 E05 a session key ends when its creator revokes it, and when its creator's key is revoked", async () => {
   const { api, make, keys } = await keyedApi();
   const { key, stored } = await keys.add({ name: "ci", scopes: ["read", "execute"] });
   const { key: foreign } = await keys.add({ name: "foreign", scopes: ["read", "execute"] });
@@ -116,7 +116,7 @@ testInCI("issue 19.5 E05 a session key ends when its maker revokes it, and when 
   await expect.poll(() => read(other.key), { timeout: 240_000 }).toBe(401);
 });
 
-test("issue 19.5 E05 a session key hears no channel by a trigger of its session, and sets its clocks", async () => {
+test("issue 19.5 E05 a session key may add timers to its session, but no channel triggers", async () => {
   const { api, make } = await keyedApi();
   const { json: page } = await make(TOKEN, { scopes: ["execute"] });
   const add = async (body: object): Promise<number> =>
@@ -125,7 +125,7 @@ test("issue 19.5 E05 a session key hears no channel by a trigger of its session,
   expect(await add({ type: "timer", settings: { interval: 3_600, prompt: "Look at the notes." } })).toBe(201);
 });
 
-test("issue 19.5 E05 a session key begins no branches, which it could neither use nor end", async () => {
+test("issue 19.5 E05 a session key cannot fork its session, since it could neither use nor end the branch", async () => {
   const { api, make } = await keyedApi();
   const { json: page } = await make(TOKEN, { scopes: ["read", "execute", "simulate"] });
   expect((await api.ask("POST", "/v1/sessions/desk/fork", { token: page.key })).status).toBe(403);
@@ -134,7 +134,7 @@ test("issue 19.5 E05 a session key begins no branches, which it could neither us
   expect((await api.ask("POST", "/v1/sessions/desk/simulate", { token: page.key, body })).status).toBe(200);
 });
 
-test("issue 19.5 E05 a key of a branch changes nothing of its parent: it may discard the branch, and not commit it", async () => {
+test("issue 19.5 E05 a key of a branch cannot change the parent: it may discard the branch, but not commit it", async () => {
   const { api, make } = await keyedApi();
   const owner = createClient({ url: api.url, token: TOKEN });
   const params = { sessionId: "branch" };
@@ -148,7 +148,7 @@ test("issue 19.5 E05 a key of a branch changes nothing of its parent: it may dis
   expect((await api.ask("POST", "/v1/sessions/branch/discard", { token: page.key })).status).toBe(204);
 });
 
-test("issue 19.5 E05 a key and the streams of a session end with it, and see nothing of the next session of its id", async () => {
+test("issue 19.5 E05 a session's keys and streams end with it, and see nothing of the next session with its id", async () => {
   const { api, make } = await keyedApi();
   const owner = createClient({ url: api.url, token: TOKEN });
   const params = { sessionId: "trip" };
@@ -174,7 +174,7 @@ test("issue 19.5 E05 a key and the streams of a session end with it, and see not
   }
 });
 
-test("issue 19.5 E05 the list of a session key says nothing of other sessions, not how many there are", async () => {
+test("issue 19.5 E05 the session list for a session key reveals nothing about other sessions, not even their number", async () => {
   const { api, make } = await keyedApi();
   for (let n = 0; n < 12; n++) await api.ask("POST", "/v1/sessions", { body: { id: `other-${n}` } });
   const { json: page } = await make(TOKEN, {});
@@ -189,7 +189,7 @@ test("issue 19.5 E05 the list of a session key says nothing of other sessions, n
     expect((await api.ask("GET", `/v1/sessions${query}`, { token: page.key })).json).toEqual(answer);
 });
 
-test("a refused request is kept with the address of its client, whichever way it came", async () => {
+test("a refused request is stored with the address of its client, over the API and MCP alike", async () => {
   const { api, store } = await keyedApi();
   const { key } = await new Keys(store.access, systemPorts).add({ name: "reader", scopes: ["read"] });
   const wrong = { token: "wrong" };
@@ -203,13 +203,13 @@ test("a refused request is kept with the address of its client, whichever way it
   expect(kept.map(({ from }) => from)).toEqual(Array.from({ length: 5 }, () => "127.0.0.1"));
 });
 
-test("issue 19.5 a server without a store of keys says that it makes none", async () => {
+test("issue 19.5 a server without a key store answers 503 to a request for a key", async () => {
   const api = await startApi();
   const { status, json } = await api.ask("POST", "/v1/sessions/desk/keys", { body: { name: "page", scopes: ["read"] } });
   expect([status, json.detail]).toEqual([503, "The server has no key store."]);
 });
 
-test("issue 19.5 the audit has who made and revoked a key, and nothing of the key", async () => {
+test("issue 19.5 the audit lists each key that was created or revoked, without its hash", async () => {
   const { api, make, keys, store } = await keyedApi();
   const { key } = await keys.add({ name: "ci", scopes: ["read", "execute"], createdBy: "cli" });
   const { json: page } = await make(key, {});
@@ -222,7 +222,7 @@ test("issue 19.5 the audit has who made and revoked a key, and nothing of the ke
   expect(JSON.stringify(entries)).not.toContain("hash");
 });
 
-test("issue 19.5 a removal that failed half way and is repeated ends the keys of the session", async () => {
+test("issue 19.5 repeating a removal that failed halfway revokes the keys of the session", async () => {
   const { store } = await keyedApi();
   let isAway = false;
   const access = new Proxy(store.access, {
@@ -244,7 +244,7 @@ test("issue 19.5 a removal that failed half way and is repeated ends the keys of
   expect((await api.ask("GET", "/v1/sessions/trip", { token: json.key })).status).toBe(401);
 });
 
-test("issue 19.5 a session key that asks for the jobs of another session gets none, not its own", async () => {
+test("issue 19.5 a session key that asks for the jobs of another session gets an empty list, not its own jobs", async () => {
   const { api, make } = await keyedApi();
   const { json: page } = await make(TOKEN, { scopes: ["read", "execute"] });
   const body = { calls: [{ name: "notes::wait", input: {} }], background: true };

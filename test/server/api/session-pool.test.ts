@@ -29,7 +29,7 @@ async function startPool(maxOpenSessions: number): Promise<SessionPool> {
   return pool;
 }
 
-test("issue 19.2 a session is answered also when all that may be open are busy", async () => {
+test("issue 19.2 a request for another session is answered even when all allowed open sessions are busy", async () => {
   const api = await startApi({ limits: { maxOpenSessions: 1 } });
   for (const id of ["one", "two"]) await api.ask("POST", "/v1/sessions", { body: { id } });
   const busy = api.ask("POST", "/v1/sessions/one/execute", { body: { calls: [{ name: "notes::wait" }] } });
@@ -40,7 +40,7 @@ test("issue 19.2 a session is answered also when all that may be open are busy",
   expect((await busy).status).toBe(200);
 });
 
-test("issue 19.2 a session that is being closed is taken up again for the request that needs it", async () => {
+test("issue 19.2 a session that is being closed is resumed for a request that needs it", async () => {
   const pool = await startPool(10);
   const session = await pool.use("shop", (open) => open, { create: true });
   const closing = pool.close(session);
@@ -48,7 +48,7 @@ test("issue 19.2 a session that is being closed is taken up again for the reques
   await closing;
 });
 
-test("a request that may begin its session is not answered by one before it that may not, also where they come at once", async () => {
+test("a request that may create its session is not answered by an earlier one that may not, even at the same moment", async () => {
   const pool = await startPool(10);
   const requests = [{}, { create: true }, {}, { create: true }].map((options) => pool.use("desk", ({ id }) => id, options));
   const found = (await Promise.allSettled(requests)).map((end) => (end.status === "fulfilled" ? end.value : end.reason.code));
@@ -67,7 +67,7 @@ test("a request gets its own error where the removal of its session was refused 
   await expect(working).rejects.toMatchObject({ code: "limit_exceeded" });
 });
 
-test("a request whose turn had not come when the server stopped is refused so that its client asks another one", async () => {
+test("a request still waiting for its turn when the server stops is rejected as retryable", async () => {
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });
   const { promise: over, resolve: end } = Promise.withResolvers<void>();
@@ -80,7 +80,7 @@ test("a request whose turn had not come when the server stopped is refused so th
   await Promise.all([inTurn, refused, ending]);
 });
 
-test("a branch that is gone is let go, and a later session of its id is held", async () => {
+test("a discarded branch is released, and a later branch with its id is tracked", async () => {
   const pool = await startPool(10);
   const desk = await pool.use("desk", (open) => open, { create: true });
   const branch = desk.fork({ id: "left" });
@@ -92,7 +92,7 @@ test("a branch that is gone is let go, and a later session of its id is held", a
   expect([pool.size, later.closed]).toEqual([2, false]);
 });
 
-test("issue 19.2 whatever the order of requests, none finds its session closed, however few may be open", async () => {
+test("issue 19.2 no request gets a closed session, whatever the order of requests and however few may be open", async () => {
   const pool = await startPool(1);
   const ids = ["one", "two", "three"];
   for (const id of ids) await pool.use(id, () => {}, { create: true });
@@ -111,7 +111,7 @@ test("issue 19.2 whatever the order of requests, none finds its session closed, 
   );
 });
 
-test("issue 19.5 branches that nobody ends are bounded, and the bound says what helps", async () => {
+test("issue 19.5 open branches are limited, and the error says what helps", async () => {
   const api = await startApi({ limits: { maxOpenSessions: 3 } });
   await api.ask("POST", "/v1/sessions", { body: { id: "shop" } });
   const fork = async () => (await api.ask("POST", "/v1/sessions/shop/fork")).json;
@@ -124,7 +124,7 @@ test("issue 19.5 branches that nobody ends are bounded, and the bound says what 
   expect((await fork()).open).toBe(true);
 });
 
-test("issue 19.2 no client takes an id that only the server gives", async () => {
+test("issue 19.2 a client cannot create a session with a reserved id", async () => {
   const api = await startApi();
   await api.ask("POST", "/v1/sessions", { body: { id: "shop" } });
   const id = "haft-request-0123";
@@ -141,7 +141,7 @@ test("issue 19.2 no client takes an id that only the server gives", async () => 
   expect(answers.map(({ status, json }) => [status, json.code])).toEqual(answers.map(() => [400, "invalid_argument"]));
 });
 
-test("issue 19.6 without a store, keyed requests that were answered keep no session, and those that took long are bounded", async () => {
+test("issue 19.6 without a store, completed keyed requests keep no session, and pending ones are limited", async () => {
   const api = await startApi({ store: "none", limits: { maxOpenSessions: 3 } });
   const before = api.runtime.sessions.list().length;
   const keyed = (key: string, body: object) => api.ask("POST", "/v1/execute", { body, headers: { "idempotency-key": key } });
@@ -175,7 +175,7 @@ async function closingPool() {
   return { pool, work, closed };
 }
 
-test("issue 21.2 a request for a session that is just being closed for want of use takes it up again when it is closed", async () => {
+test("issue 21.2 a request for a session that is closing because it is idle resumes it after it has closed", async () => {
   const { pool, work, closed } = await closingPool();
   const again = work();
   closed.resolve();
@@ -184,14 +184,14 @@ test("issue 21.2 a request for a session that is just being closed for want of u
   await pool.closeAll();
 });
 
-test("a session that is just being closed for want of use is removed when it is closed", async () => {
+test("a session that is closing because it is idle is removed after it has closed", async () => {
   const { pool, closed } = await closingPool();
   const removing = pool.remove("shop");
   closed.resolve();
   expect([await removing, await pool.remove("shop"), await pool.findStored("shop")]).toEqual([true, false, undefined]);
 });
 
-test("a session can be removed while it is let go, taken up or used, and no request finds more of it than that it is gone", async () => {
+test("a session can be removed while it is released, resumed or used, and other requests get at most not_found", async () => {
   const pool = await startPool(1);
   const step = fc.record({ id: fc.constantFrom("one", "two"), what: fc.constantFrom("use", "create", "remove"), turns: fc.nat(4) });
   const turns = async (count: number): Promise<void> => {
@@ -218,7 +218,7 @@ test("a session can be removed while it is let go, taken up or used, and no requ
   );
 });
 
-test("requests that use a session while it is removed, or come meanwhile, are answered that there is none", async () => {
+test("requests that use a session while it is removed, or arrive meanwhile, get not_found", async () => {
   const pool = await startPool(10);
   const [entered, removed] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
   const work = async (session: RuntimeSession): Promise<void> => {
@@ -236,7 +236,7 @@ test("requests that use a session while it is removed, or come meanwhile, are an
   expect(await Promise.all([used, late])).toEqual(["not_found", "not_found"]);
 });
 
-test("a session whose calls are still being repeated after a crash is removed at once, and requests that waited for it do not find it", async () => {
+test("a session whose calls are still being repeated after a crash is removed at once, and waiting requests get not_found", async () => {
   const path = temporaryFile();
   const call = { name: "pool::swim", input: {} };
   const crashed = sqliteStore({ path });
@@ -269,7 +269,7 @@ test("a session whose calls are still being repeated after a crash is removed at
   expect(await store.list()).toEqual([]);
 });
 
-test("of several removals of one id, each begins when the one before has ended, and a request waits for all of them", async () => {
+test("concurrent removals of one id run one after another, and a request waits for all of them", async () => {
   const pool = await startPool(10);
   for (let round = 0; round < 20; round++) {
     await pool.use("shop", (session) => session.addMessage({ role: "user", content: "Hello." }), { create: true });

@@ -8,7 +8,7 @@ import { testInCI } from "../../test-in-ci.ts";
 
 const MEGABYTE = 1024 * 1024;
 
-testInCI("no more than 64 MB of results are kept: the older ones of a principal are dropped first, and the newest never", async () => {
+testInCI("at most 64 MB of results are retained: a principal's older results are dropped first, and its newest never", async () => {
   const clock = new FakeClock();
   const submissions = new Submissions({ clock, ids: systemPorts.ids });
   const signal = new AbortController().signal;

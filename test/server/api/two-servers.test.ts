@@ -185,7 +185,7 @@ test("a task over MCP that asks at one server is answered at another, over a fil
 });
 
 test(
-  "issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another, over a file",
+  "issue 21 a fork, a simulation, an approval and a stream begun at one server can be finished at another, over a file",
   { timeout: LONG },
   async () => {
     const folder = await mkdtemp(join(tmpdir(), "haft-two-store-"));
@@ -202,7 +202,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`on a PostgreSQL server
   afterAll(() => running?.remove());
 
   test(
-    "issue 21 a fork, a simulation, an approval and a stream begun at one server and finished at another",
+    "issue 21 a fork, a simulation, an approval and a stream begun at one server can be finished at another",
     { timeout: LONG },
     async () => {
       await beginHereFinishThere(running?.url ?? expect.fail("the server did not start"));

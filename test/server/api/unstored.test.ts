@@ -10,7 +10,7 @@ import { FailingStore } from "../../runtime/session/failing-store.ts";
 const TOKEN = "a-token-for-the-tests";
 const PAY = { params: { sessionId: "s" }, body: { calls: [{ name: "pay" }] } };
 
-test("I04 a call that was made is not made again by a client because its result could not be stored, and one that was not begun is", async () => {
+test("I04 a client does not retry a call whose result could not be stored, and retries one that did not start", async () => {
   const store = new FailingStore();
   const full = new ToolError("store_failed", "The disk is full.");
   let paid = 0;
@@ -49,7 +49,7 @@ test("I04 a call that was made is not made again by a client because its result 
   expect([paid, asked.slice(2)]).toEqual([2, ["503 true", "200 false"]]);
 });
 
-test("I11 a request with a key that a full store refused is done when it is sent again with that key, once", async () => {
+test("I11 a keyed request rejected by a full store runs once when it is retried with the same key", async () => {
   const store = new FailingStore();
   const full = new ToolError("store_failed", "The disk is full.");
   let paid = 0;
@@ -84,7 +84,7 @@ test("I11 a request with a key that a full store refused is done when it is sent
   }
 });
 
-test("F0.12 a session is begun, and used, under the id of one that is being removed once that is gone", async () => {
+test("F0.12 a session with the id of one that is being removed is created after the removal", async () => {
   const store = memoryStore();
   const look = defineTool({ name: "look", description: "Looks.", execute: () => "seen" });
   const runtime = createRuntime({ store, tools: [look] });

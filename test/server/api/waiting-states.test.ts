@@ -74,7 +74,7 @@ async function twoServers() {
   return { first, second, states, allow, project };
 }
 
-test.each(["eraseLater", "helpLater"])("a job of %s is waiting while a call that is made in it waits for approval", async (name) => {
+test.each(["eraseLater", "helpLater"])("a job of %s has the state waiting while a nested call waits for approval", async (name) => {
   const { first, second, states, allow, project } = await twoServers();
   await first.call("createSession", { body: { id: "desk" } });
   const { results } = await first.call("executeInSession", {

@@ -26,7 +26,7 @@ async function kept({ store }: { readonly store: ReturnType<typeof memoryStore> 
   return (await store.access.calls({ limit: 100_000 })).calls;
 }
 
-test("each call is kept with its principal, outcome, time and trace, and so are those that its handler makes without a session", async () => {
+test("each call is logged with its principal, outcome, time and trace, and so are nested calls without a session", async () => {
   const one = logged();
   const { runtime, calls, clock } = one;
   const at = clock.wallTime();
@@ -56,7 +56,7 @@ test("each call is kept with its principal, outcome, time and trace, and so are 
   expect(JSON.stringify(found)).not.toContain("secret");
 });
 
-test("the calls wait in groups of a fifth of a second, and the oldest may be no older than that", async () => {
+test("calls are written in groups every 200 ms", async () => {
   const sizes: number[] = [];
   const one = logged((access) => ({
     addCalls: (added: Parameters<typeof access.addCalls>[0]) => (sizes.push(added.calls.length), access.addCalls(added)),
@@ -70,7 +70,7 @@ test("the calls wait in groups of a fifth of a second, and the oldest may be no 
   expect([sizes, (await kept(one)).length]).toEqual([[3, 1], 4]);
 });
 
-test("what a store does not take waits for it, at most 10,000 calls of it; the others are counted, and the next call says how many", async () => {
+test("up to 10,000 calls wait for a store that fails; the others are counted, and the next call has their number", async () => {
   let isBroken = true;
   const one = logged((access) => ({
     addCalls: (added: Parameters<typeof access.addCalls>[0]) =>
@@ -94,14 +94,14 @@ test("what a store does not take waits for it, at most 10,000 calls of it; the o
   expect(calls.missed).toBe(7);
 });
 
-test("a store that is broken to the end loses the calls, which is said with their number", async () => {
+test("calls that a failing store never accepts are lost, and their number is logged", async () => {
   const one = logged(() => ({ addCalls: () => Promise.reject(new Error("gone")) }));
   for (let times = 0; times < 2; times++) one.calls.recordRefused(API, { toolName: "t", errorCode: "not_found" });
   await one.calls.close();
   expect(one.log.lines.at(-1)?.message).toBe("2 calls are not in the audit: the store did not accept them.");
 });
 
-test("a call that has not ended when the server stops is kept as open", async () => {
+test("a call that is still running when the server stops is logged as open", async () => {
   const one = logged();
   const stuck = Promise.withResolvers<number>();
   one.runtime.registry.register(tool("stuck", () => stuck.promise));
@@ -114,7 +114,7 @@ test("a call that has not ended when the server stops is kept as open", async ()
   await running;
 });
 
-test("the calls of a session that the server removes stay in the audit, each once, also while the session is still there", async () => {
+test("calls of a session that the server removes stay in the audit, each once, even before the removal", async () => {
   const { store, runtime, clock } = logged();
   const session = runtime.session("mcp-task-1");
   for (const name of ["look", "none"]) {
@@ -129,7 +129,7 @@ test("the calls of a session that the server removes stay in the audit, each onc
   expect(await readAudit(store, {}, () => {})).toEqual(before.map((entry) => ({ ...entry, via: "mcp" })));
 });
 
-test("the audit pages through all calls that no session has, in one order with the rest, and narrows them", async () => {
+test("the audit pages through all calls without a session, in one order with other entries, and filters them", async () => {
   const { store } = logged();
   const calls = Array.from({ length: 1_200 }, (_, index): AuditedCall => ({
     at: index + 1,

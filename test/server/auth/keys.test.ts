@@ -30,7 +30,7 @@ function keysOf(access: AccessStore = memoryStore().access): {
   return { keys: new Keys(access, { clock }), clock, access };
 }
 
-test("issue 19.5 a key is let in as its id and name, with its scopes and patterns", async () => {
+test("issue 19.5 a key authenticates as its id and name, with its scopes and patterns", async () => {
   const { keys } = keysOf();
   const { key, stored } = await keys.add({ ...READ, scopes: ["read", "execute"], allow: ["files::*"], deny: ["files::delete"] });
   expect(key).toMatch(/^haft_[0-9a-f]{16}_[\w-]{43}$/u);
@@ -42,7 +42,7 @@ test("issue 19.5 a key is let in as its id and name, with its scopes and pattern
   });
 });
 
-test.each(["raed", "admn", "aprove"])("the scope %s is answered with the one that may be meant", async (scope) => {
+test.each(["raed", "admn", "aprove"])("the unknown scope %s is rejected with the nearest scope", async (scope) => {
   await expect(keysOf().keys.add({ ...READ, scopes: [scope as "read"] })).rejects.toMatchObject({
     hint: expect.stringMatching(/^Did you mean /u),
   });
@@ -56,14 +56,14 @@ test.each<[string, Readonly<Record<string, unknown>>, string]>([
   ["a pattern that is none", { allow: [7] }, "pattern that is not a string"],
   ["no time to live", { ttlMs: 0 }, "ttlMs of a key is 0"],
   ["an unknown option", { scope: "read" }, '"scope"'],
-])("issue 19.5 a key with %s is not made", async (_, wrong, message) => {
+])("issue 19.5 a key with %s is rejected", async (_, wrong, message) => {
   const { keys } = keysOf();
   const refused = { code: "invalid_argument", message: expect.stringContaining(message) };
   await expect(keys.add({ ...READ, ...wrong })).rejects.toMatchObject(refused);
   expect(await keys.list()).toEqual([]);
 });
 
-test("E12 neither the store nor a list has the key or its secret", async () => {
+test("E12 neither the store nor the list contains the key or its secret", async () => {
   const path = temporaryFile();
   const { store } = localStore(path);
   const { keys, access } = keysOf(store.access);
@@ -75,7 +75,7 @@ test("E12 neither the store nor a list has the key or its secret", async () => {
   expect(readFileSync(path).includes(secret)).toBe(false);
 });
 
-test("E04 what is no key, or not this one, is not let in, wherever it stands", async () => {
+test("E04 an invalid key, or a key outside the Authorization header, is rejected", async () => {
   const { keys } = keysOf();
   const { key } = await keys.add(READ);
   const other = await keys.add(READ);
@@ -96,7 +96,7 @@ test("E04 what is no key, or not this one, is not let in, wherever it stands", a
   expect(known.filter((principal) => principal !== undefined)).toEqual(known[4] === undefined ? [] : [known[4]]); // fetch trims the tab
 });
 
-test("E04 a key that has expired is not let in, to the millisecond", async () => {
+test("E04 an expired key is rejected, to the millisecond", async () => {
   const { keys, clock } = keysOf();
   const { key } = await keys.add({ ...READ, ttlMs: 500 });
   await clock.advance(499);
@@ -105,7 +105,7 @@ test("E04 a key that has expired is not let in, to the millisecond", async () =>
   expect(await keys.authenticate(requestWith(key))).toBeUndefined();
 });
 
-test("issue 19.5 a key that is revoked while it is in use counts for nothing from the next request on; in other processes a second later", async () => {
+test("issue 19.5 a key that is revoked while in use is rejected from the next request on; in other processes a second later", async () => {
   const { keys, clock, access } = keysOf();
   const elsewhere = new Keys(access, { clock });
   const { key, stored } = await keys.add(READ);
@@ -117,7 +117,7 @@ test("issue 19.5 a key that is revoked while it is in use counts for nothing fro
   await expect(keys.revoke(`${stored.id.slice(0, -1)}z`)).rejects.toMatchObject({ code: "not_found", hint: `Did you mean ${stored.id}?` });
 });
 
-test("issue 19.5 a session key names its session, has no scope beyond it, and lives a day at most", async () => {
+test("issue 19.5 a session key is bound to its session, has no scope beyond it, and lives at most a day", async () => {
   const { keys, clock } = keysOf();
   const { key, stored } = await keys.addSessionKey({ ...READ, sessionId: "trip" });
   expect(await keys.authenticate(requestWith(key))).toMatchObject({ id: `session:${stored.id}`, sessionId: "trip" });
@@ -129,7 +129,7 @@ test("issue 19.5 a session key names its session, has no scope beyond it, and li
 
 const maker = (id: string): Principal => ({ id, name: id, scopes: new Set(["read"]) });
 
-test("E05 a session key ends with the key that made it: revoked or expired, for new requests and open streams", async () => {
+test("E05 a session key ends when its creator's key is revoked or expires, for new requests and open streams", async () => {
   const { keys, clock } = keysOf();
   for (const end of ["revoked", "expired"] as const) {
     const { stored: made } = await keys.add({ ...READ, ttlMs: 60_000 });
@@ -143,7 +143,7 @@ test("E05 a session key ends with the key that made it: revoked or expired, for 
   }
 });
 
-test("E05 a session key is revoked by the principal that made it or by an admin, under its own session, and by no other", async () => {
+test("E05 a session key can be revoked only by its creator or an admin, and only under its own session", async () => {
   const { keys } = keysOf();
   const ann = maker("token:https://login#ann");
   const { key, stored } = await keys.delegate({ ...READ, sessionId: "trip" }, ann);
@@ -164,7 +164,7 @@ test("E05 a session key is revoked by the principal that made it or by an admin,
   expect([await keys.isValid(principal), await keys.authenticate(requestWith(key))]).toEqual([false, undefined]);
 });
 
-testInCI("E05 every key of a removed session ends, however many it has", async () => {
+testInCI("E05 all keys of a removed session end, however many there are", async () => {
   const { keys, access } = keysOf();
   const first = await keys.addSessionKey({ ...READ, sessionId: "trip", ttlMs: 86_400_000 });
   const { hash, salt, ...like } = first.stored;
@@ -174,7 +174,7 @@ testInCI("E05 every key of a removed session ends, however many it has", async (
   expect(await keys.authenticate(requestWith(first.key))).toBeUndefined();
 });
 
-test("issue 19.5 a wrong key is looked up and compared like a right one, and what was found is not asked for again at once", async () => {
+test("issue 19.5 a wrong key is looked up like a valid one, and the result is cached for a second", async () => {
   const { access } = keysOf();
   let looks = 0;
   const { keys, clock } = keysOf({ ...access, key: async (id) => (looks++, access.key(id)) });
@@ -187,7 +187,7 @@ test("issue 19.5 a wrong key is looked up and compared like a right one, and wha
   expect(looks).toBe(4);
 });
 
-test("issue 19.5 the first authenticator that knows the sender decides; a shared token is one of them", async () => {
+test("issue 19.5 the first authenticator that recognises the sender decides, including a shared token", async () => {
   const { keys } = keysOf();
   const { key, stored } = await keys.add(READ);
   const both = combineAuthenticators(keys, staticToken({ token: "a-secret-of-the-house", id: "local" }));
@@ -198,7 +198,7 @@ test("issue 19.5 the first authenticator that knows the sender decides; a shared
   expect(() => staticToken({ token: "short" })).toThrow("at least 16 characters");
 });
 
-test("E04 an authenticator that was made of another one decides by its own function, whatever it took over with it", async () => {
+test("E04 an authenticator derived from another one decides by its own function, whatever it inherits", async () => {
   const inner = staticToken({ token: "a-secret-of-the-house" });
   const nobody = async (): Promise<undefined> => undefined;
   const head = headOf("a-secret-of-the-house");

@@ -16,7 +16,7 @@ function message(sessionId: string, at: number): SessionEvent {
   return { type: "message-add", sessionId, at, principal: sessionId, message: { role: "user", content } };
 }
 
-test("a session that is written to while the audit is read is in it, and no other is in it twice", async () => {
+test("a session that is written to during a read of the audit is included, and no other is repeated", async () => {
   const store = memoryStore();
   const logs = Array.from({ length: SESSIONS }, (_, index) => {
     const [sessionId, at] = [`s${index}`, AT + index];
@@ -36,7 +36,7 @@ test("a session that is written to while the audit is read is in it, and no othe
   expect(entries.map(({ principal = "" }) => principal).toSorted()).toEqual(expected.toSorted());
 });
 
-test("sessions that are removed while the audit is read take no other out of it", async () => {
+test("sessions that are removed during a read of the audit do not hide others", async () => {
   const store = memoryStore();
   for (let index = 0; index < SESSIONS; index++) {
     const [sessionId, at] = [`s${index}`, AT + index];
@@ -57,7 +57,7 @@ test("sessions that are removed while the audit is read take no other out of it"
   );
 });
 
-test("a session that is removed between two pages takes no entry of the same time out of the next", async () => {
+test("a session that is removed between two pages does not hide entries of the same time", async () => {
   const store = memoryStore();
   for (const sessionId of ["a", "b", "c"]) {
     const log = store.create(sessionId, { at: AT, durability: "async" });
@@ -78,7 +78,7 @@ test("a session that is removed between two pages takes no entry of the same tim
   expect([await page(next), found]).toEqual([undefined, ["a", "a", "b", "b", "c", "c"]]);
 });
 
-test("a place that was made up gets no more entries than were asked for, and has no more of the store read", async () => {
+test("a forged cursor gets no more entries than the limit, and reads no more of the store", async () => {
   const store = memoryStore();
   const calls = Array.from({ length: 1_200 }, (_, index) => ({ at: AT + index, toolName: "look", via: "api", outcome: "ok" }) as const);
   await store.access.addCalls({ calls, keep: 2_000 });

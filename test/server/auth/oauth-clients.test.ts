@@ -34,13 +34,13 @@ async function supportedScopes(access: ServerAccess): Promise<unknown> {
   return Reflect.get(Object(document), "scopes_supported");
 }
 
-test("a client that has no token yet is asked for the scope of its request, and the metadata offer it no right to decide or to administer", async () => {
+test("a client without a token is asked for the scope of its request, and the metadata offers neither approve nor admin", async () => {
   const access = await accessTo(await started());
   expect(await challengeOf(access)).toContain('scope="execute"');
   expect(await supportedScopes(access)).toEqual(["read", "execute", "simulate"]);
 });
 
-test("the scopes that a client is asked for are those that its issuer knows, with no more rights than are needed", async () => {
+test("a client is asked for a scope that its issuer knows, with the fewest rights needed", async () => {
   const issuer = await started();
   const scopes = { "tools.all": ["read", "execute", "approve"], "tools.use": ["execute"], "tools.admin": ["admin"] } as const;
   const access = await accessTo(issuer, { scopes });
@@ -55,7 +55,7 @@ test("the scopes that a client is asked for are those that its issuer knows, wit
   expect(await challengeOf(reading)).not.toContain("scope=");
 });
 
-test("a client that lacks a scope is asked for it and for those that it has, which a new token would lack otherwise", async () => {
+test("a client that lacks a scope is asked for it and for the scopes that it has, which a new token would otherwise lose", async () => {
   const issuer = await started();
   const scopes = { "tools.read": ["read"], "tools.use": ["execute"] } as const;
   const access = await accessTo(issuer, { scopes });
@@ -66,7 +66,7 @@ test("a client that lacks a scope is asked for it and for those that it has, whi
   expect(await challengeOf(roles, other)).toContain('error="insufficient_scope", scope="tools.read tools.use"');
 });
 
-test("a scope with the address of its resource is granted by its name alone in a token, and asked for with the address", async () => {
+test("a scope with its resource's URI is granted by the bare name in a token, and requested with the URI", async () => {
   const issuer = await started();
   const scopes = { "api://c1f3/Tools.Read": ["read"], "api://c1f3/Tools.Use": ["execute"] } as const;
   const access = await accessTo(issuer, { scopes, scopeClaim: "scp" });
@@ -79,7 +79,7 @@ test("a scope with the address of its resource is granted by its name alone in a
   expect((await access.admit(requestWith(strange), { scope: "execute" })).denial?.status).toBe(403);
 });
 
-test("issuers that call a scope by different names are asked for none by a request without a token", async () => {
+test("a request without a token names no scope when the issuers use different names for it", async () => {
   const [one, other] = [await started(), await started()];
   const issuers = [
     { issuer: one.url, scopes: { "tools.use": ["execute"] } },
@@ -90,7 +90,7 @@ test("issuers that call a scope by different names are asked for none by a reque
 });
 
 test.each(["https://tools.example", "https://tools.example/", "https://Tools.Example:443"])(
-  "a token for the server %s counts with the slash that clients put behind a host, and without it",
+  "a token for the server %s is accepted with and without the trailing slash that clients add to a host",
   async (resource) => {
     const issuer = await started();
     const access = await accessTo(issuer, {}, { resource });
@@ -101,7 +101,7 @@ test.each(["https://tools.example", "https://tools.example/", "https://Tools.Exa
   },
 );
 
-test("a token with as many groups as issuers put into one is let in over HTTP", async () => {
+test("a token with 200 groups, as large as issuers make them, is accepted over HTTP", async () => {
   const issuer = await started();
   const server = createServer(createRuntime(), { auth: await accessTo(issuer), ports: { log: new MemoryLog() } });
   onTestFinished(() => server.close());
@@ -112,7 +112,7 @@ test("a token with as many groups as issuers put into one is let in over HTTP", 
   expect((await fetch(`${url}/v1/tools`, { headers: { authorization: `Bearer ${token}` } })).status).toBe(200);
 });
 
-test("a request with several Authorization headers is refused, whichever of them is right", async () => {
+test("a request with several Authorization headers is rejected, even if one of them is valid", async () => {
   const issuer = await started();
   const server = createServer(createRuntime(), { auth: await accessTo(issuer), ports: { log: new MemoryLog() } });
   onTestFinished(() => server.close());
@@ -135,7 +135,7 @@ test("a request with several Authorization headers is refused, whichever of them
   ]);
 });
 
-test("an MCP server of its own port says to OAuth clients where their issuer is, and which scope they need", async () => {
+test("an MCP server on its own port tells OAuth clients their issuer and the scope they need", async () => {
   const issuer = await started();
   const runtime = createRuntime();
   const access = await accessTo(issuer, { scopes: { "tools.use": ["execute"], "tools.read": ["read"] } });
@@ -155,7 +155,7 @@ test("an MCP server of its own port says to OAuth clients where their issuer is,
   expect(await ask(reader)).toEqual([403, `Bearer realm="haft", error="insufficient_scope", scope="tools.read tools.use", ${where}`]);
 });
 
-test("a token of a new key is not called invalid while the issuer does not answer for it, and known keys count meanwhile", async () => {
+test("a token with a new key is unavailable rather than invalid while the issuer does not answer, and known keys still work", async () => {
   const clock = new FakeClock();
   const issuer = await LoopbackIssuer.start(() => clock.wallTime() / 1_000);
   const access = await accessTo(issuer, {}, { clock });
@@ -177,7 +177,7 @@ test("a token of a new key is not called invalid while the issuer does not answe
   expect(await isLetIn(await issuer.token({ claims: { aud: RESOURCE }, header: { kid: "other" } }))).toBe(false);
 });
 
-test("tokens of a new key that come together are let in together, and the issuer is asked once for all of them", async () => {
+test("concurrent tokens with a new key are all accepted, with one request to the issuer", async () => {
   const clock = new FakeClock();
   const issuer = await LoopbackIssuer.start(() => clock.wallTime() / 1_000);
   const access = await accessTo(issuer, {}, { clock });

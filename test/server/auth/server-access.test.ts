@@ -27,7 +27,7 @@ async function denialOf(access: ServerAccess, request: Request, scope: "read" | 
   return (await access.admit(request, { scope, from: "127.0.0.1" })).denial;
 }
 
-test("E04 without credentials a request is told how to get in, and no error; with wrong ones it is told that they are wrong", async () => {
+test("E04 a request without credentials gets a challenge without an error; one with wrong credentials gets invalid_token", async () => {
   const { access } = await accessWith();
   expect(await denialOf(access, requestWith(undefined))).toEqual({
     status: 401,
@@ -38,7 +38,7 @@ test("E04 without credentials a request is told how to get in, and no error; wit
   expect(await denialOf(access, requestWith("x"))).toMatchObject({ status: 401, challenge: 'Bearer realm="haft", error="invalid_token"' });
 });
 
-test("issue 19.5 a scope that is missing is named, so that a client can ask for it; admin has all", async () => {
+test("issue 19.5 a missing scope is named in the challenge, so that a client can request it; admin includes all", async () => {
   const { access, keys } = await accessWith();
   const { key, stored } = await keys.add({ name: "CI", scopes: ["read", "approve"] });
   expect(await denialOf(access, requestWith(key))).toMatchObject({
@@ -53,7 +53,7 @@ test("issue 19.5 a scope that is missing is named, so that a client can ask for 
   expect(await denialOf(access, requestWith(all.key))).toBeUndefined();
 });
 
-test("issue 19.5 RFC 9728: the metadata of a resource name its issuer, at the address that a challenge names", async () => {
+test("issue 19.5 RFC 9728: the resource metadata names its issuer, at the URL that a challenge names", async () => {
   const issuer = await LoopbackIssuer.start(() => systemPorts.clock.wallTime() / 1_000);
   const scopes = { "tools.read": ["read"], "tools.use": ["execute"] } as const;
   const issuers = [{ issuer: issuer.url, allowPrivate: [issuer.host], scopes }];
@@ -80,7 +80,7 @@ test("issue 19.5 RFC 9728: the metadata of a resource name its issuer, at the ad
   await expect(openServerAccess({ issuers }, systemPorts)).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("pages of every origin may read the metadata of a resource, and nothing else", async () => {
+test("pages of any origin may read the resource metadata, and nothing else", async () => {
   const { access } = await accessWith({ resource: RESOURCE, issuers: [{ issuer: "https://issuer.example", audience: RESOURCE }] });
   const server = createServer(createRuntime(), { auth: access, allowedHosts: ["tools.example"] });
   onTestFinished(() => server.close());
@@ -92,7 +92,7 @@ test("pages of every origin may read the metadata of a resource, and nothing els
   expect([await ask(path), await ask(path, { host: "evil.example" }), await ask("/v1/info")]).toEqual([200, 403, 403]);
 });
 
-test("while an issuer cannot be asked for its keys, its tokens are answered with 503 over the API and MCP, and no others are", async () => {
+test("while an issuer's keys cannot be fetched, only its tokens get 503, over the API and MCP", async () => {
   const now = () => Date.now() / 1_000;
   const [issuer, other] = [await LoopbackIssuer.start(now), await LoopbackIssuer.start(now)];
   const clock = new FakeClock({ wallTime: Date.now() });
@@ -130,7 +130,7 @@ test("while an issuer cannot be asked for its keys, its tokens are answered with
   expect(await statuses(token)).toEqual(Array.from({ length: 3 }, () => [200, null, true]));
 });
 
-test("issue 19.5 a principal sees in lists and may call what its rules and its key allow, and handlers have it in their data", async () => {
+test("issue 19.5 a principal sees and may call the tools that its rules and its key allow, and handlers receive it", async () => {
   const rules = [{ principals: ["key:*"], allow: ["default::*"], deny: ["default::hidden"] }];
   const { access, keys } = await accessWith({ rules, others: [staticToken({ token: "a-secret-of-the-house" })] });
   const { key, stored } = await keys.add({ name: "CI", scopes: ["execute"], deny: ["default::other"] });
@@ -152,7 +152,7 @@ test("issue 19.5 a principal sees in lists and may call what its rules and its k
   await runtime.close();
 });
 
-test.each([[["principal"]], [["user"]]])("the cache keeps the principals of a server apart where its identity is %j", async (identity) => {
+test.each([[["principal"]], [["user"]]])("the cache separates the principals of a server with the identity %j", async (identity) => {
   const { access, keys } = await accessWith();
   const greet = tool("greet", (_, { data }) => JSON.parse(JSON.stringify(data["principal"])).name, {
     effects: readOnly("names"),
@@ -176,7 +176,7 @@ test.each([[["principal"]], [["user"]]])("the cache keeps the principals of a se
   ]);
 });
 
-test("E12 E13 what is refused is kept with time, path and address, without query, headers or body", async () => {
+test("E12 E13 a refused request is stored with time, path and address, without query, headers or body", async () => {
   const { access, store, clock } = await accessWith();
   const secret = "haft_0011223344556677_".padEnd(65, "s");
   await access.admit(new Request(`http://localhost/v1/tools?key=${secret}`, { headers: { authorization: `Bearer ${secret}` } }), {
@@ -194,7 +194,7 @@ test("E12 E13 what is refused is kept with time, path and address, without query
   expect(JSON.stringify(kept)).not.toContain("sss");
 });
 
-test("E20 of a flood of refusals fifty a second are kept, and the others counted", async () => {
+test("E20 of a flood of refused requests, fifty a second are stored and the others counted", async () => {
   const { access, store, clock } = await accessWith();
   for (let times = 0; times < 2_000; times++) void access.admit(requestWith("x"), { scope: "read" });
   await access.admit(requestWith("x"), { scope: "read" });
@@ -206,7 +206,7 @@ test("E20 of a flood of refusals fifty a second are kept, and the others counted
   expect((await store.refusals({ limit: 1 }))[0]?.missed).toBe(1_951);
 });
 
-test("issue 19.5 a store that cannot be written holds up no answer", async () => {
+test("issue 19.5 a store that cannot be written does not delay a response", async () => {
   const log = new MemoryLog();
   const { access: store } = memoryStore();
   const broken = { ...store, addRefusals: () => Promise.reject(new Error("the disk is full")) };

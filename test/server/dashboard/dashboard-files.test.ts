@@ -21,7 +21,7 @@ function files(): DashboardFiles {
 
 const get = (path: string, headers: Readonly<Record<string, string>> = {}) => new Request(`http://127.0.0.1${path}`, { headers });
 
-test("issue 20.1 the page comes at every address of a screen, under a policy without inline code, and is asked for each time", async () => {
+test("issue 20.1 the page is served at every screen's address, with a policy against inline code, and is never cached unchecked", async () => {
   const page = files();
   for (const path of ["/", "/sessions", "/sessions/a%2Fb/calls/c", "/tools/x%3A%3Ay", "/health"]) {
     const response = page.response(get(path));
@@ -34,14 +34,14 @@ test("issue 20.1 the page comes at every address of a screen, under a policy wit
   }
 });
 
-test("issue 20.2 each screen that the page knows is served by its address", () => {
+test("issue 20.2 every screen of the page is served at its address", () => {
   const page = files();
   const names = [...readFileSync("src/dashboard/app.tsx", "utf8").matchAll(/\bname === "([a-z]+)"/gu)].map(([, name]) => name);
   expect(names.length).toBeGreaterThan(8);
   for (const name of names) expect([name, page.response(get(`/${name}`))?.status]).toEqual([name, 200]);
 });
 
-test("issue 20.1 files are kept for good, and sent compressed to those who take that", () => {
+test("issue 20.1 assets are cached forever, and sent compressed to clients that accept it", () => {
   const page = files();
   const plain = page.response(get("/assets/index-1a2b.js"));
   expect(plain?.headers.get("cache-control")).toContain("immutable");
@@ -49,20 +49,20 @@ test("issue 20.1 files are kept for good, and sent compressed to those who take 
   expect(plain?.headers.has("content-encoding")).toBe(false);
 });
 
-test("issue 20.1 a compressed file is the file", async () => {
+test("issue 20.1 a decompressed asset equals the original file", async () => {
   const response = files().response(get("/assets/index-1a2b.js", { "accept-encoding": "gzip, br" }));
   expect(response?.headers.get("content-encoding")).toBe("gzip");
   expect(gunzipSync(await (response?.arrayBuffer() ?? new ArrayBuffer())).toString()).toBe("export {};");
 });
 
-test("issue 20.1 what is no file and no screen is left to the API", () => {
+test("issue 20.1 a path that is neither a file nor a screen is left to the API", () => {
   const page = files();
   for (const path of ["/v1/sessions", "/metrics", "/healthz", "/assets/none.js", "/assets/../index.html/x", "/assets/..%2findex.html"])
     expect([path, page.response(get(path))]).toEqual([path, undefined]);
   expect(page.response(new Request("http://127.0.0.1/", { method: "POST" }))).toBeUndefined();
 });
 
-test("issue 20.1 without its files the page is not found, and the answer says how to have them in a bundle and in a clone", () => {
+test("issue 20.1 without its files the page returns 404, with how to get them in a bundle and in a clone", () => {
   const missing = new DashboardFiles({ folder: pathToFileURL("/nowhere/") });
   expect(() => missing.response(get("/"))).toThrow(
     expect.objectContaining({
@@ -72,7 +72,7 @@ test("issue 20.1 without its files the page is not found, and the answer says ho
   );
 });
 
-test("issue 20.1 a server has no page unless it is asked for, and no host beside its own gets it", async () => {
+test("issue 20.1 a server has no dashboard unless it is enabled, and other hosts do not get it", async () => {
   const runtime = createRuntime();
   const auth = staticToken({ token: "a-token-for-the-tests" });
   const status = async (server: ReturnType<typeof createServer>, host: string) =>
@@ -84,7 +84,7 @@ test("issue 20.1 a server has no page unless it is asked for, and no host beside
 
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 
-test("a browser that asks for an address that nothing has gets the page with the status 404", async () => {
+test("a browser that requests an unknown address gets the page with the status 404", async () => {
   const response = files().notFound(get("/sesions", BROWSER));
   expect([response?.status, response?.headers.get("content-type"), await response?.text()]).toEqual([
     404,
@@ -95,7 +95,7 @@ test("a browser that asks for an address that nothing has gets the page with the
   expect(new DashboardFiles({ folder: pathToFileURL("/nowhere/") }).notFound(get("/sesions", BROWSER))).toBeUndefined();
 });
 
-test("programs that ask for such an address, and methods that are not served, are answered with JSON", async () => {
+test("programs that request an unknown address, and unsupported methods, get JSON", async () => {
   await builtDashboard();
   const runtime = createRuntime();
   const server = createServer(runtime, { auth: staticToken({ token: "a-token-for-the-tests" }), dashboard: true });

@@ -30,7 +30,7 @@ async function serve(runtime: Runtime, options: ConstructorParameters<typeof Eve
   return { hub, ...served };
 }
 
-test("issue 19.3 the id of an event is its position, and events that no log has come without one, in their place", async () => {
+test("issue 19.3 the id of an event is its position, and unlogged events have no id, in their order", async () => {
   const runtime = newRuntime();
   const { url } = await serve(runtime);
   const session = runtime.session("s");
@@ -52,7 +52,7 @@ test("issue 19.3 the id of an event is its position, and events that no log has 
   expect(client.retry).toBe(1_000);
 });
 
-test("issue 19.3 E09 nothing piles up for a reader that reads no more, however long it stays", async () => {
+test("issue 19.3 E09 a reader that stops reading does not make the buffer grow, however long it stays", async () => {
   const clock = new FakeClock();
   const hub = new EventHub(newRuntime(), { clock, keepAliveMs: 15_000 });
   const reader = (await hub.open()).getReader();
@@ -65,7 +65,7 @@ test("issue 19.3 E09 nothing piles up for a reader that reads no more, however l
   expect(waiting.at(-1)).toContain("draining");
 });
 
-test("issue 19.3 a client continues with the header Last-Event-ID, which goes before ?after", async () => {
+test("issue 19.3 a client resumes with the header Last-Event-ID, which overrides ?after", async () => {
   const runtime = newRuntime();
   const { url } = await serve(runtime);
   await runtime.session("s").execute([{ name: "echo" }, { name: "echo" }]);
@@ -81,7 +81,7 @@ test("issue 19.3 a client continues with the header Last-Event-ID, which goes be
   }
 });
 
-test("issue 19.3 a place that is not known is 410, a session that is not there 404, a wrong parameter refused", async () => {
+test("issue 19.3 an unknown position returns 410, an unknown session 404, and an invalid parameter is rejected", async () => {
   const runtime = newRuntime();
   const { url, hub } = await serve(runtime);
   await runtime.session("s").execute({ name: "echo" });
@@ -97,7 +97,7 @@ test("issue 19.3 a place that is not known is 410, a session that is not there 4
   expect((await reader.read()).done).toBe(true);
 });
 
-test("issue 19.3 pages have the same places as streams, and wait for nothing", async () => {
+test("issue 19.3 pages use the same positions as streams, and never wait", async () => {
   const runtime = newRuntime();
   const { hub } = await serve(runtime);
   await runtime.session("s").execute([{ name: "echo" }, { name: "echo" }]);
@@ -116,7 +116,7 @@ test("issue 19.3 pages have the same places as streams, and wait for nothing", a
   await expect(hub.page("s", { limit: 0 })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
-test("issue 19.3 a server that stops says so to every stream and ends it, and the next one continues", async () => {
+test("issue 19.3 a stopping server sends draining to every stream and ends it, and the next server resumes it", async () => {
   const path = temporaryFile();
   const runtime = newRuntime(path);
   const { url, hub } = await serve(runtime);
@@ -138,7 +138,7 @@ test("issue 19.3 a server that stops says so to every stream and ends it, and th
   expect(client.messages.flatMap(({ id }) => id ?? [])).toEqual(["1", "2", "3", "4", "5"]);
 });
 
-test("issue 19.3 a quiet stream is kept alive, and tells how far a filter has read", async () => {
+test("issue 19.3 a quiet stream gets keep-alives, and the position that a filter has reached", async () => {
   const runtime = newRuntime();
   const clock = new FakeClock();
   const { hub } = await serve(runtime, { clock, keepAliveMs: 15_000 });
@@ -159,7 +159,7 @@ test("issue 19.3 a quiet stream is kept alive, and tells how far a filter has re
   expect([hub.streams, clock.pending]).toEqual([0, 0]);
 });
 
-test("issue 19.3 a client that goes cancels nothing", async () => {
+test("issue 19.3 a client that disconnects does not cancel any call", async () => {
   const runtime = newRuntime();
   const { url, hub } = await serve(runtime);
   const session = runtime.session("s");
@@ -169,13 +169,13 @@ test("issue 19.3 a client that goes cancels nothing", async () => {
   while (hub.streams > 0) await new Promise((resolve) => setImmediate(resolve));
 });
 
-testInCI("issue 19.3 L11 readers get everything in order, slow ones hold up nobody", { timeout: 240_000 }, async () => {
+testInCI("issue 19.3 L11 readers get every event in order, and slow readers do not delay others", { timeout: 240_000 }, async () => {
   const { events, received } = await fanOut({ idle: 50, readers: 3, slow: 10, eventsPerSecond: 400, seconds: 1 });
   expect(received).toEqual([events / 2, events / 2]);
 });
 
 // 10,000 events over 50 kills: node --conditions=haft-source scripts/stream-load.ts restarts 50 10000
-testInCI("issue 19.3 streams continue over a server that is killed, 1,000 events over 5 kills", { timeout: 300_000 }, async () => {
+testInCI("issue 19.3 streams continue across kills of the server, 1,000 events over 5 kills", { timeout: 300_000 }, async () => {
   const { events, ...counts } = await resumeOverRestarts({ kills: 5, events: 1_000 });
   expect(counts).toEqual({ kills: 5, missing: 0, repeated: 0, missingOfAll: 0, repeatedOfAll: 0 });
   expect(events).toBeGreaterThanOrEqual(1_000);

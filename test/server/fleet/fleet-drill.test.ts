@@ -6,7 +6,7 @@ import { postgresPrograms } from "../../store/postgres/server.ts";
 import { runFleetDrill } from "./fleet-drill.ts";
 
 test.skipIf(!inCI || postgresPrograms === undefined)(
-  `issue 21 L05–L07 servers that are restarted, killed, stopped beyond their lease and cut off lose nothing and do nothing twice ${IN_CI}`,
+  `issue 21 L05–L07 servers that are restarted, killed, frozen past their lease and cut off lose nothing and repeat nothing ${IN_CI}`,
   { timeout: 900_000 },
   async () => {
     const report = await runFleetDrill({

@@ -15,27 +15,24 @@ test.each([
   ["POST", "/"],
   ["GET", "/haft/"],
   ["POST", "/haft/"],
-])(
-  "the signal of a %s request to %s aborts when the client leaves its stream, after a collection of garbage as well",
-  async (method, path) => {
-    let aborted = 0;
-    const handler = async (given: Request): Promise<Response> => {
-      const request = countRequestBody(requestWithoutBasePath(given, "/haft"), () => {});
-      await request.text();
-      request.signal.addEventListener("abort", () => aborted++);
-      return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("begun")) }));
-    };
-    const listener = await listenOn(handler, { port: 0, host: "127.0.0.1", clock: systemPorts.clock, log: new MemoryLog() });
-    onTestFinished(() => listener.close(async () => {}));
-    const leave = new AbortController();
-    const body = method === "GET" ? {} : { body: new Blob(["x"]).stream(), duplex: "half" };
-    const response = await fetch(listener.origin + path, { method, signal: leave.signal, ...body } as RequestInit);
-    await response.body?.getReader().read();
-    for (let round = 0; round < 5; round++) {
-      await new Promise((resolve) => setTimeout(resolve, 5));
-      collect();
-    }
-    leave.abort();
-    await expect.poll(() => aborted).toBe(1);
-  },
-);
+])("the signal of a %s request to %s aborts when the client leaves its stream, even after garbage collection", async (method, path) => {
+  let aborted = 0;
+  const handler = async (given: Request): Promise<Response> => {
+    const request = countRequestBody(requestWithoutBasePath(given, "/haft"), () => {});
+    await request.text();
+    request.signal.addEventListener("abort", () => aborted++);
+    return new Response(new ReadableStream({ start: (controller) => controller.enqueue(new TextEncoder().encode("begun")) }));
+  };
+  const listener = await listenOn(handler, { port: 0, host: "127.0.0.1", clock: systemPorts.clock, log: new MemoryLog() });
+  onTestFinished(() => listener.close(async () => {}));
+  const leave = new AbortController();
+  const body = method === "GET" ? {} : { body: new Blob(["x"]).stream(), duplex: "half" };
+  const response = await fetch(listener.origin + path, { method, signal: leave.signal, ...body } as RequestInit);
+  await response.body?.getReader().read();
+  for (let round = 0; round < 5; round++) {
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    collect();
+  }
+  leave.abort();
+  await expect.poll(() => aborted).toBe(1);
+});

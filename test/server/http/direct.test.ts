@@ -29,7 +29,7 @@ function silentClient(port: number, request: string): { readonly read: () => Pro
   return { read };
 }
 
-testInCI("issue 19.3 news for a client that does not read take the place of one another, and the last event still arrives", async () => {
+testInCI("issue 19.3 for a client that does not read, updates replace one another, and the last event still arrives", async () => {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();
   const server = createServer((_incoming, outgoing) => resolve(outgoing));
   await new Promise<void>((listens) => server.listen(0, "127.0.0.1", listens));
@@ -54,7 +54,7 @@ testInCI("issue 19.3 news for a client that does not read take the place of one 
   expect(steps.toSorted((one, other) => one - other)).toEqual(steps);
 });
 
-test("issue 19.3 a client that begins to read again is told the latest news at once", async () => {
+test("issue 19.3 a client that resumes reading gets the latest progress at once", async () => {
   const { promise, resolve } = Promise.withResolvers<ServerResponse>();
   const server = createServer((_incoming, outgoing) => resolve(outgoing));
   await new Promise<void>((listens) => server.listen(0, "127.0.0.1", listens));
@@ -72,7 +72,7 @@ test("issue 19.3 a client that begins to read again is told the latest news at o
   expect([steps.at(-1), steps.length < 50]).toEqual([100, true]);
 });
 
-test("issue 19.3 a tool with much progress does not fill the memory for a client that does not read, which has its result later", async () => {
+test("issue 19.3 progress for a client that does not read uses bounded memory, and the result arrives later", async () => {
   const ended = Promise.withResolvers<void>();
   const talks = defineTool({
     name: "talks",

@@ -28,7 +28,7 @@ test.each([
   ["of a page", "/v1/execute", `Host: localhost\r\nOrigin: http://localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`, 413],
   ["to the MCP server", "/mcp", `Host: localhost\r\nAuthorization: Bearer wrong\r\n`, 401],
   ["to several hosts", "/v1/execute", `Host: localhost\r\nHost: evil.example\r\n`, 400],
-])("issue 19 a request %s gets its answer while it is still being sent", async (_, path, headers, status) => {
+])("issue 19 a request %s is answered while its body is still being sent", async (_, path, headers, status) => {
   const { listener } = await startApi();
   for (let take = 0; take < 5; take++) {
     const head = `POST ${path} HTTP/1.1\r\n${headers}Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\n`;
@@ -44,7 +44,7 @@ test.each([
   ["to no route", "POST /v1/nothing", `Authorization: Bearer ${TOKEN}\r\n`, 404],
   ["of a method that is not served", "PUT /v1/execute", `Authorization: Bearer ${TOKEN}\r\n`, 405],
   ["of another type", "POST /v1/execute", `Authorization: Bearer ${TOKEN}\r\nContent-Type: text/plain\r\n`, 415],
-])("a request %s that has come as a whole is refused, and its connection takes the next one", async (_, request, headers, status) => {
+])("a request %s that has arrived completely is rejected, and its connection can be reused", async (_, request, headers, status) => {
   const { listener } = await startApi();
   const answers = await new Promise<string>((resolve, reject) => {
     let text = "";
@@ -66,7 +66,7 @@ test.each([
 });
 
 testInCI(
-  "issue 19 a client that takes longer than a second to send what is too large gets its answer, and is read no longer than it sends",
+  "issue 19 a client that sends a too large body for over a second gets its answer, and is read no longer than it sends",
   async () => {
     const { listener } = await startApi();
     const answer = await new Promise<string>((resolve, reject) => {
@@ -92,7 +92,7 @@ testInCI(
   },
 );
 
-test("issue 19 a reader who leaves a stream that comes from elsewhere is no failed request", async () => {
+test("issue 19 a reader that leaves a stream from elsewhere is not logged as a failed request", async () => {
   const log = new MemoryLog();
   const { clock } = systemPorts;
   const ended = Promise.withResolvers<void>();
@@ -123,7 +123,7 @@ test.each([
   ["in pieces", () => new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(new Uint8Array(65_536)) })],
   ["at once", () => new Uint8Array(64 * 1024 * 1024)],
 ])(
-  "the connection of a client that reads nothing of an answer sent %s is closed, and one that waits for its answer stays",
+  "the connection of a client that does not read a response sent %s is closed, and one that waits for its response stays open",
   async (_, body) => {
     const parts = { port: 0, host: "127.0.0.1", clock: systemPorts.clock, log: new MemoryLog(), unreadMs: 100 };
     const isClosed = Promise.withResolvers<void>();

@@ -51,7 +51,7 @@ test("a request that came while the process was busy is answered, although its c
   await expect.poll(text).toContain("<two>");
 });
 
-test("the rest of a request whose beginning came while the process was busy is waited for", async () => {
+test("a request that began to arrive while the process was busy may complete", async () => {
   const { socket, text } = await keptConnection(await port());
   const request = post("two");
   socket.write(request.slice(0, 20));

@@ -3,7 +3,7 @@ import { systemPorts } from "../../../src/core/system-ports.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 
-test("a port that another program has, and an address that this machine lacks, are refused in words", async () => {
+test("a port in use and an address that the machine does not have are rejected with the reason", async () => {
   const listen = (port: number, host: string) =>
     listenOn(async () => new Response("here"), { port, host, clock: systemPorts.clock, log: new MemoryLog() });
   const { port, close } = await listen(0, "127.0.0.1");

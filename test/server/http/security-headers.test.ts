@@ -15,7 +15,7 @@ async function answered(
   return securityHeaders({ corsOrigins })(new Request("http://localhost/v1/tools", { method, headers }), async () => response());
 }
 
-test("E10 an answer may load nothing, run nothing and be framed by nobody; a policy of its own stays", async () => {
+test("E10 a response may load, run and be framed by nothing by default; a policy of its own is kept", async () => {
   const { headers } = await answered({});
   expect(headers.get("content-security-policy")).toBe("default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'");
   expect(headers.get("x-content-type-options")).toBe("nosniff");
@@ -25,7 +25,7 @@ test("E10 an answer may load nothing, run nothing and be framed by nobody; a pol
   expect((await answered({}, () => Response.redirect("http://localhost/"))).headers.get("x-frame-options")).toBe("DENY");
 });
 
-test("E18 no origin is let in by itself: not one like an allowed one, not null, and never with credentials", async () => {
+test("E18 no origin is allowed by default: not one like an allowed one, not null, and never with credentials", async () => {
   const origins = ["https://evil.example", "null", `${APP}.evil.example`, "http://app.example", `${APP}:444`, APP.toUpperCase()];
   for (const origin of origins)
     for (const corsOrigins of [[], [APP]]) {
@@ -41,7 +41,7 @@ test("E18 no origin is let in by itself: not one like an allowed one, not null, 
     }
 });
 
-test("issue 19.5 pages of an origin that is named may read answers, and ask beforehand", async () => {
+test("issue 19.5 pages of an allowed origin may read responses and send preflight requests", async () => {
   const { headers } = await answered({ corsOrigins: [APP], headers: { origin: APP } });
   expect([headers.get("access-control-allow-origin"), headers.get("vary"), headers.get("access-control-allow-credentials")]).toEqual([
     APP,
@@ -74,7 +74,7 @@ test("a page may send every header that a client of MCP sends, and no others", a
 });
 
 test.each(["*", "app.example", "https://app.example/", "https://*.example", "null", "javascript:alert(1)"])(
-  "E18 %s is no origin of pages",
+  "E18 %s is rejected as an allowed origin",
   (origin) => {
     expect(() => securityHeaders({ corsOrigins: [origin] })).toThrow(expect.objectContaining({ code: "invalid_argument" }));
   },

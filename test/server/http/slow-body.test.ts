@@ -56,7 +56,7 @@ async function readingPort(clock: FakeClock): Promise<{ readonly port: number; r
 
 const PIECE = "x".repeat(100_000);
 
-test("a long body may take many times longer than a client may send nothing", async () => {
+test("a long body may take longer in total than a client may be silent", async () => {
   const clock = new FakeClock();
   const { port, received } = await readingPort(clock);
   const { socket, text } = client(port, `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: ${PIECE.length * 10}\r\n`);
@@ -72,7 +72,7 @@ test.each([
   ["with a length", "Content-Length: 1000000\r\n", "x"],
   ["with a small length", "Content-Length: 1000\r\n", "x"],
   ["in chunks", "Transfer-Encoding: chunked\r\n", "1\r\nx\r\n"],
-])("a body %s that comes a byte at a time is refused with 408", async (_, head, byte) => {
+])("a body %s that arrives one byte at a time is rejected with 408", async (_, head, byte) => {
   const clock = new FakeClock();
   const { port, log } = await readingPort(clock);
   const sender = client(port, `POST / HTTP/1.1\r\nHost: a\r\n${head}`);
@@ -95,7 +95,7 @@ test.each([
     "/mcp",
     "Content-Type: application/json\r\nAccept: application/json, text/event-stream\r\nContent-Length: 1000\r\n",
   ],
-])("%s whose body does not come is answered with 408", async (_, path, head) => {
+])("%s whose body does not arrive is rejected with 408", async (_, path, head) => {
   const clock = new FakeClock();
   const log = new MemoryLog();
   const runtime = createRuntime({ store: memoryStore() });

@@ -34,7 +34,7 @@ const READERS: Readonly<Record<string, () => Reading>> = {
   },
 };
 
-test.each(Object.entries(READERS))("a request %s holds few of the small pieces that have come of its body", async (_which, begin) => {
+test.each(Object.entries(READERS))("a request %s does not retain the small chunks of its body", async (_which, begin) => {
   const { send, end, read } = begin();
   const text = Array.from({ length: 20_000 }, (_, index) => String.fromCharCode(97 + (index % 26))).join("");
   const sent: WeakRef<Uint8Array>[] = [];

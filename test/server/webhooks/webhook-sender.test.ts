@@ -74,7 +74,7 @@ function senderTo({ url, host }: { readonly url: string; readonly host: string }
   return sender;
 }
 
-test("issue 19.4 a call that waits and a job that ended are told, signed, without input or answer", async () => {
+test("issue 19.4 a call that waits for approval is sent, signed, without its input", async () => {
   const place = await receiver();
   const store = memoryStore();
   await senderTo(place, store).start();
@@ -105,7 +105,7 @@ test("issue 19.4 a call that waits and a job that ended are told, signed, withou
   expect(signature).toBe(`v1,${expected}`);
 });
 
-test("issue 19.4 a job's end is written with its message, which survives the process that kept it", async () => {
+test("issue 19.4 the webhook for the end of a job is stored with it, and survives the process that ran the job", async () => {
   const path = temporaryFile();
   const place = await receiver();
   const first = sqliteStore({ path });
@@ -128,7 +128,7 @@ test("issue 19.4 a job's end is written with its message, which survives the pro
   });
 });
 
-test("issue 19.4 a receiver that fails, redirects or hangs is tried again with the same id, later each time", async () => {
+test("issue 19.4 a receiver that fails, redirects or hangs is retried with the same id, after growing waits", async () => {
   const elsewhere = await receiver();
   const redirects = (response: ServerResponse): void => void response.writeHead(302, { location: elsewhere.url }).end();
   const hangs = (): void => {};
@@ -159,7 +159,7 @@ test("issue 19.4 a receiver that fails, redirects or hangs is tried again with t
   expect(await store.webhooks.claim({ now: Infinity, until: Infinity, limit: 9 })).toEqual([]);
 });
 
-test("issue 19.4 private addresses, bad secrets and unknown types are refused, without the secret", async () => {
+test("issue 19.4 private addresses, invalid secrets and unknown types are rejected", async () => {
   const place = await receiver();
   const store = memoryStore();
   const webhook = { url: place.url, secret: SECRET };
@@ -207,7 +207,7 @@ test.each([
   expect([await due(waitMs - 1), await due(waitMs)]).toEqual([0, 1]);
 });
 
-test("one that is given up is logged with why it was not sent, and what would work", async () => {
+test("a webhook that is given up is logged with the reason and what would work", async () => {
   const place = await receiver();
   const store = memoryStore();
   const ports = fakePorts();
@@ -241,7 +241,7 @@ test.each([
   expect(await store.webhooks.claim({ now: Infinity, until: Infinity, limit: 9 })).toEqual([]);
 });
 
-test("a message has no half of a surrogate pair, which strict receivers refuse each time", async () => {
+test("a payload has no lone surrogate, which strict receivers reject every time", async () => {
   const store = memoryStore();
   await store.webhooks.setEndpoints([{ id: "one", types: ["approval.asked"] }]);
   await store.approvals.put({ ...question(1), reason: "half \ud800" });
@@ -277,27 +277,30 @@ function retriesOf(store: ReturnType<typeof memoryStore>): (wanted: number) => P
 test.each([
   ["memory", memoryStore],
   ["SQLite", () => sqliteStore({ path: temporaryFile() })],
-])("in %s, a receiver that does not answer holds up no other, and a sender spends no try of one that it does not know", async (_, open) => {
-  const [dead, healthy] = [await receiver(() => {}), await receiver()];
-  const [store, ports] = [open(), fakePorts()];
-  onTestFinished(() => store.close());
-  const webhooks = [dead, healthy].map(({ url }) => ({ url, secret: SECRET }));
-  const sender = new WebhookSender({ store, webhooks, allowPrivate: [dead.host, healthy.host], ports });
-  onTestFinished(() => sender.close());
-  await sender.start();
-  const ask = async (id: string): Promise<unknown> => store.approvals.put({ ...question(ports.clock.wallTime()), id });
-  /** A store may take longer than the clock here, which moves on in steps that are small beside the time that a receiver has. */
-  const comes = (count: number) =>
-    expect.poll(() => ports.clock.advance(20).then(() => healthy.received.length), { interval: 5, timeout: 30_000 }).toBe(count);
-  await ask("one");
-  await comes(1);
-  await dead.count(1);
-  await ask("two");
-  await comes(2);
+])(
+  "in %s, a receiver that does not answer delays no other, and a sender uses no attempt of an endpoint that it does not know",
+  async (_, open) => {
+    const [dead, healthy] = [await receiver(() => {}), await receiver()];
+    const [store, ports] = [open(), fakePorts()];
+    onTestFinished(() => store.close());
+    const webhooks = [dead, healthy].map(({ url }) => ({ url, secret: SECRET }));
+    const sender = new WebhookSender({ store, webhooks, allowPrivate: [dead.host, healthy.host], ports });
+    onTestFinished(() => sender.close());
+    await sender.start();
+    const ask = async (id: string): Promise<unknown> => store.approvals.put({ ...question(ports.clock.wallTime()), id });
+    /** A store may take longer than the clock here, which moves on in steps that are small beside the time that a receiver has. */
+    const comes = (count: number) =>
+      expect.poll(() => ports.clock.advance(20).then(() => healthy.received.length), { interval: 5, timeout: 30_000 }).toBe(count);
+    await ask("one");
+    await comes(1);
+    await dead.count(1);
+    await ask("two");
+    await comes(2);
 
-  await store.webhooks.setEndpoints([{ id: "of-another-process", types: ["approval.asked"] }]);
-  await ask("three");
-  await ports.clock.advance(5_000);
-  const now = ports.clock.wallTime() + 60_000;
-  expect((await store.webhooks.claim({ now, until: now, limit: 5 })).map(({ attempts }) => attempts)).toEqual([1]);
-});
+    await store.webhooks.setEndpoints([{ id: "of-another-process", types: ["approval.asked"] }]);
+    await ask("three");
+    await ports.clock.advance(5_000);
+    const now = ports.clock.wallTime() + 60_000;
+    expect((await store.webhooks.claim({ now, until: now, limit: 5 })).map(({ attempts }) => attempts)).toEqual([1]);
+  },
+);

@@ -53,7 +53,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     return one;
   }
 
-  test("jobs that a process leaves to workers are run by them, each once, whatever the ids of their sessions", async () => {
+  test("workers run the jobs that a process leaves to them, each once, whatever the session ids", async () => {
     const one = await fleet();
     await Promise.all([worker(one), worker(one)]);
     await one.submit(20, "pay", "odd '\u0001 \ud83e\udd41");
@@ -64,7 +64,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(await one.effects("pay")).toMatchObject({ all: 20, twice: 0 });
   });
 
-  test("L06 the jobs of a process that is killed are ended by a worker, and their results are durable once", async () => {
+  test("L06 a worker ends the jobs of a killed process, and stores each result once", async () => {
     const one = await fleet();
     const { one: process, accepted } = await one.runner(3, "brief");
     left.push(process);
@@ -80,7 +80,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(new Set((await one.effects("brief")).pids).size).toBe(2);
   });
 
-  test(`issue 21.3 a job that ends each worker that runs it is parked after the third ${IN_CI}`, { skip: !inCI }, async () => {
+  test(`issue 21.3 a job that crashes every worker is parked after three workers ${IN_CI}`, { skip: !inCI }, async () => {
     const one = await fleet();
     await one.submit(1, "die");
     for (let starts = 0; starts < 3; starts++) {
@@ -93,7 +93,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(await one.effects("die")).toMatchObject({ all: 3 });
   });
 
-  test("I04 a worker that was stopped beyond its claim is refused, and the end of the job is that of the other one", async () => {
+  test("I04 a worker that was frozen past its claim is rejected, and the job ends with the other worker's result", async () => {
     const one = await fleet();
     const late = await worker(one, PATIENCE_MS);
     await one.submit(1, "brief");
@@ -111,7 +111,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
   });
 
   test.each([false, true])(
-    "a worker leaves jobs at a place to one that has it, and takes the others (brought by an engine: %j)",
+    "a worker leaves jobs at a place to a worker that has the place, and takes the others (brought by an engine: %j)",
     async (brings) => {
       const one = await fleet();
       const scan = defineTool({
@@ -154,7 +154,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     },
   );
 
-  test("a worker that stops hands over jobs that only wait for a person at once, however many workers do, and the next one acts on the answers", async () => {
+  test("a stopping worker hands over at once jobs that only wait for a person, however often, and the next worker acts on the answers", async () => {
     const one = await fleet();
     const tools = [
       defineTool({ name: "remove", description: "Removes.", effects: { writes: ["files"], destructive: true }, execute: () => "removed" }),
@@ -201,7 +201,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await last.stop();
   });
 
-  test("while versions are replaced, a worker leaves jobs of tools that it lacks to one that has them", async () => {
+  test("during a rolling update, a worker leaves jobs whose tools it lacks to a worker that has them", async () => {
     const one = await fleet();
     const job = (name: string) =>
       defineTool({ name, description: "Works.", effects: { writes: [] }, mode: "background", execute: () => `${name} done` });
@@ -236,7 +236,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await Promise.all([before.stop(), after.stop()]);
   });
 
-  test("while versions are replaced, a worker leaves a session whose events it does not know to one that does, and says so once", async () => {
+  test("during a rolling update, a worker releases a session with unknown events without ending its job, and logs it once", async () => {
     const one = await fleet();
     const about = { sessionId: "newer", at: 1, callId: "job", turnId: "turn" };
     const log = one.store.create("newer", { at: 1, durability: "sync" });
@@ -260,7 +260,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await before.stop();
   });
 
-  test("while versions are replaced, a server that lacks the tool of a job asks clients to wait, and ends no job", async () => {
+  test("during a rolling update, a server that lacks the tool of a job answers 503 with a retry, and ends no job", async () => {
     const one = await fleet();
     const job = (name: string) =>
       defineTool({ name, description: "Works.", effects: { writes: [] }, mode: "background", execute: () => `${name} done` });
@@ -308,7 +308,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await runtime.close();
   });
 
-  test("a worker that stops hands its session over without an end, and another one runs the job again", async () => {
+  test("a worker that stops hands over its session with the job unfinished, and another worker runs the job again", async () => {
     const one = await fleet();
     const first = await worker(one);
     await one.submit(1, "long");
@@ -321,7 +321,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(new Set((await one.effects("long")).pids).size).toBe(2);
   });
 
-  test("a worker that stops lets a job end that does so in time", async () => {
+  test("a stopping worker waits for a job that ends within its grace period", async () => {
     const one = await fleet();
     const first = await worker(one, 60_000);
     await one.submit(1, "brief");
@@ -330,7 +330,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(await one.ended(1, 0)).toMatchObject([{ state: "done", starts: 1 }]);
   });
 
-  test("of three processes with the same agent, one has its schedule: each tick is there once, and goes on in another one", async () => {
+  test("of three processes with the same agent, one runs its schedule: each tick is stored once, and another continues after it is killed", async () => {
     const one = await fleet();
     for (let index = 0; index < 3; index++) left.push(await one.agent());
     const ticks = async (): Promise<readonly number[]> => {
@@ -349,24 +349,20 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect(all.every((tick) => tick % 1_000 === 0)).toBe(true);
   });
 
-  test(
-    `L07 workers that are killed at random lose no job, and repeat none that may not be repeated ${IN_CI}`,
-    { skip: !inCI },
-    async () => {
-      const report = await runWorkerDrill({
-        server: server(),
-        workers: 3,
-        jobs: 300,
-        kills: 4,
-        seed: 3,
-        betweenMs: 3_000,
-        withinMs: PATIENCE_MS,
-      });
-      expect(report).toMatchObject({ accepted: 300, ended: 300, twice: 0 });
-    },
-  );
+  test(`L07 workers that are killed at random lose no job, and repeat no non-repeatable job ${IN_CI}`, { skip: !inCI }, async () => {
+    const report = await runWorkerDrill({
+      server: server(),
+      workers: 3,
+      jobs: 300,
+      kills: 4,
+      seed: 3,
+      betweenMs: 3_000,
+      withinMs: PATIENCE_MS,
+    });
+    expect(report).toMatchObject({ accepted: 300, ended: 300, twice: 0 });
+  });
 
-  test("an agent goes on in another process while its own one stops, once its run has ended", async () => {
+  test("an agent moves from a stopping process to another once its current run has ended", async () => {
     const one = await fleet();
     const [entered, over] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
     const heldBy = async (name: string) => {
@@ -397,7 +393,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect([said, first.agents.size]).toEqual([[expect.stringContaining("first has it.")], 0]);
   });
 
-  test("tables and rights that are missing are said at start", async () => {
+  test("missing tables and rights are reported at the start", async () => {
     await Fleet.on(server()).then((one) => one.close());
     await server().execute("drop schema haft_jobs cascade");
     await expect(started({ migrate: false })).rejects.toMatchObject({
@@ -428,13 +424,13 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
   }
 });
 
-test("issue 21.3 a worker without a store that several machines share is refused at once", () => {
+test("issue 21.3 a worker without a store that several machines can share is rejected at once", () => {
   const make = (store?: Store) => () => createWorker(createRuntime(store === undefined ? {} : { store }));
   for (const refused of [make(), make(memoryStore())])
     expect(refused).toThrow(expect.objectContaining({ code: "invalid_argument", hint: expect.stringContaining("postgresStore") }));
 });
 
-test("issue 21.3 wrong options of a worker are refused by name", () => {
+test("issue 21.3 invalid options of a worker are rejected by name", () => {
   const runtime = createRuntime({ store: postgresStore({ url: "postgres://haft@localhost/haft" }) });
   expect(() => createWorker(runtime, { concurrency: 0 })).toThrow("concurrency of createWorker() is 0");
   expect(() => createWorker(runtime, { lookMs: 5 })).toThrow("lookMs of createWorker() is 5");

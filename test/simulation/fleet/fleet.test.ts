@@ -12,7 +12,7 @@ const SEEDS = inCI ? 80 : 2;
 const GROUP = inCI ? 20 : 2;
 const OPERATIONS = 40;
 
-describe("issue 21 a fleet keeps its promises in every world", () => {
+describe("issue 21 the invariants of a fleet hold in every simulated world", () => {
   const counts = new Map<string, number>();
   for (let from = 1; from <= SEEDS; from += GROUP) {
     test(`issue 21 L24 nothing is lost or done twice in the worlds of the seeds ${from} to ${from + GROUP - 1}`, async () => {
@@ -27,7 +27,7 @@ describe("issue 21 a fleet keeps its promises in every world", () => {
     expect(FLEET_SOMETIMES.filter((point) => !counts.has(point))).toEqual([]);
   });
 
-  test("issue 21 L24 the same seed gives the same trace", async () => {
+  test("issue 21 L24 the same seed yields the same trace", async () => {
     const options = { operations: 15, nodes: 3 };
     const [one, other] = [await playFleet(5, options), await playFleet(5, options)];
     expect(other).toEqual(one);
@@ -49,9 +49,9 @@ const CAUGHT = {
   "keep a lost session open": { as: [1], from: 1 },
 } as const satisfies Record<FleetSabotage, { readonly as: readonly Invariant[]; readonly from: number }>;
 
-describe("issue 21 the checkers of a fleet see what they are for", () => {
+describe("issue 21 the checkers of a fleet detect violations", () => {
   test.each(inCI ? FLEET_SABOTAGES : FLEET_SABOTAGES.slice(0, 1))(
-    "issue 21 L24 a fleet that is made to %s is found out",
+    "issue 21 L24 a fleet that is made to %s is detected",
     async (sabotage) => {
       const failure = await firstFailure(sabotage);
       expect(failure).toBeInstanceOf(SimulationFailure);

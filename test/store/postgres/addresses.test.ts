@@ -11,7 +11,7 @@ test.each([
   ["postgres://me:12?secret@host/app", "%40"],
   ["postgres://me:p@secret/word?d@host/app", "%40"],
   ["postgres://me:p@/secret@host/app", "%40"],
-])("an address that leads elsewhere than it seems is refused, and nothing of it is shown: %s", (url, says) => {
+])("a URL that does not lead to the host that it seems to is refused, and the error contains no part of it: %s", (url, says) => {
   expect(() => checkPostgresSettings({ url })).toThrow(says);
   expect(() => checkPostgresSettings({ url })).not.toThrow(/secret/u);
 });
@@ -21,6 +21,6 @@ test.each([
   ["postgres:///app?host=/run/postgresql&user=me&password=secret", "postgres:///app?host=/run/postgresql"],
   ["postgres://me:secret@%2Frun%2Fpostgresql/app", "postgres://me@%2Frun%2Fpostgresql/app"],
   ["postgres://me:se,cr%40et@[::1]:5432/app?sslmode=verify-full", "postgres://me@[::1]:5432/app"],
-])("addresses as pg reads them are taken, and shown without the password: %s", (url, shown) => {
+])("a URL in a form that pg accepts is accepted, and shown without the password: %s", (url, shown) => {
   expect(redactUrl(checkPostgresSettings({ url }).url)).toBe(shown);
 });

@@ -23,7 +23,7 @@ function quickClock(): Clock & { pass(ms: number): void } {
 const lost = Object.assign(new Error("the database system is starting up"), { code: "57P03" });
 const conflict = Object.assign(new Error("deadlock detected"), { code: "40P01" });
 
-test("issue 21 a statement whose connection shows its end after the patience is over is tried again all the same", async () => {
+test("issue 21 a statement is tried again even if its lost connection is noticed after retryMs", async () => {
   const clock = quickClock();
   let tries = 0;
   const work = async (): Promise<string> => {
@@ -34,7 +34,7 @@ test("issue 21 a statement whose connection shows its end after the patience is 
   expect(await withRetries(work, { retryMs: 10_000, clock })).toBe("done");
 });
 
-test("issue 21 a server that is there for a quarter of a second at a time is found within seconds", async () => {
+test("issue 21 a server that is up for only a quarter of a second at a time is reached within seconds", async () => {
   const clock = quickClock();
   const work = async (): Promise<number> => {
     if (clock.now() % 3_000 < 2_750) throw lost;
@@ -43,7 +43,7 @@ test("issue 21 a server that is there for a quarter of a second at a time is fou
   expect(await withRetries(work, { retryMs: 15_000, clock })).toBeLessThan(3_000);
 });
 
-test("issue 21 one that stays away is given up when the patience is over, and at once where there is none", async () => {
+test("issue 21 a server that stays unreachable is given up after retryMs, and at once if retryMs is 0", async () => {
   const clock = quickClock();
   const never = async (): Promise<never> => {
     throw lost;
@@ -55,7 +55,7 @@ test("issue 21 one that stays away is given up when the patience is over, and at
   expect(clock.now()).toBeLessThanOrEqual(5_000);
 });
 
-test("issue 21 transactions in each other's way are run again at once, and losses after that still wait", async () => {
+test("issue 21 conflicting transactions are retried at once, and lost connections after that still wait", async () => {
   const clock = quickClock();
   const failures = [conflict, conflict, lost, lost];
   const work = async (): Promise<string> => {
@@ -68,7 +68,7 @@ test("issue 21 transactions in each other's way are run again at once, and losse
 });
 
 test.each(["57P05", "25P03", "25P04", "25006"])(
-  "a connection that the server ends, or that leads to a server which takes no writes, is replaced and the work is tried again: %s",
+  "a connection that the server ends or that is read-only is replaced and the work is retried: %s",
   async (code) => {
     const failures = [Object.assign(new Error("as the server says"), { code })];
     const work = async (): Promise<string> => {
@@ -96,7 +96,7 @@ test.each([
   ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", false],
   ["CERT_HAS_EXPIRED", false],
   ["ERR_TLS_CERT_ALTNAME_INVALID", false],
-])("an error with %s, which a second try can change or not, says so: %j", (code, retryable) => {
+])("an error with %s has retryable set by whether a second attempt can help: %j", (code, retryable) => {
   const error = explainPostgres(Object.assign(new Error("as the server says"), { code }), "The store could not be used");
   expect(error).toMatchObject({ code: "store_failed", retryable });
 });
@@ -106,7 +106,7 @@ test.each([
   [{ leaseMs: 4_000 }, 4_000],
   [{ readOnly: true }, 1_000],
   [{ readOnly: true, retryMs: 5_000 }, 5_000],
-])("a server that is not there is waited for, shortly by what only reads: %j", (options, retryMs) => {
+])("an unreachable server is retried for a default time, shorter if the store is read-only: %j", (options, retryMs) => {
   expect(checkPostgresSettings({ url: "postgres://haft@db.example/app", ...options }).retryMs).toBe(retryMs);
 });
 
@@ -122,7 +122,7 @@ test.each([
   ["SSL required", "08P01", "sslmode"],
   ["The server does not support SSL connections", undefined, "client_tls_sslmode"],
   ["ENOENT: no such file or directory, open '/nowhere.pem'", "ENOENT", "sslrootcert"],
-])("what no second try changes is said at once, with what helps: %s", async (text, code, hint) => {
+])("an error that no retry can fix is reported at once, with a hint: %s", async (text, code, hint) => {
   const clock = quickClock();
   const refused = Object.assign(new Error(text), { code, ...(code === "ENOENT" ? { syscall: "open" } : {}) });
   const work = (): Promise<never> => Promise.reject(refused);
@@ -141,7 +141,7 @@ test.each([
   ["server login has been failing, try again later (server_login_retry)", "08P01", undefined],
   ["no more connections allowed (max_client_conn)", "08P01", undefined],
   ["connect ENOENT /run/postgresql/.s.PGSQL.5432", "ENOENT", "connect"],
-])("what passes is tried again: %s", async (text, code, syscall) => {
+])("a transient error is retried: %s", async (text, code, syscall) => {
   const clock = quickClock();
   const passing = Object.assign(new Error(text), { code, syscall });
   await expect(withRetries(() => Promise.reject(passing), { retryMs: 5_000, clock })).rejects.toBe(passing);
@@ -154,7 +154,7 @@ test.each([
   ["SELF_SIGNED_CERT_IN_CHAIN", "sslrootcert"],
   ["DEPTH_ZERO_SELF_SIGNED_CERT", "sslrootcert"],
   ["ERR_TLS_CERT_ALTNAME_INVALID", "the host in url"],
-])("a certificate that is not trusted is said with its code and what helps: %s", (code, hint) => {
+])("an untrusted certificate is reported with its code and a hint: %s", (code, hint) => {
   const error = explainPostgres(Object.assign(new Error("not trusted"), { code }), "The store could not be opened");
   expect(error).toMatchObject({
     message: `The store could not be opened: not trusted (${code}).`,

@@ -16,7 +16,7 @@ const { name, start } =
 /** All in CI, elsewhere some of them. */
 const CASES = [...storeContract, ...jobStoreContract, ...accessStoreContract, ...approvalStoreContract];
 
-describe(`issue 21.1 the store in PostgreSQL keeps the contract, on ${name}:`, () => {
+describe(`issue 21.1 the PostgreSQL store fulfils the contract, on ${name}:`, () => {
   let maker: StoreMaker | undefined;
   beforeAll(async () => {
     maker = await start();

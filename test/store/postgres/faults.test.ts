@@ -16,7 +16,7 @@ import { IN_CI, inCI } from "../../ci.ts";
 const START = 120_000;
 const NO_SERVER = postgresPrograms === undefined;
 
-describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server ${IN_CI}:`, { timeout: START }, () => {
+describe.skipIf(NO_SERVER || !inCI)(`issue 21 faults of a PostgreSQL server and of its settings ${IN_CI}:`, { timeout: START }, () => {
   let running: PostgresServer | undefined;
   beforeAll(async () => {
     running = await startPostgres({ max_connections: 20 });
@@ -40,7 +40,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     ["a database that is not there", (url: string) => url.replace(/\/postgres$/u, "/nowhere"), "3D000", "Create the database"],
     ["a port without a server", (url: string) => url.replace(/:\d+\//u, ":1/"), "ECONNREFUSED", "Start PostgreSQL"],
     ["a host without an address", (url: string) => url.replace("127.0.0.1", "nowhere.invalid"), "ENOTFOUND", "Correct the host"],
-  ])("%s is said when the store is opened, without the password", async (_, change, code, hint) => {
+  ])("%s is reported when the store is opened, without the password", async (_, change, code, hint) => {
     const url = change(server().url);
     const error: unknown = await storeOf({ url })
       .open()
@@ -53,7 +53,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(JSON.stringify([error, String(error)])).not.toMatch(new RegExp(`${PASSWORD}|wrong-secret`, "u"));
   });
 
-  test("tables of a newer version, or of another program, are refused and left alone", async () => {
+  test("tables of a newer version, or of another program, are refused and left unchanged", async () => {
     await storeOf({ schema: "newer" }).open();
     await server().execute(
       "insert into newer.haft_migration values (99, 'from the future'); create schema other; create table other.things (id int)",
@@ -69,7 +69,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(await server().execute("select tablename from pg_tables where schemaname = 'other'")).toHaveLength(1);
   });
 
-  test("a role without the right to make tables uses them once they are there, and is told before", async () => {
+  test("a role that may not create tables fails with a hint, and can use tables that exist", async () => {
     await server().execute(`create role worker login password '${PASSWORD}'; revoke create on database postgres from public`);
     const url = server().url.replace("haft:", "worker:");
     await expect(storeOf({ url, schema: "granted" }).open()).rejects.toMatchObject({
@@ -93,7 +93,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     });
   });
 
-  test("tables that another process is changing are waited for as long as for any lock, and the error says so", async () => {
+  test("tables that another process is migrating are awaited as long as any lock, and the error says so", async () => {
     const settings = checkPostgresSettings({ url: server().url, schema: "changing" });
     const migrating = connectPostgres(settings, () => createPostgresPool(settings));
     onTestFinished(() => migrating.close());
@@ -109,7 +109,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await storeOf({ schema: "other_store" }).open();
   });
 
-  test("a server that takes no writes keeps what waits in the buffer until it does", async () => {
+  test("while a server is read-only, events wait in the buffer and are written afterwards", async () => {
     const store = storeOf({ schema: "readonly" });
     const log = store.create("a", { at: 1, durability: "sync" });
     await log.whenDurable();
@@ -121,7 +121,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 3));
   });
 
-  test("a connection to a server that takes no writes is not kept", async () => {
+  test("a connection to a server that has become read-only is discarded", async () => {
     const store = storeOf({ schema: "failover", maxConnections: 1, notify: false });
     await store.open();
     await setReadOnly("on");
@@ -131,7 +131,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store.processes()).map(({ name }) => name)).toEqual(["second"]);
   });
 
-  test("out of connections: said after a wait, and over when there are some", async () => {
+  test("running out of connections is reported after a wait, and ends once some are free", async () => {
     const store = storeOf({ schema: "crowded", maxConnections: 1 });
     await store.open();
     const many = Array.from({ length: 30 }, (_, index) =>
@@ -147,7 +147,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(await after.list()).toEqual([]);
   });
 
-  test("I05 a server that is gone loses nothing: what waits is written when it is back", async () => {
+  test("I05 while a server is down nothing is lost: waiting events are written when it is back", async () => {
     const store = storeOf({ schema: "gone" });
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append([messageEvent("a", 1)]);
@@ -161,7 +161,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store.read("a")).events).toEqual(messageEvents("a", 1, 4));
   });
 
-  test("I05 I11 a server that is restarted under load loses no acknowledged event and has none twice", async () => {
+  test("I05 I11 restarting a server under load loses no acknowledged event and duplicates none", async () => {
     const store = storeOf({ schema: "restarts", retryMs: 60_000 });
     const ids = ["a", "b", "c"];
     let isOver = false;
@@ -186,7 +186,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     for (const [index, id] of ids.entries()) expect(await eventsOf(store, id)).toEqual(messageEvents(id, 1, counts[index] ?? 0));
   });
 
-  test("a connection that is half open is given up and replaced", async () => {
+  test("a half-open connection is given up and replaced", async () => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
     const store = storeOf({ url, schema: "half", retryMs: 60_000, answerTimeoutMs: 1_500 });
@@ -201,7 +201,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await proxy.close();
   });
 
-  test.each([false, true])("a store whose server does not answer is closed all the same (with a queue: %j)", async (withQueue) => {
+  test.each([false, true])("a store whose server does not answer can still be closed (with a queue: %j)", async (withQueue) => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
     const store = storeOf({ url, schema: `silent${withQueue}`, answerTimeoutMs: 500 });
@@ -214,7 +214,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await proxy.close();
   });
 
-  test("a queue whose connections are half open offers and takes again", async () => {
+  test("a queue whose connections are half-open continues to offer and take sessions", async () => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
     const store = storeOf({ url, schema: "deaf", answerTimeoutMs: 500 });
@@ -234,7 +234,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(worked).toEqual(["before", "after"]);
   });
 
-  test("issue 21 no lock outlives its call: a lease whose commit arrives after it was given back does not stay", async () => {
+  test("issue 21 no lock outlives its call: a lease whose commit arrives after its release is not retained", async () => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
     const store = storeOf({ url, schema: "late" });
@@ -261,7 +261,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await proxy.close();
   });
 
-  test("sessions stay with a process whose statements hang, for as long as the server answers it at all", async () => {
+  test("a process whose statements hang retains its sessions as long as the server answers it at all", async () => {
     const proxy = await stoppableProxy(Number(new URL(server().url).port));
     const url = server().url.replace(/:\d+\//u, `:${proxy.port}/`);
     const store = storeOf({ url, schema: "hangs", leaseMs: 1_500, maxConnections: 1, answerTimeoutMs: 60_000 });
@@ -279,7 +279,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await hanging;
   });
 
-  test("a database with another isolation level by default is used as any other", async () => {
+  test("a database with another default isolation level works as any other", async () => {
     await server().execute("alter database postgres set default_transaction_isolation = serializable");
     onTestFinished(async () => void (await server().execute("alter database postgres reset default_transaction_isolation")));
     const stores = ["a", "b", "c"].map(() => storeOf({ schema: "isolated", maxConnections: 2 }));
@@ -298,7 +298,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store?.list())?.map(({ length }) => length)).toEqual(logs.map(() => 10));
   });
 
-  test("each statement says that it is for the primary, where a balancer would give reads to a standby", async () => {
+  test("every statement is marked for the primary, where a load balancer would send reads to a standby", async () => {
     const store = storeOf({ schema: "balanced", notify: false });
     await store.open();
     const log = store.create("a", { at: 1, durability: "sync" });
@@ -311,7 +311,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     for (const { query } of all) expect(query).toMatch(/^\/\*NO LOAD BALANCE\*\/ /u);
   });
 
-  test("CockroachDB, which takes the same connections, is refused by its name", async () => {
+  test("CockroachDB, which accepts the same connections, is refused by name", async () => {
     await server().execute(
       "create schema other_product; create function other_product.version() returns text language sql as $$ select 'CockroachDB CCL v25.4.0' $$",
     );
@@ -324,7 +324,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(await server().execute("select 1 from pg_namespace where nspname = 'elsewhere'")).toEqual([]);
   });
 
-  test("I05 jobs of a session whose resume the server cuts off are left to the next that resumes it", async () => {
+  test("I05 jobs of a session whose resume is cut off by the server are left for the next resume", async () => {
     const tools = [
       defineTool({
         name: "work",
@@ -364,7 +364,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     await runtime.close();
   });
 
-  test("an id that no index holds is refused, and the sessions beside it are written", async () => {
+  test("an id too long for any index is refused, and other sessions are written", async () => {
     const store = storeOf({ schema: "longids" });
     const long =
       Array.from({ length: 9_000 }, (_, index) => ((index * index * 7919) % 36).toString(36)).join("") + crypto.randomUUID().repeat(400);
@@ -387,7 +387,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect(await store.cache.get(random, 2)).toBeUndefined();
   });
 
-  test("times beyond what a database holds are kept as far as it can", async () => {
+  test("times beyond the database's range are clamped to it", async () => {
     const store = storeOf({ schema: "times" });
     const log = store.create("a", { at: 1, durability: "sync" });
     const event = { ...messageEvent("a", 1), at: 8.64e15 };
@@ -396,7 +396,7 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 bad input, on a PostgreSQL server 
     expect((await store.read("a")).events).toEqual([event]);
   });
 
-  test("an event that was changed behind the store's back ends the log there", async () => {
+  test("a log ends at an event that was changed outside of the store", async () => {
     const store = storeOf({ schema: "changed" });
     const log = store.create("a", { at: 1, durability: "sync" });
     log.append(messageEvents("a", 1, 4));

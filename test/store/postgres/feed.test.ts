@@ -11,7 +11,7 @@ const WRITERS = 4;
 const SESSIONS = 5;
 const EVENTS = 12;
 
-describe.skipIf(postgresPrograms === undefined || !inCI)(`the feed of a store in PostgreSQL ${IN_CI}:`, { timeout: START }, () => {
+describe.skipIf(postgresPrograms === undefined || !inCI)(`the feed of a PostgreSQL store ${IN_CI}:`, { timeout: START }, () => {
   let running: PostgresServer | undefined;
   const stores: Store[] = [];
   beforeAll(async () => {
@@ -52,7 +52,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`the feed of a store in
     expect((await store.feed.read({ after: mark })).entries.map(({ position }) => position)).toEqual([100, 101, 2]);
   });
 
-  test("whoever reads while several stores write gets every event once, those of a session in order", async () => {
+  test("a reader gets every event of several writing stores once, those of a session in order", async () => {
     const reader = open("busy");
     await reader.open();
     const found = new Map<string, number[]>();

@@ -24,7 +24,7 @@ interface Watch {
   after: (text: string) => Promise<void> | void;
 }
 
-describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over one PostgreSQL server:", { timeout: START }, () => {
+describe.skipIf(postgresPrograms === undefined)("issue 21 group writes over one PostgreSQL server:", { timeout: START }, () => {
   let running: PostgresServer | undefined;
   beforeAll(async () => {
     running = await startPostgres({}, "trust");
@@ -46,7 +46,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     await log.close();
   }
 
-  test("sessions that begin, go on and are closed in one moment are one statement, and a claim reads its log with another", async () => {
+  test("sessions that begin, continue and are closed together take one statement, and a claim reads its log with another", async () => {
     const { store, watch } = storeOf("counted");
     await store.open();
     await begun(store, "first"); // its owner is known from then on
@@ -68,7 +68,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect((await store.read("made")).events).toHaveLength(4);
   });
 
-  test("logs that are confirmed together are asked about by one statement, which changes nothing", async () => {
+  test("logs that are confirmed together take one read-only statement", async () => {
     const { store, watch } = storeOf("confirmed");
     const logs = Array.from({ length: 50 }, (_, index) => store.create(`shop ${index}`, { at: 1, durability: "sync" }));
     for (const log of logs) log.append([messageEvent(log.sessionId, 1)]);
@@ -78,7 +78,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect(watch.texts.map((text) => text.slice(0, 6))).toEqual(["select"]);
   });
 
-  test("a log that was closed, and whose answer was lost, is closed and has everything once, also where another has claimed it since", async () => {
+  test("a closed log whose answer was lost is closed with every event once, even if another process has claimed it since", async () => {
     const { store, watch } = storeOf("lost");
     const other = storeOf("lost").store;
     await store.open();
@@ -103,7 +103,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     }
   });
 
-  test("a session that is claimed while it is removed is gone or claimed, never both", async () => {
+  test("a session that is claimed while it is removed is either removed or claimed, never both", async () => {
     const { store, watch } = storeOf("removed");
     const { store: other } = storeOf("removed");
     await store.open();
@@ -130,40 +130,43 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
   test.for([
     ["with others", "with free"],
     ["alone", "commit"],
-  ] as const)("a claim %s whose answer is lost for good is given up with the next beat, and never a later one", async ([, statement]) => {
-    const schema = statement.replaceAll(" ", "_");
-    const { store: other } = storeOf(schema);
-    await other.open();
-    await begun(other, "known");
-    await begun(other, "shop");
-    const settings = checkPostgresSettings({ url: running?.url ?? "", schema, retryMs: 0 });
-    const watch: Watch = { texts: [], before: () => {}, after: () => {} };
-    const database = openPostgresDatabase(settings, async () => watchedPool(await createPostgresPool(settings), watch));
-    onTestFinished(() => database.close());
-    const claim = (sessionId: string) => database.claim({ sessionId, takeOver: false, verified: 0 });
-    const loseOne = async (sessionId: string): Promise<void> => {
-      watch.texts.length = 0;
-      watch.after = (text) => {
-        const isClaimed = watch.texts.some((one) => /^\s*(?:update|with free)/u.test(one));
-        if (isClaimed && text.trim().startsWith(statement)) throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+  ] as const)(
+    "a claim %s whose answer is lost for good is released at the next heartbeat, and a later claim is not",
+    async ([, statement]) => {
+      const schema = statement.replaceAll(" ", "_");
+      const { store: other } = storeOf(schema);
+      await other.open();
+      await begun(other, "known");
+      await begun(other, "shop");
+      const settings = checkPostgresSettings({ url: running?.url ?? "", schema, retryMs: 0 });
+      const watch: Watch = { texts: [], before: () => {}, after: () => {} };
+      const database = openPostgresDatabase(settings, async () => watchedPool(await createPostgresPool(settings), watch));
+      onTestFinished(() => database.close());
+      const claim = (sessionId: string) => database.claim({ sessionId, takeOver: false, verified: 0 });
+      const loseOne = async (sessionId: string): Promise<void> => {
+        watch.texts.length = 0;
+        watch.after = (text) => {
+          const isClaimed = watch.texts.some((one) => /^\s*(?:update|with free)/u.test(one));
+          if (isClaimed && text.trim().startsWith(statement)) throw Object.assign(new Error("read ECONNRESET"), { code: "ECONNRESET" });
+        };
+        await expect(claim(sessionId)).rejects.toMatchObject({ code: "store_failed" });
+        watch.after = () => {};
       };
-      await expect(claim(sessionId)).rejects.toMatchObject({ code: "store_failed" });
-      watch.after = () => {};
-    };
-    if (statement === "with free") await claim("known"); // from then on several are claimed by one statement
-    await loseOne("shop");
-    await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
-    await database.sendHeartbeat();
-    const later = await other.claim("shop");
-    expect(later.wasLeftOpen).toBe(true); // by its owner before the lost claim, for all that is known
-    await later.close();
-    await loseOne("shop");
-    expect(await claim("shop")).toMatchObject({ claimed: true, length: 1, wasLeftOpen: true });
-    await database.sendHeartbeat();
-    await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
-  });
+      if (statement === "with free") await claim("known"); // from then on several are claimed by one statement
+      await loseOne("shop");
+      await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
+      await database.sendHeartbeat();
+      const later = await other.claim("shop");
+      expect(later.wasLeftOpen).toBe(true); // by its owner before the lost claim, for all that is known
+      await later.close();
+      await loseOne("shop");
+      expect(await claim("shop")).toMatchObject({ claimed: true, length: 1, wasLeftOpen: true });
+      await database.sendHeartbeat();
+      await expect(other.claim("shop")).rejects.toMatchObject({ code: "resource_busy" });
+    },
+  );
 
-  test("a long log that may have been left open is known as such by a claim that takes several requests, after one whose answer was lost", async () => {
+  test("a long log that may have been left open is reported as such by a claim of several requests, after a claim whose answer was lost", async () => {
     const { store: other } = storeOf("long");
     const log = other.create("shop", { at: 1, durability: "async" });
     for (let from = 1; from < 5_800; from += 200) log.append(messageEvents("shop", from, from + 199));
@@ -183,7 +186,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect(await database.claim({ ...request, verified: 5_000 })).toMatchObject({ claimed: true, length: 5_800, wasLeftOpen: true });
   });
 
-  test("a session that nothing was asked of is resumed with one statement, and its job run and its log closed with two", async () => {
+  test("a session without a question is resumed with one statement, and its job run and its log closed with two", async () => {
     const [sender, worker] = [storeOf("resumed"), storeOf("resumed")];
     await worker.store.open();
     await begun(worker.store, "first"); // its owner is known from then on
@@ -200,7 +203,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect((await worker.store.jobs.list({ sessionId: "shop" })).map(({ state }) => state)).toEqual(["done"]);
   });
 
-  test("a question that its process left is withdrawn where its session is claimed with others", async () => {
+  test("an open question of a process that has left is withdrawn when its session is claimed together with others", async () => {
     const [one, other] = [storeOf("left_question").store, storeOf("left_question").store];
     await one.open();
     await begun(other, "first");
@@ -215,7 +218,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21 groups of writes over 
     expect(await other.approvals.withdrawAbandoned({ sessionId: "asked", at: 2 })).toBe(1);
   });
 
-  test("a log that its process left open is known as such also where the answer to the claim was lost", async () => {
+  test("a log left open by its process is reported as such, even if the answer to the claim was lost", async () => {
     const { store: one } = storeOf("left_open");
     await one.open();
     const log = one.create("shop", { at: 1, durability: "sync" });

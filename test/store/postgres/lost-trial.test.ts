@@ -41,7 +41,7 @@ async function restartingServer(isSilent = false): Promise<{ readonly port: numb
   return { port: typeof address === "object" && address !== null ? address.port : 0, connections };
 }
 
-test("a connection that a silent server does not answer does not keep the process alive", async () => {
+test("a connection attempt to a silent server does not keep the process alive", async () => {
   const { port, connections } = await restartingServer(true);
   const before = sockets();
   const settings = { url: `postgres://haft@127.0.0.1:${port}/app`, schema: "haft", connectTimeoutMs: 1_000 };
@@ -57,7 +57,7 @@ function sockets(): number {
   return process.getActiveResourcesInfo().filter((name) => name === "TCPSocketWrap").length;
 }
 
-test("a connection that is lost while it is tried is replaced, and nothing is said of notifications that do not arrive", async () => {
+test("a connection that is lost while it is tested is replaced, and no missing notifications are reported", async () => {
   const { port, connections } = await restartingServer();
   const log = new MemoryLog();
   const settings = { url: `postgres://haft@127.0.0.1:${port}/app`, schema: "haft", connectTimeoutMs: 1_000 };

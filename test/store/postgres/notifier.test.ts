@@ -16,7 +16,7 @@ import { postgresPrograms, startPostgres, type PostgresServer } from "./server.t
 const START = 120_000;
 const SKIPPED = postgresPrograms === undefined || !inCI;
 
-describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote ${IN_CI}:`, { timeout: START }, () => {
+describe.skipIf(SKIPPED)(`issue 21.2 processes notify each other of writes ${IN_CI}:`, { timeout: START }, () => {
   let running: PostgresServer | undefined;
   beforeAll(async () => {
     running = await startPostgres({ max_connections: 40 }, "trust");
@@ -59,7 +59,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await log.close();
   }
 
-  test("events are told with their sessions, to others and not to the writer", async () => {
+  test("events are announced with their sessions, to other processes and not to the writer", async () => {
     const [one, other] = [storeOf("told"), storeOf("told")];
     await one.open();
     const [own, seen] = [await followed(one), await followed(other)];
@@ -73,7 +73,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
   });
 
   test.skipIf(bouncerProgram === undefined).each(["session", "transaction"] as const)(
-    "through PgBouncer in %s mode, it is known and said whether notifications arrive",
+    "through PgBouncer in %s mode, the store detects and reports whether notifications arrive",
     async (mode) => {
       const bouncer = await startBouncer(server().url, mode);
       onTestFinished(() => bouncer.stop());
@@ -88,7 +88,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     },
   );
 
-  test("events that follow each other are told together, and with what a process waits for at once", async () => {
+  test("consecutive events are announced together, and immediately with changes that a process waits for", async () => {
     const clock = new FakeClock();
     const settings = { url: server().url, schema: "paced", connectTimeoutMs: 5_000 };
     const [writer, reader] = [new PostgresNotifier(settings, { ...systemPorts, clock }), new PostgresNotifier(settings)];
@@ -117,7 +117,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await Promise.all([writer.close(), reader.close()]);
   });
 
-  test("what waits to be told when the connection is lost is told on the next one", async () => {
+  test("notifications that are pending when the connection is lost are sent on the next one", async () => {
     const clock = new FakeClock();
     const settings = { url: server().url, schema: "lost", connectTimeoutMs: 5_000 };
     const [writer, reader] = [new PostgresNotifier(settings, { ...systemPorts, clock }), new PostgresNotifier(settings)];
@@ -138,7 +138,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await Promise.all([writer.close(), reader.close()]);
   });
 
-  test("stores of other schemas, and those that do not notify, are told nothing", async () => {
+  test("stores of other schemas, and stores that do not notify, receive no notifications", async () => {
     const [one, elsewhere, silent] = [storeOf("first"), storeOf("second"), storeOf("first", { notify: false })];
     await Promise.all([one.open(), elsewhere.open()]);
     const seen = await followed(elsewhere);
@@ -152,7 +152,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     expect([seen.told, other.told]).toEqual([[], []]);
   });
 
-  test("I07 many sessions at once are told as any, in notifications that PostgreSQL takes", async () => {
+  test("I07 when many sessions change at once, the notification names none, and PostgreSQL accepts it", async () => {
     const [one, other] = [storeOf("many"), storeOf("many")];
     await one.open();
     const seen = await followed(other);
@@ -163,7 +163,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await seen.next(({ sessionIds }) => sessionIds === undefined || sessionIds.includes("last"));
   });
 
-  test("a notification that nobody of Haft sent means that anything may have moved", async () => {
+  test("a notification from outside of Haft counts as a change of anything", async () => {
     const store = storeOf("foreign");
     await store.open();
     const seen = await followed(store);
@@ -176,7 +176,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     expect(seen.told.map(({ parts }) => parts.length)).toEqual([...Array<number>(5).fill(CHANGED_PARTS.length), 1]);
   });
 
-  test("a connection that is lost is made again, and everything is looked at then", async () => {
+  test("a lost connection is reopened, and everything is read again then", async () => {
     const [one, other] = [storeOf("lost"), storeOf("lost")];
     await one.open();
     const seen = await followed(other);
@@ -186,7 +186,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await seen.next(({ sessionIds }) => sessionIds?.includes("shop") === true);
   });
 
-  test("a server that is restarted is waited for, and what is written meanwhile is not lost", async () => {
+  test("a restarted server is awaited, and nothing written in the meantime is missed", async () => {
     const [one, other] = [storeOf("restarted"), storeOf("restarted")];
     await one.open();
     const seen = await followed(other);
@@ -198,7 +198,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     expect((await other.read("shop")).events).toEqual([messageEvent("shop", 1)]);
   });
 
-  test("cancelled jobs and answered approvals are told", async () => {
+  test("cancelled jobs and answered approvals are announced", async () => {
     const [one, other] = [storeOf("asked"), storeOf("asked")];
     await one.open();
     const seen = await followed(other);
@@ -220,7 +220,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await seen.next(({ parts }) => parts.includes("approvals"));
   });
 
-  test("messages on channels are told with the names of the channels, and too many as any", async () => {
+  test("messages are announced with the names of their channels, or without names if there are too many", async () => {
     const [one, other] = [storeOf("channels"), storeOf("channels")];
     await one.open();
     const seen = await followed(other);
@@ -234,7 +234,7 @@ describe.skipIf(SKIPPED)(`issue 21.2 processes tell each other what they wrote $
     await seen.next(({ parts, channels }) => parts.includes("channels") && channels === undefined);
   });
 
-  test("a store that is closed at once closes its connection", async () => {
+  test("a store that is closed right after opening closes its connection", async () => {
     const store = storeOf("closed");
     await store.open();
     store.follow(() => {});

@@ -36,7 +36,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       await server().execute("drop schema if exists haft cascade");
     }
 
-    test("I03 L07 one that is killed at any moment leaves every acknowledged event once and in order", async () => {
+    test("I03 L07 killing a process at any moment leaves every acknowledged event once and in order", async () => {
       const reports: KillReport[] = [];
       const drill = { path: server().url, open, empty, kills: KILLS, seed: 7, mostLines: 60 };
       await runCrashDrill({ ...drill, onKill: (report) => reports.push(report) });
@@ -44,7 +44,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       expect(reports.reduce((sum, { acknowledged }) => sum + acknowledged, 0)).toBeGreaterThan(KILLS * 20);
     });
 
-    test("I04 one that was stopped beyond its lease is refused by the epoch of the next claim", async () => {
+    test("I04 a process suspended beyond its lease is rejected by the epoch of the next claim", async () => {
       await empty();
       let refused = 0;
       for (let stop = 0; stop < STOPS; stop++) {
@@ -66,7 +66,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       expect(refused).toBe(STOPS);
     });
 
-    test("of two that create or claim the same sessions at once, one has each", async () => {
+    test("of two processes that create or claim the same sessions at once, exactly one gets each", async () => {
       await empty();
       const ids = Array.from({ length: 20 }, (_, index) => `session ${index}`);
       expect(await race("create", ids)).toEqual(ids.map(() => ["duplicate", "won"]));
@@ -76,7 +76,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       expect(await race("claim", ids)).toEqual(ids.map(() => ["resource_busy", "won"]));
     });
 
-    test("I13 several that open a new database make its tables once", async () => {
+    test("I13 several processes that open a new database create its tables once", async () => {
       await empty();
       const writers = ["a", "b", "c"].map((id) => startProcess("write", server().url, [id]));
       await letGo(writers);

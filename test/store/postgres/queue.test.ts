@@ -25,7 +25,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 the queue of session
 
   const onError = (error: unknown): never => expect.fail(String(error));
 
-  test("many sessions are taken by two processes, each once and never more at a time than there is room for, and are returned together", async () => {
+  test("two processes take many sessions, each once and never more than they have room for, and return them together", async () => {
     const [one, other] = [await queueOf("many"), await queueOf("many")];
     const ids = Array.from({ length: 40 }, (_, index) => `session ${index} \u0000\ud800`);
     const worked: string[] = [];
@@ -52,7 +52,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 the queue of session
     expect(await one.offer(ids.slice(0, 3))).toBe(0);
   });
 
-  test("looking for sessions makes no spans and no metrics, also while OpenTelemetry is on", async () => {
+  test("polling for sessions creates no spans and no metrics, even with OpenTelemetry enabled", async () => {
     const { spans, points } = await withTelemetry(async () => {
       const queue = await queueOf("traced");
       const done = Promise.withResolvers<void>();
@@ -64,7 +64,7 @@ describe.skipIf(postgresPrograms === undefined)("issue 21.3 the queue of session
     expect({ spans, points }).toEqual({ spans: [], points: [] });
   });
 
-  testInCI("a session whose work rejects is taken again, and does not hold up the others", async () => {
+  testInCI("a session whose work rejects is taken again, without delaying the others", async () => {
     const queue = await queueOf("again");
     const tries: string[] = [];
     const again = Promise.withResolvers<void>();

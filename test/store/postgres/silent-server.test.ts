@@ -19,7 +19,7 @@ async function silentServer(): Promise<string> {
   return `postgres://haft@127.0.0.1:${typeof address === "object" ? address?.port : 0}/app`;
 }
 
-test("the error of a store that cannot be opened says what was waited for, and how long", async () => {
+test("the error of a store that cannot be opened says what it waited for, and how long", async () => {
   const store = postgresStore({ url: await silentServer(), connectTimeoutMs: 50, retryMs: 0, notify: false });
   onTestFinished(() => store.close().catch(() => {}));
   await expect(store.open()).rejects.toMatchObject({
@@ -30,7 +30,7 @@ test("the error of a store that cannot be opened says what was waited for, and h
   });
 });
 
-test("the error of a statement that was not answered says how long it was waited for", () => {
+test("the error of an unanswered statement says how long it waited", () => {
   const error = explainPostgres(new Error("Query read timeout"), "The store a could not be read", {
     answerTimeoutMs: 60_000,
     connectTimeoutMs: 5_000,
@@ -38,7 +38,7 @@ test("the error of a statement that was not answered says how long it was waited
   expect(error.message).toBe("The store a could not be read: it did not answer a statement within 60000 ms (answerTimeoutMs).");
 });
 
-test("while a store is opened for more than two seconds, the log says once what is waited for; one that opens or fails in time says nothing", async () => {
+test("an opening that takes more than two seconds logs once what it waits for; one that succeeds or fails sooner logs nothing", async () => {
   const ports = { clock: new FakeClock(), log: new MemoryLog() };
   const open = (connect: () => Promise<never>) => new InThreadDatabase({ place: "The store a", heartbeatMs: 5_000, connect, ports }).open();
   await expect(open(() => Promise.reject(new Error("refused")))).rejects.toThrow("refused");

@@ -80,11 +80,11 @@ for (const { name, start, isRun } of SUBJECTS)
       return kept;
     }
 
-    test("a store that is sound has no findings", async () => {
+    test("a sound store has no findings", async () => {
       expect(await findings(await filled())).toEqual([]);
     });
 
-    test.each(name === "SQLite" ? DAMAGES : [...DAMAGES, ...OF_POSTGRES])("after %s it finds: %s", async (damage, finding) => {
+    test.each(name === "SQLite" ? DAMAGES : [...DAMAGES, ...OF_POSTGRES])("%s is reported as: %s", async (damage, finding) => {
       const kept = await filled();
       await kept.execute(damage);
       const found = await findings(kept);
@@ -92,7 +92,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(found).toHaveLength(1);
     });
 
-    test("a place without tables, and one of an earlier version, are findings; the tables of that version are no drift", async () => {
+    test("missing tables and an earlier version are findings; the tables of that version are not schema drift", async () => {
       const kept = maker?.keep() ?? expect.fail("the database did not start");
       expect(await findings(kept)).toEqual([expect.stringContaining("has no tables yet")]);
       await migrate(await kept.connection(), { upTo: 7 });
@@ -101,7 +101,7 @@ for (const { name, start, isRun } of SUBJECTS)
       ]);
     });
 
-    test("a check that is stopped rejects with the reason", async () => {
+    test("an aborted check rejects with the abort reason", async () => {
       const connection = await (await filled()).connection();
       const stop = new AbortController();
       const onProgress = (): void => stop.abort(new Error("enough"));

@@ -36,7 +36,7 @@ function rowsOf(path: string): ReadonlyMap<string, unknown> {
   return rows;
 }
 
-test("issue 21.1 every table is copied, or left on purpose", async () => {
+test("issue 21.1 every table is either copied or listed as left out", async () => {
   const names = [...COPIED_TABLES.map(({ name }) => name), ...LEFT_TABLES];
   expect(names.toSorted()).toEqual([...(await expectedShape()).tables.keys()].toSorted());
 });
@@ -53,7 +53,7 @@ for (const { name, start, isRun } of SUBJECTS)
       return maker?.keep() ?? expect.fail("the database did not start");
     }
 
-    test("there and back, every row is the same: odd ids and texts, branches, numbers of events, all tables", async () => {
+    test("a copy there and back has equal rows: odd ids and texts, branches, event numbers, all tables", async () => {
       const [first, last] = [temporaryFile(), temporaryFile()];
       const middle = keep();
       const there = await copy(await filled(inFile(first), LONG_TEXT), middle);
@@ -64,7 +64,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(rowsOf(first).get("last number")).toEqual({ seq: 16 }); // three of them are of the session that was removed
     });
 
-    test("the copy is a store like any other: it is read, written and sound, and marks of the feed hold", async () => {
+    test("the copy is fully usable: it can be read and written, passes the check, and feed cursors stay valid", async () => {
       const source = inFile(temporaryFile());
       await filled(source, LONG_TEXT);
       const mark = await source.store().feed.latest();
@@ -102,7 +102,7 @@ for (const { name, start, isRun } of SUBJECTS)
       await store.close();
     });
 
-    test("a target that is not empty is refused and left alone; one that has only its tables is taken", async () => {
+    test("a target that is not empty is refused and left unchanged; one with empty tables is accepted", async () => {
       const source = await filled(inFile(temporaryFile()));
       const target = keep();
       const store = target.store();
@@ -113,7 +113,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await target.store().list()).toHaveLength(ODD_IDS.length + 3);
     });
 
-    test("a copy that is stopped, or whose source is damaged, leaves the target as it was", async () => {
+    test("a copy that is aborted, or whose source is damaged, leaves the target unchanged", async () => {
       const source = inFile(temporaryFile());
       await filled(source);
       const target = keep();
@@ -133,17 +133,20 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await connection.tableNames(connection.tables)).toEqual([]);
     });
 
-    test.skipIf(name === "SQLite")("an id that PostgreSQL cannot hold ends the copy, names the row and leaves nothing", async () => {
-      const source = inFiles.keep();
-      await append(source.store(), `long ${Array.from({ length: 900 }, (_, n) => n * 7919).join("-")}`, []);
-      const target = keep();
-      const refusal = { code: "too_large", message: expect.stringContaining('haft_session, probably "long 0-79') };
-      await expect(copy(source, target)).rejects.toMatchObject(refusal);
-      const connection = await target.connection();
-      expect(await connection.tableNames(connection.tables)).toEqual([]);
-    });
+    test.skipIf(name === "SQLite")(
+      "an id that PostgreSQL cannot store fails the copy, names the row and leaves nothing in the target",
+      async () => {
+        const source = inFiles.keep();
+        await append(source.store(), `long ${Array.from({ length: 900 }, (_, n) => n * 7919).join("-")}`, []);
+        const target = keep();
+        const refusal = { code: "too_large", message: expect.stringContaining('haft_session, probably "long 0-79') };
+        await expect(copy(source, target)).rejects.toMatchObject(refusal);
+        const connection = await target.connection();
+        expect(await connection.tableNames(connection.tables)).toEqual([]);
+      },
+    );
 
-    test("a media type that PostgreSQL cannot hold does not end the copy", async () => {
+    test("a media type that PostgreSQL cannot store does not fail the copy", async () => {
       const [source, target] = [inFiles.keep(), keep()];
       await filled(source);
       await source.execute("update haft_artifact set media_type = 'image/png' || char(0)");
@@ -153,20 +156,23 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await target.store().artifacts.get(PICTURE.id)).toEqual({ ...PICTURE, mediaType });
     });
 
-    test.skipIf(name === "SQLite")("a text that PostgreSQL cannot hold ends the copy, says why and leaves nothing", async () => {
-      const [source, target] = [inFiles.keep(), keep()];
-      await filled(source);
-      await source.execute("update haft_refusal set body = body || char(0)");
-      await expect(copy(source, target)).rejects.toMatchObject({
-        code: "too_large",
-        message: expect.stringMatching(/cannot hold a row of haft_refusal: .*0x00/u),
-        operatorHint: "Nothing was copied.",
-      });
-      const connection = await target.connection();
-      expect(await connection.tableNames(connection.tables)).toEqual([]);
-    });
+    test.skipIf(name === "SQLite")(
+      "a text that PostgreSQL cannot store fails the copy with the reason and leaves nothing in the target",
+      async () => {
+        const [source, target] = [inFiles.keep(), keep()];
+        await filled(source);
+        await source.execute("update haft_refusal set body = body || char(0)");
+        await expect(copy(source, target)).rejects.toMatchObject({
+          code: "too_large",
+          message: expect.stringMatching(/cannot hold a row of haft_refusal: .*0x00/u),
+          operatorHint: "Nothing was copied.",
+        });
+        const connection = await target.connection();
+        expect(await connection.tableNames(connection.tables)).toEqual([]);
+      },
+    );
 
-    test("one moment of the source is copied, whoever writes it meanwhile", async () => {
+    test("a copy is a snapshot of one moment, even while other processes write to the source", async () => {
       const source = keep();
       const store = source.store();
       await append(store, "a", messageEvents("a", 1, 3));
@@ -181,7 +187,7 @@ for (const { name, start, isRun } of SUBJECTS)
     });
   });
 
-test("issue 21.1 a file gets its name when it is whole: until then, and after a failure, there is none", async () => {
+test("issue 21.1 a file gets its name only when it is complete: before that, and after a failure, it does not exist", async () => {
   const sourcePath = temporaryFile();
   const source = await filled(inFile(sourcePath));
   const path = temporaryFile("copy.db");

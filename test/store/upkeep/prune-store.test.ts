@@ -34,7 +34,7 @@ for (const { name, start, isRun } of SUBJECTS)
       return maker?.keep() ?? expect.fail("the database did not start");
     }
 
-    test("a dry run counts what the same run then forgets, and changes nothing", async () => {
+    test("a dry run counts what the same run then deletes, and changes nothing", async () => {
       const kept = keep();
       const store = kept.store();
       await fill(store);
@@ -52,7 +52,7 @@ for (const { name, start, isRun } of SUBJECTS)
       for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
     });
 
-    test("a session stays while it is open, and while a session that stays branches off it; its files stay with it", async () => {
+    test("a session with its files is retained while it is open, or while a retained session branches off it", async () => {
       const kept = keep();
       const store = kept.store();
       await append(store, "parent", messageEvents("parent", 1, 3));
@@ -83,7 +83,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect((await store.read("open")).events).toEqual(messageEvents("open", 8, 10));
     });
 
-    test.runIf(name === "a PostgreSQL server")("a session stays that is claimed meanwhile by a process that came since", async () => {
+    test.runIf(name === "a PostgreSQL server")("a session is retained that a newly started process claims in the meantime", async () => {
       const kept = keep();
       await append(kept.store(), "old", messageEvents("old", 1, 2));
       const other = await kept.connection();
@@ -104,7 +104,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(found).toEqual([{ owner: owner.id, epoch: 2 }]);
     });
 
-    test("calls of the audit that began before the time go, later ones stay", async () => {
+    test("audited calls that began before the time are deleted, later ones are retained", async () => {
       const kept = keep();
       const { access } = kept.store();
       const calls = [49, 50, 51].map((at) => ({ at, toolName: "t", via: "mcp", outcome: "ok" }) as const);
@@ -113,7 +113,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect((await access.calls()).calls.map(({ at }) => at)).toEqual([51, 50]);
     });
 
-    test("first answers stay for a day however short the time is, and the files of sessions that are left stay", async () => {
+    test("stored answers of requests are retained for a day however early the limit, and so are files of retained sessions", async () => {
       const kept = keep();
       const store = kept.store();
       await fill(store);
@@ -122,7 +122,7 @@ for (const { name, start, isRun } of SUBJECTS)
       expect(await store.access.beginRequest({ key: "today", fingerprint: "f", at: NOW, holder: "two" })).toBeDefined();
     });
 
-    test("jobs that have ended go by their end, and the store of an earlier version is refused with the command that helps", async () => {
+    test("ended jobs are deleted by their end time, and a store of an earlier version is refused with the command that helps", async () => {
       const kept = keep();
       const store = kept.store();
       await fill(store);
@@ -136,7 +136,7 @@ for (const { name, start, isRun } of SUBJECTS)
       });
     });
 
-    test("what is stopped in the middle has forgotten whole sessions only", async () => {
+    test("a run that is aborted has deleted only whole sessions", async () => {
       const kept = keep();
       const store = kept.store();
       for (let n = 0; n < 250; n++) store.create(`s${n}`, { at: 1, durability: "sync" }).append(messageEvents(`s${n}`, 1, 2));

@@ -42,7 +42,7 @@ for (const { name, start, isRun } of SUBJECTS)
       return maker?.keep() ?? expect.fail("the database did not start");
     }
 
-    test("a program of the version before goes on while this one migrates the store and writes to it; each reads the other's events", async () => {
+    test("a program of the previous version continues while this one migrates and writes the store; each reads the other's events", async () => {
       const kept = keep();
       const earlier = await earlierStore(kept);
       const log = earlier.create("earlier", { at: 1, durability: "sync" });
@@ -77,7 +77,7 @@ for (const { name, start, isRun } of SUBJECTS)
       for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
     });
 
-    test("a newer store refuses an older program, names both versions and changes nothing", async () => {
+    test("an older program is refused by a newer store, with both versions named and nothing changed", async () => {
       const kept = keep();
       await append(kept.store(), "a", messageEvents("a", 1, 2));
       await kept.execute(`insert into haft_migration values (${CURRENT_VERSION + 1}, 'from the future')`);
@@ -93,7 +93,7 @@ for (const { name, start, isRun } of SUBJECTS)
       await expect(checkStore(await kept.connection()).next()).rejects.toMatchObject(refusal);
     });
 
-    test("each step is committed by itself: after one that fails, those before it stay, and the rest is done later", async () => {
+    test("each step is committed separately: after a failed step, earlier ones are retained, and the rest is done later", async () => {
       const kept = keep();
       await migrate(await kept.connection(), { upTo: 3 });
       await kept.execute("create table haft_webhook (id text)"); // in the way of version 6
@@ -107,7 +107,7 @@ for (const { name, start, isRun } of SUBJECTS)
       for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
     });
 
-    test.skipIf(name === "SQLite")("of several migrations at once each step is run by one", async () => {
+    test.skipIf(name === "SQLite")("of several simultaneous migrations, one runs each step", async () => {
       const kept = keep();
       await migrate(await kept.connection(), { upTo: 1 });
       const done: number[] = [];

@@ -25,8 +25,8 @@ function putFirst(folder: string): void {
   vi.stubEnv("PATH", `${folder}${delimiter}${process.env["PATH"]}`);
 }
 
-describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspace${SANDBOX}`, { timeout: 60_000 }, () => {
-  testInCI("a writable folder in another one is not followed out of the workspace when a link is put in its place", async () => {
+describe.skipIf(!HAS_SANDBOX)(`the sandbox is not weakened by files in the workspace${SANDBOX}`, { timeout: 60_000 }, () => {
+  testInCI("a nested writable folder that is replaced by a link is not followed out of the workspace", async () => {
     const root = folderWith({ "a/sub/x": "" }, "/var/tmp");
     const up = join("a/sub", "..")
       .split("/")
@@ -49,7 +49,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     }
   });
 
-  test("bubblewrap, and what watches over programs, are those of the system, whatever the folders of the workspace in PATH have", async () => {
+  test("bubblewrap and its helper programs are the system's, even if folders of the workspace come first in PATH", async () => {
     const outside = folderWith({}, "/var/tmp");
     const root = folderWith(Object.fromEntries(["bwrap", "sleep", "grep"].map((name) => [`bin/${name}`, tellTale(outside)])), "/var/tmp");
     for (const name of readdirSync(join(root, "bin"))) chmodSync(join(root, "bin", name), 0o755);
@@ -60,7 +60,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(existsSync(join(outside, "ran"))).toBe(false);
   });
 
-  test.skipIf(!HAS_PYTHON)("an interpreter in the workspace is run in the sandbox only", async () => {
+  test.skipIf(!HAS_PYTHON)("an interpreter in the workspace runs only in the sandbox", async () => {
     const outside = folderWith({}, "/var/tmp");
     const root = folderWith({ "own/bin/python3": tellTale(outside) }, "/var/tmp");
     chmodSync(join(root, "own/bin/python3"), 0o755);
@@ -80,7 +80,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
   });
 
   test.skipIf(!inCI || !HAS_PYTHON)(
-    `modules that a model left for the user do not run when the interpreter is asked for its folders ${IN_CI}`,
+    `modules in the user's site-packages do not run when the interpreter is queried for its folders ${IN_CI}`,
     async () => {
       const outside = folderWith({}, "/var/tmp");
       const version = spawnSync("python3", ["-c", "import sys; print('%d.%d' % sys.version_info[:2])"], { encoding: "utf8" }).stdout.trim();
@@ -93,7 +93,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     },
   );
 
-  testInCI("protection does not end where a program makes very many files that are protected", async () => {
+  testInCI("files stay protected even if a program creates very many protected files", async () => {
     const root = folderWith({ "app/.env": "KEY=hunter2\n", ".git/config": "", "package.json": "{}" }, "/var/tmp");
     mkdirSync(join(root, ".git/hooks"));
     const attack = "cat app/.env; echo x > .git/hooks/pre-commit; echo y > package.json; true";
@@ -111,7 +111,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect([existsSync(join(root, ".git/hooks/pre-commit")), readFileSync(join(root, "package.json"), "utf8")]).toEqual([false, "{}"]);
   });
 
-  test("a program that makes more of them than can be looked through keeps its answer", async () => {
+  test("a program that creates more protected files than can be checked still returns its output", async () => {
     const root = folderWith({}, "/var/tmp");
     const runtime = await openedRuntime({ root });
     const text = await said(runtime, "for i in $(seq 1 600); do : > .env.$i; done; echo done");
@@ -119,7 +119,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(text).toBe(`done\n\n[${why} Remove files with the file tools, or ask the user to.]`);
   });
 
-  test("credentials in folders that other programs obey cannot be read, and the folders stay read-only", async () => {
+  test("credentials in tool configuration folders such as .vscode cannot be read, and the folders stay read-only", async () => {
     const secrets = [
       ".devcontainer/.env",
       ".cargo/credentials.toml",
@@ -143,7 +143,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(readFileSync(join(root, ".vscode/settings.json"), "utf8")).toBe("content of .vscode/settings.json");
   });
 
-  test("credentials in folders of copies cannot be read, and other files there are changed", async () => {
+  test("credentials in build output and vendor folders cannot be read, and other files there can be changed", async () => {
     const folders = ["build", "dist/app", "target", "vendor/app"];
     const root = folderWith(
       Object.fromEntries(folders.flatMap((path) => [`${path}/.env`, `${path}/package.json`].map((file) => [file, "SECRET=1"]))),
@@ -159,7 +159,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(folders.map((path) => readFileSync(join(root, path, "package.json"), "utf8"))).toEqual(folders.map(() => "x\n"));
   });
 
-  test("what a link with a name of credentials leads to in the workspace cannot be read", async () => {
+  test("the target of a link with a credential file's name cannot be read if it is in the workspace", async () => {
     const root = folderWith(
       { "conf/prod.txt": "SECRET=1", "conf/open.txt": "open", "keys/a.txt": "SECRET=2", "package.json": "SECRET=3" },
       "/var/tmp",
@@ -181,7 +181,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     );
   });
 
-  test("a file of credentials that was let through is read, also where a link with such a name leads to it", async () => {
+  test("an allowed credential file can be read, also through a link with a credential file's name", async () => {
     const root = folderWith({ ".env.development": "OPEN=1", "keys/a.txt": "OPEN=2" }, "/var/tmp");
     symlinkSync(".env.development", join(root, ".env"));
     symlinkSync("keys", join(root, ".ssh"));
@@ -189,7 +189,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect(await said(runtime, "cat .env.development .env keys/a.txt")).toMatch(/^OPEN=1OPEN=1OPEN=2/u);
   });
 
-  test("tools that run a program have the limits that the kernel holds, and their errors apart", async () => {
+  test("runProgram applies the kernel limits and returns stderr separately", async () => {
     const bubblewrap = await findBubblewrap(new AbortController().signal);
     const root = folderWith({}, "/var/tmp");
     const policy = { workspace: root, readable: [], writable: [], network: false, temporaryBytes: 1024 * 1024 };
@@ -210,7 +210,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
   test.each([
     [[".git"], []],
     [[".git", ".git/{objects,refs,logs}/**", ".git/{index,HEAD}*"], ["objects"]],
-  ])("of version control that is let through by %j, each entry is looked at", async (allowSensitive, written) => {
+  ])("each entry of .git is checked on its own when allowSensitive is %j", async (allowSensitive, written) => {
     const root = folderWith({ ".git/config": "", ".git/hooks/sample": "", ".git/objects/a": "", "x.txt": "" }, "/var/tmp");
     const runtime = await openedRuntime({ root, allowSensitive });
     await bash(runtime, "for place in hooks objects; do echo x > .git/$place/new; done; echo x >> .git/config");
@@ -218,7 +218,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect([["hooks", "objects"].filter(isThere), readFileSync(join(root, ".git/config"), "utf8")]).toEqual([written, ""]);
   });
 
-  test("what is protected is so by whatever path it is named", async () => {
+  test("a protected file is protected under every path that names it", async () => {
     const root = folderWith({ "locked.toml": "as it was", "other.toml": "as it was" }, "/var/tmp");
     const link = join(folderWith({}, "/var/tmp"), basename(root));
     symlinkSync(root, link);
@@ -240,7 +240,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     ["beside the workspace", "app", [".", "."]],
     ["around the workspace", "shared/app", ["."]],
     ["in which the workspace is one of several", "app", ["shared", "shared/sub"]],
-  ])("what is protected below a folder that programs may write to, %s, is not changed, moved or replaced", async (_, work, write) => {
+  ])("a protected file below a writable folder %s cannot be changed, moved or replaced", async (_, work, write) => {
     const top = folderWith(
       { "app/x": "", "shared/app/x": "", "shared/sub/conf/haft.toml": "as it was", "shared/free.txt": "" },
       "/var/tmp",
@@ -254,7 +254,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     expect([readFileSync(file, "utf8"), readFileSync(join(top, "shared/free.txt"), "utf8")]).toEqual(["as it was", "free\n"]);
   });
 
-  test("a workspace in a folder that programs may write to keeps what is protected in it in its place", async () => {
+  test("protected files of a workspace inside a writable folder cannot be moved or replaced", async () => {
     const top = folderWith({ "a/app/haft.toml": "as it was", "a/app/.env": "KEY=1" }, "/var/tmp");
     const root = join(top, "a/app");
     const runtime = await openedRuntime({ root, write: [top], protect: [join(root, "haft.toml")] });
@@ -264,7 +264,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
   });
 
   test.skipIf(process.getuid?.() === 0).each(["311", "600"])(
-    "a folder that a program closes by %s for the next one does not lose its protection (skipped: root may read it)",
+    "a folder that a program makes unreadable with mode %s stays protected for later programs (skipped: root may read it)",
     async (mode) => {
       const files = { "a/.env": "KEY=1", "a/package.json": "{}", ".env": "KEY=2", "b/locked.toml": "as it was" };
       const root = folderWith(files, "/var/tmp");
@@ -287,7 +287,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
   );
 
   test.skipIf(process.getuid?.() === 0)(
-    "a link named as credentials that leads out of the workspace, to where its owner may not go, refuses no command (skipped: root may go there)",
+    "a link with a credential file's name to an inaccessible place outside blocks no command (skipped: root may go there)",
     async () => {
       const outside = folderWith({ "secret/key": "KEY=1" }, "/var/tmp");
       onTestFinished(() => chmodSync(join(outside, "secret"), 0o700));
@@ -301,7 +301,7 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
     },
   );
 
-  test.skipIf(process.getuid?.() === 0)("a file that may not be read is protected as well (skipped: root may read it)", async () => {
+  test.skipIf(process.getuid?.() === 0)("an unreadable file is protected as well (skipped: root may read it)", async () => {
     const root = folderWith({ ".env": "KEY=1", "package.json": "{}" }, "/var/tmp");
     for (const name of [".env", "package.json"]) chmodSync(join(root, name), 0o000);
     const runtime = await openedRuntime({ root });
@@ -311,29 +311,35 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox holds against what is in the workspac
   });
 });
 
-test.skipIf(process.platform !== "linux")("what the shell in the sandbox says of itself is no failure of the sandbox", async () => {
-  const root = folderWith({}, "/var/tmp");
-  const end = async (said: string) => {
-    writeFileSync(join(root, "bwrap"), `#!/bin/sh\necho '${said}' >&2\necho done\nexit 1\n`, { mode: 0o755 });
-    const policy = { workspace: root, readable: [], writable: [], network: false, temporaryBytes: 1024 };
-    return await runProgram({
-      program: "/bin/sh",
-      args: [],
-      folder: root,
-      environment: {},
-      limits: { timeoutMs: 10_000, maxMemoryBytes: 1e9, maxProcesses: 100, maxFileBytes: 1e9, maxOutputBytes: 1e6 },
-      sandbox: { bubblewrap: { path: join(root, "bwrap"), covers: [] }, policy, exceptions: [] },
-      mergesStderr: true,
-      clock: systemPorts.clock,
-      signal: new AbortController().signal,
+test.skipIf(process.platform !== "linux")(
+  "an error message of the shell in the sandbox is not taken for a failure of the sandbox",
+  async () => {
+    const root = folderWith({}, "/var/tmp");
+    const end = async (said: string) => {
+      writeFileSync(join(root, "bwrap"), `#!/bin/sh\necho '${said}' >&2\necho done\nexit 1\n`, { mode: 0o755 });
+      const policy = { workspace: root, readable: [], writable: [], network: false, temporaryBytes: 1024 };
+      return await runProgram({
+        program: "/bin/sh",
+        args: [],
+        folder: root,
+        environment: {},
+        limits: { timeoutMs: 10_000, maxMemoryBytes: 1e9, maxProcesses: 100, maxFileBytes: 1e9, maxOutputBytes: 1e6 },
+        sandbox: { bubblewrap: { path: join(root, "bwrap"), covers: [] }, policy, exceptions: [] },
+        mergesStderr: true,
+        clock: systemPorts.clock,
+        signal: new AbortController().signal,
+      });
+    };
+    const warning = "/bin/sh: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)";
+    expect(await end(warning)).toMatchObject({ exitCode: 1, output: "done\n", errorOutput: `${warning}\n` });
+    await expect(end("bwrap: No permissions to create new namespace")).rejects.toMatchObject({
+      code: "unavailable",
+      outcome: "not_started",
     });
-  };
-  const warning = "/bin/sh: warning: setlocale: LC_ALL: cannot change locale (en_US.UTF-8)";
-  expect(await end(warning)).toMatchObject({ exitCode: 1, output: "done\n", errorOutput: `${warning}\n` });
-  await expect(end("bwrap: No permissions to create new namespace")).rejects.toMatchObject({ code: "unavailable", outcome: "not_started" });
-});
+  },
+);
 
-test("folders of the system come first, in their order, and the others stay", () => {
+test("systemFirst puts system folders first, in their order, and keeps the others", () => {
   expect(sortSystemFirst(["/w/node_modules/.bin", "/usr/local/bin", "/opt/x/bin", "/usr/bin/", "/bin"].join(delimiter))).toBe(
     ["/usr/local/bin", "/usr/bin/", "/bin", "/w/node_modules/.bin", "/opt/x/bin"].join(delimiter),
   );

@@ -76,14 +76,14 @@ const usable = (escapes: readonly Escape[]): readonly Escape[] =>
 const ESCAPES = usable([...FILE_ESCAPES, ...NETWORK_ESCAPES, ...PROCESS_ESCAPES]);
 const TRIED = inCI ? ESCAPES : ESCAPES.filter((_, index) => index % 12 === 0);
 
-test("at least 60 ways out are tried", () => {
+test("at least 60 escapes are tried", () => {
   expect(FILE_ESCAPES.length + NETWORK_ESCAPES.length + PROCESS_ESCAPES.length + GREEDY.length + SURVIVORS.length).toBeGreaterThanOrEqual(
     60,
   );
 });
 
 describe.skipIf(!HAS_SANDBOX)(`F4.40 the sandbox${SANDBOX}`, () => {
-  test(`holds against every way out of it${IN_CI}`, { timeout: 180 * SECONDS }, async () => {
+  test(`resists every escape${IN_CI}`, { timeout: 180 * SECONDS }, async () => {
     process.env["CANARY_OF_HOST"] = "1";
     const { runtime, changed } = await room();
     const escaped: string[] = [];
@@ -97,7 +97,7 @@ describe.skipIf(!HAS_SANDBOX)(`F4.40 the sandbox${SANDBOX}`, () => {
   });
 
   test.skipIf(!inCI)(
-    "G08 holds against programs that take more than their share, and the host takes less than 150 MB for it",
+    "G08 limits programs that exhaust resources, at a cost of less than 150 MB to the host",
     { timeout: 240 * SECONDS },
     async () => {
       const { runtime } = await room({ maxMemoryBytes: 256 * 1024 * 1024, maxProcesses: 20 });
@@ -114,10 +114,10 @@ describe.skipIf(!HAS_SANDBOX)(`F4.40 the sandbox${SANDBOX}`, () => {
   );
 });
 
-describe("G07 nothing of a command goes on after it", () => {
+describe("G07 no process of a command outlives it", () => {
   const kinds = [...(HAS_SANDBOX ? (["bubblewrap"] as const) : []), ...(process.platform === "linux" ? (["none"] as const) : [])];
   test.each(inCI ? kinds : kinds.slice(0, 1))(
-    `F1.64 with the sandbox %s: background, sessions of their own, double forks${SANDBOX}`,
+    `F1.64 with the sandbox %s: background processes, new sessions and double forks${SANDBOX}`,
     { timeout: 60 * SECONDS },
     async (sandbox) => {
       const runtime = await openedRuntime({ root: folderWith(), sandbox, overlap: true });
@@ -134,7 +134,7 @@ describe("G07 nothing of a command goes on after it", () => {
   );
 
   test.skipIf(!inCI).each(kinds)(
-    "F1.26 with the sandbox %s, when its time is up: none of the same go on",
+    "F1.26 with the sandbox %s: the same processes, when the command times out",
     { timeout: 60 * SECONDS },
     async (sandbox) => {
       const runtime = await openedRuntime({ root: folderWith(), sandbox, overlap: true });
@@ -149,7 +149,7 @@ describe("G07 nothing of a command goes on after it", () => {
 });
 
 test.skipIf(!inCI || process.platform !== "linux")(
-  "these ways work without a sandbox, so that their failure in it says something",
+  "the control escapes work without a sandbox, so that their failure in it is meaningful",
   { timeout: 60 * SECONDS },
   async () => {
     process.env["CANARY_OF_HOST"] = "1";

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { JsonEndDetector } from "../../../src/wire/openai-chat/json-end-detector.ts";
 
-test("H07 the end of an object is seen with its last brace and not before, however it is cut", () => {
+test("H07 the end of an object is detected at its last brace and not before, however it is split", () => {
   fc.assert(
     fc.property(fc.dictionary(fc.string({ unit: "binary" }), fc.jsonValue()), fc.array(fc.nat(200)), (value, cuts) => {
       const text = JSON.stringify(value);

@@ -28,8 +28,8 @@ function thoughtsAndIds(messages: readonly JsonObject[]): readonly (readonly [un
   );
 }
 
-describe("F4.18 messages that go back to the provider that made them", () => {
-  test("keep their reasoning where the provider gives the same ids again and again", () => {
+describe("F4.18 native messages sent back to their provider", () => {
+  test("keep their reasoning if the provider reuses ids in later rounds", () => {
     const messages = written([...round(1, ["call_0", "call_1"]), ...round(2, ["call_0", "call_1"])]);
     const [first, second] = thoughtsAndIds(messages);
     const ids = [...(first?.[1] ?? []), ...(second?.[1] ?? [])];
@@ -37,7 +37,7 @@ describe("F4.18 messages that go back to the provider that made them", () => {
     expect(messages.flatMap(({ tool_call_id: id }) => id ?? [])).toEqual(ids);
   });
 
-  test("are written anew where two of their calls have one id", () => {
+  test("are re-encoded if two of their calls have the same id", () => {
     const [only] = thoughtsAndIds(written(round(1, ["call_0", "call_0"])));
     expect([only?.[0], only?.[1].length, new Set(only?.[1]).size]).toEqual(["", 2, 2]);
   });
@@ -46,7 +46,7 @@ describe("F4.18 messages that go back to the provider that made them", () => {
 test.each([
   ["deepseek", ""],
   ["moonshot", " "],
-])("F4.18 %s is sent the field of reasoning with every call, if only as %j", (provider, placeholder) => {
+])("F4.18 %s is sent the reasoning field with every call, at least as %j", (provider, placeholder) => {
   const messages = [
     said("user", "Go."),
     called("call_1", "get", { id: "toolu_1" }),
@@ -57,7 +57,7 @@ test.each([
   expect([call?.["reasoning_content"], last]).toEqual([placeholder, { role: "assistant", content: "Done." }]);
 });
 
-test.each(["openai", "groq", "alibaba"])("F4.18 %s is sent no such field", (provider) => {
+test.each(["openai", "groq", "alibaba"])("F4.18 %s is sent no reasoning field", (provider) => {
   const messages = [said("user", "Go."), called("call_1", "get", { id: "toolu_1" }), answered("call_1", "get", { output: 1 })];
   expect(JSON.stringify(openAiChat(provider).encodeMessages(messages).messages)).not.toContain("reasoning");
 });

@@ -91,7 +91,7 @@ describe.each(NAMES)("hostile names and values in %s", (name) => {
     { weight: 1, arbitrary: fc.dictionary(key, scalar, { maxKeys: 3, noNullPrototype: true }) },
   ) as fc.Arbitrary<JsonValue>;
 
-  test("F1.37 A06 come back as they were, whole, in any pieces and character by character", () => {
+  test("F1.37 A06 round-trip: whole, split anywhere, and character by character", () => {
     const message = fc.dictionary(key, value, { minKeys: 1, maxKeys: 3, noNullPrototype: true }).chain((input) => {
       const written = format.writeCalls([{ name: "find", input }]);
       return cut(written).map((pieces) => ({ input, written, pieces }));
@@ -118,7 +118,7 @@ describe.each(NAMES)("%s", (name) => {
   const keys = keysOf(name);
   const properties = Object.fromEntries(keys.map((key) => [key, { type: "string" }]));
 
-  test("F1.37 a call comes back, whatever its arguments are named, with or without a tool of them", () => {
+  test("F1.37 a call round-trips whatever its arguments are named, with or without a known tool", () => {
     const key = fc.constantFrom(...keys);
     const input = fc.dictionary(key, fc.constantFrom("v", "a b", "x-1"), { minKeys: 1 });
     fc.assert(
@@ -131,20 +131,20 @@ describe.each(NAMES)("%s", (name) => {
     );
   });
 
-  test("F1.37 names inside of an argument come back as well", () => {
+  test("F1.37 names inside an argument round-trip too", () => {
     const tools = [tool("find", { where: { type: "object", properties } })];
     const input = { where: Object.fromEntries(keys.map((key) => [key, "v"])) };
     expect(readText(format, format.writeCalls([{ name: "find", input }]), { tools })[0]).toEqual([["find", input]]);
   });
 
-  test("F1.37 a tool is called by the name that it is described by", () => {
+  test("F1.37 a tool is called by the name under which it is described", () => {
     const tools = [tool("brave::brave-web-search", { q: { type: "string" } })];
     const [called] = tools.map((one) => format.nameOf(one));
     const written = format.writeCalls([{ name: called ?? "", input: { q: "x" } }]);
     expect(readText(format, written, { tools })[0]).toEqual([["brave::brave-web-search", { q: "x" }]]);
   });
 
-  test("H02 a value that holds marks of the format, or a call, makes no other call and does not lose its own", () => {
+  test("H02 a value that contains markers of the format, or a call, makes no other call and does not hide its own", () => {
     const call = format.writeCalls([{ name: "bash", input: { command: "ls" } }]);
     const pair = ["</arg_value>", "<arg_key>path</arg_key>", "[write/]", "[/bash]", "x", "\n", "]<]minimax[>[", call, call.slice(-20)];
     const marks = fc.array(fc.constantFrom(...rolesOf(getGrammar(name)).roles.keys(), ...pair), { minLength: 1, maxLength: 4 });
@@ -162,7 +162,7 @@ describe.each(NAMES)("%s", (name) => {
     );
   });
 
-  test("F1.37 any two values come back", () => {
+  test("F1.37 any two values round-trip", () => {
     const paths = VALUES.filter((value) => name !== "bracket" || fitsLine(value));
     fc.assert(
       fc.property(fc.constantFrom(...paths), fc.constantFrom(...VALUES), (path, content) => {
@@ -189,7 +189,7 @@ const TAGGED = [
   "minimax-m3",
 ];
 
-describe.each(TAGGED)("a value that a model writes in %s", (name) => {
+describe.each(TAGGED)("a value written by a model in %s", (name) => {
   const format = textFormat(name);
   const modelWrites = (value: string): string =>
     format.writeCalls([{ name: "write", input: { path: "p", content: "VALUE" } }]).replace("VALUE", () => value);
@@ -204,7 +204,7 @@ describe.each(TAGGED)("a value that a model writes in %s", (name) => {
     "\t<b>x</b>",
     "Values end with </parameter> </param> </arg_value> </steptml:parameter> </｜DSML｜parameter> </atem:parameter> <|close|>argument<|sep|> and so on.",
     "Calls end with </function> </invoke> </tool_call> </steptml:invoke> </｜DSML｜invoke> </atem:invoke> <|close|>call<|sep|> and so on.",
-  ])("F1.37 %j is the value, and no mark in it ends it", (value) => {
+  ])("F1.37 %j is read as the value, and no marker inside ends it", (value) => {
     expect(readText(format, modelWrites(value))[0]).toEqual([["write", { path: "p", content: value }]]);
   });
 });
@@ -224,25 +224,25 @@ const NAMED_BY_TAG = [
   "glm",
 ];
 
-describe.each(NAMED_BY_TAG)("a name that a model writes into a tag of %s", (name) => {
+describe.each(NAMED_BY_TAG)("a name written by a model into a tag of %s", (name) => {
   const format = textFormat(name);
   const modelWrites = (key: string): string => format.writeCalls([{ name: "find", input: { KEY: "v", z: "w" } }]).replace("KEY", () => key);
 
   test.each(['a"b', "a'b", "a<b", "a>b", "a=b", "price>=", "a b", " a", "a ", "a\nb", 'a"', '"a"', "=a", "<", ">", '"', "=", 'name="x"'])(
-    "F1.37 A06 %j is the argument of the tool that has it, and none of another name",
+    "F1.37 A06 %j is read as the argument of that name, and not of a shorter one",
     (key) => {
       const properties = { [key]: { type: "string" }, z: { type: "string" } };
       expect(readText(format, modelWrites(key), { tools: [tool("find", properties)] })[0]).toEqual([["find", { [key]: "v", z: "w" }]]);
     },
   );
 
-  test.each(['a"b', 'a"', "a=b"])("F1.37 A06 %j of a tool that does not have it is no argument with the beginning of that name", (key) => {
+  test.each(['a"b', 'a"', "a=b"])("F1.37 A06 %j is not read as a shorter name if the tool has no such argument", (key) => {
     if (name === "glm") return; // its names have tags of their own
     expect(readText(format, modelWrites(key), { tools: [tool("find", { a: { type: "string" } })] })[0]).toEqual([]);
   });
 });
 
-test("F1.37 bracket: a line is read by the longest name of the tool, and one in quotation marks as JSON", () => {
+test("F1.37 bracket: a line is matched to the longest argument name of the tool, and a quoted name is read as JSON", () => {
   const tools = [tool("find", { "a=b": { type: "string" }, a: { type: "string" }, n: { type: "integer" } })];
   const says = String.raw`[/find]
 @@a=b=c
@@ -252,7 +252,7 @@ test("F1.37 bracket: a line is read by the longest name of the tool, and one in 
   expect(readText(textFormat("bracket"), says, { tools })[0]).toEqual([["find", { "a=b": "c", a: "x=y", n: 5 }]]);
 });
 
-test("F1.37 deepseek-dsml: the tag says whether a value is a text, and its line ends are part of it", () => {
+test("F1.37 deepseek-dsml: the string attribute decides whether a value is text, and its line breaks are kept", () => {
   const dsml = textFormat("deepseek-dsml");
   const input = { city: "\nParis\n", days: 3, none: null, tags: ["a"] };
   const written = dsml.writeCalls([{ name: "get_weather", input }]);
@@ -261,7 +261,7 @@ test("F1.37 deepseek-dsml: the tag says whether a value is a text, and its line 
   for (const tools of [[], [tool("get_weather", {})]]) expect(readText(dsml, written, { tools })[0]).toEqual([["get_weather", input]]);
 });
 
-test("F1.37 gemma and Python: names need no quotes where their end is plain", () => {
+test("F1.37 gemma and Python: names need no quotes if their end is unambiguous", () => {
   const tools = [tool("find", {})];
   const input = { $top: 5, "user.id": "x", "filter[status]": "y", "First Name": "z", deep: { $gt: 1 } };
   const gemma =

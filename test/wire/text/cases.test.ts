@@ -31,18 +31,18 @@ describe.each(FILES)("%s", (file) => {
   const rows = (readRows(file) ?? []).filter((row) => !NOT_ASSERTED.some((applies) => applies(row)));
   const none = rows.length === 0;
 
-  test.skipIf(none)("F1.37 F1.39 at least 98 % of the rows give their calls", () => {
+  test.skipIf(none)("F1.37 F1.39 at least 98 % of the rows decode to their expected calls", () => {
     const missed = rows.flatMap((row) => judgeCalls(row, decodeRow(row, piecesOf(row))) ?? []);
     expect(missed.slice(0, Math.max(0, missed.length - Math.floor(rows.length * (1 - PASS_MARK))))).toEqual([]);
   });
 
-  test.skipIf(none)("F1.40 A21 no row that must give no call gives one", () => {
+  test.skipIf(none)("F1.40 A21 rows without expected calls decode to no calls", () => {
     const silent = rows.filter((row) => row.expectedCallCount === 0 || (row.case !== undefined && row.calls?.length === 0));
     expect(silent.filter((row) => decodeRow(row, piecesOf(row)).reply.calls.length > 0).map(inputOf)).toEqual([]);
   });
 
   test.skipIf(!inCI || none)(
-    `F1.41 H07 the pieces of a row, its characters and its halves at every place give the same calls and text ${IN_CI}`,
+    `F1.41 H07 a row split into its chunks, into characters and in two at every place gives the same reply ${IN_CI}`,
     () => {
       const differing = rows.filter((row) => {
         const text = inputOf(row);
@@ -54,7 +54,7 @@ describe.each(FILES)("%s", (file) => {
     },
   );
 
-  test.skipIf(none)("F1.41 at least 95 % of the rows give their text and thinking", () => {
+  test.skipIf(none)("F1.41 at least 95 % of the rows decode to their expected text and thinking", () => {
     const missed = rows.flatMap((row) => judgeText(row, decodeRow(row, piecesOf(row))) ?? []);
     expect(missed.slice(0, Math.max(0, missed.length - Math.floor(rows.length * 0.05)))).toEqual([]);
   });

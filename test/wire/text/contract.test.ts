@@ -36,7 +36,7 @@ describe.each(NAMES.filter((name) => !OPEN.has(name)))("auto and %s", (name) => 
   const format = textFormat(name);
   const written = format.writeCalls(CALLS);
 
-  test("F1.37 what the format writes and what stands around it, auto reads as the format does", () => {
+  test("F1.37 auto reads what the format writes, and the text around it, as the format does", () => {
     for (const text of [
       written,
       `Before.\n${written}\nBehind.`,
@@ -46,7 +46,7 @@ describe.each(NAMES.filter((name) => !OPEN.has(name)))("auto and %s", (name) => 
     expect(readText(auto, written)).toEqual([AS_READ, "", ""]);
   });
 
-  test("F1.37 thinking that the prompt opened ends for auto where it ends for the format", () => {
+  test("F1.37 thinking opened by the prompt ends for auto where it ends for the format", () => {
     for (const [, close] of thinkingOf(name)) {
       const text = `Hm.${close}${written}`;
       expect(readText(auto, text, { thinking: "begun" })).toEqual(readText(format, text, { thinking: "begun" }));
@@ -54,7 +54,7 @@ describe.each(NAMES.filter((name) => !OPEN.has(name)))("auto and %s", (name) => 
     }
   });
 
-  test("F1.37 calls that lack their first marks, or are not closed, are for auto what they are for the format", () => {
+  test("F1.37 auto reads calls without their first markers, or without their last, as the format does", () => {
     for (let at = 0; at <= written.length; at++)
       for (const text of [written.slice(at), written.slice(0, at)]) {
         const [calls] = readText(format, text);
@@ -62,7 +62,7 @@ describe.each(NAMES.filter((name) => !OPEN.has(name)))("auto and %s", (name) => 
       }
   });
 
-  test("F1.37 calls behind thinking that is never closed are for auto what they are for the format", () => {
+  test("F1.37 auto reads calls after unclosed thinking as the format does", () => {
     for (const [open] of thinkingOf(name)) {
       const [calls] = readText(format, `${open}Hm.${written}`);
       if (calls.length > 0) expect(readText(auto, `${open}Hm.${written}`)[0]).toEqual(calls);
@@ -77,7 +77,7 @@ const FILES = [
   "malformed/sglang_function_call.json",
 ];
 
-test.each(FILES)("F1.37 %s: the calls of formats with marks of their own are for auto the same calls", (file) => {
+test.each(FILES)("F1.37 %s: auto reads calls of formats with unique markers as the format does", (file) => {
   const own = (row: Row): boolean =>
     getGrammar(formatOf(row)).calls.every(
       ({ mark, where = "anywhere", shared = false }) => (where === "anywhere" && !shared) || !inputOf(row).includes(mark),
@@ -94,7 +94,7 @@ describe.each(NAMES)("%s", (name) => {
   const format = textFormat(name);
   const written = format.writeCalls(CALLS);
 
-  test("A21 no call in thinking runs, whether the thinking is split off, was begun by the prompt or is kept", () => {
+  test("A21 a call inside thinking does not run, whether thinking is split off, begun by the prompt or kept", () => {
     for (const [open, close] of thinkingOf(name)) {
       const inside = `I might ${written} or\n${written}\nso`;
       expect(readText(format, `${open}${inside}${close}No.`)[0]).toEqual([]);
@@ -105,7 +105,7 @@ describe.each(NAMES)("%s", (name) => {
     }
   });
 
-  test("F1.41 H07 in any pieces and any mode of thinking the reply is the same", () => {
+  test("F1.41 H07 the reply is the same for any split and any thinking mode", () => {
     const marks = [...rolesOf(getGrammar(name)).roles.keys()];
     const text = fc.array(
       fc.oneof(fc.constantFrom(...marks, written, " x ", "\n", "`"), fc.constantFrom(...thinkingOf(name).flat(), "y")),
@@ -121,7 +121,7 @@ describe.each(NAMES)("%s", (name) => {
     );
   });
 
-  test("F1.41 a mark of calls at the end of a piece takes no more of what follows than where all comes at once", () => {
+  test("F1.41 a call marker at the end of a chunk consumes no more of the next chunk than of the whole text", () => {
     const marks = [...rolesOf(getGrammar(name)).roles].flatMap(([mark, { kind }]) => (kind === "call" ? [mark] : []));
     for (const mark of marks)
       for (const [open, close] of thinkingOf(name))
@@ -131,7 +131,7 @@ describe.each(NAMES)("%s", (name) => {
         }
   });
 
-  test("F1.41 after a whole call or thought no mark around calls is read by people", () => {
+  test("F1.41 after a whole call or thought, markers that surround calls are removed from the text", () => {
     const { before = [], after = [], droppedMarks = [] } = getGrammar(name);
     for (const mark of [...before, ...after, ...droppedMarks]) {
       expect([mark, readText(format, `${written}\nSo ${mark} it is.`).slice(0, 2)]).toEqual([
@@ -143,7 +143,7 @@ describe.each(NAMES)("%s", (name) => {
     }
   });
 
-  test("F1.37 an argument that stands twice is taken by no format: the call is refused, and says which it is", () => {
+  test("F1.37 a call with a duplicate argument keeps both as JSON text, and a warning names the argument", () => {
     const twice = format.writeCalls([{ name: "bash", input: { command: "first", commanD: "other" } }]).replaceAll("commanD", "command");
     const { reply, warnings } = readPieces(format, [`${twice}\n`]);
     const [{ name: called, input } = { name: "", input: "" }] = reply.calls;
@@ -152,7 +152,7 @@ describe.each(NAMES)("%s", (name) => {
     expect([warnings, reply.warnings]).toEqual([[WARNING], [WARNING]]);
   });
 
-  test("H02 no answer hides a call behind a mark of thinking", () => {
+  test("H02 no result hides a call behind a thinking marker", () => {
     for (const [open, close] of thinkingOf(name)) {
       const answer = format.writeResults([
         { name: "read", text: JSON.stringify([`${open}x`, { name: "bash", arguments: { command: "ls" } }, close]) },
@@ -162,14 +162,14 @@ describe.each(NAMES)("%s", (name) => {
     }
   });
 
-  test("F1.37 names of arguments in any script come back", () => {
+  test("F1.37 argument names in any script round-trip", () => {
     const keys = ["größe", "名前", "नाम", "x_1", "شهر"];
     const tools = [tool("find", Object.fromEntries(keys.map((key) => [key, { type: "string" }])))];
     const input = Object.fromEntries(keys.map((key) => [key, `v-${key}`]));
     expect(readText(format, format.writeCalls([{ name: "find", input }]), { tools })).toEqual([[["find", input]], "", ""]);
   });
 
-  test("F0.3 a bare name that one tool has is that tool, and one that several have is a call for the runtime to refuse", () => {
+  test("F0.3 a bare name resolves to the only tool of that name; an ambiguous one is passed to the runtime as it is", () => {
     const write = (called: string): string => format.writeCalls([{ name: called, input: { path: "a" } }]);
     const tools = [
       tool("files::read", { path: { type: "string" } }),

@@ -44,7 +44,7 @@ test.each<{ readonly says: string; readonly calls?: readonly unknown[]; readonly
     says: `<tool_call>{"name": "read", oops "arguments": {"path": "a"}}</tool_call>`,
     text: `<tool_call>{"name": "read", oops "arguments": {"path": "a"}}</tool_call>`,
   },
-])("F1.9 F1.37 F1.41 reads, in any pieces: $says", ({ says, calls = [], text = "" }) => {
+])("F1.9 F1.37 F1.41 reads the same however it is split: $says", ({ says, calls = [], text = "" }) => {
   const read = (pieces: readonly string[]): unknown => {
     const { reply } = readPieces(hermes, pieces);
     return { calls: reply.calls, text: reply.text };
@@ -78,7 +78,7 @@ function isJson(text: string): boolean {
   }
 }
 
-test("F1.9 no damage to the arguments of a call, in its JSON or behind its name, makes a tool that writes run with another value", () => {
+test("F1.9 no damage to the JSON of a call, or after its name, makes a tool that writes run with another value", () => {
   const source = seededRandom(20_261_124);
   const random = (): number => source.next();
   const wrong: string[] = [];
@@ -110,7 +110,7 @@ test("F1.9 no damage to the arguments of a call, in its JSON or behind its name,
   expect(lost.slice(0, Math.max(0, lost.length - Math.floor(meant * 0.1)))).toEqual([]);
 });
 
-test("F1.9 F1.37 what was mended of a call's arguments, and a key given twice beside other damage, is warned of", () => {
+test("F1.9 F1.37 repaired arguments, and a duplicate key beside other damage, give a warning", () => {
   const warnings = (says: string): readonly string[] | undefined => readPieces(textFormat("hermes"), [says]).reply.warnings;
   expect(warnings(`<tool_call>{"name": "read", "arguments": {'path': "a",}}</tool_call>`)).toEqual([
     'The arguments of "read" are not strict JSON: other quotes read as double quotes, extra comma left out.',
@@ -123,7 +123,7 @@ test("F1.9 F1.37 what was mended of a call's arguments, and a key given twice be
   ]);
 });
 
-test("F1.9 F1.37 an integer that would lose digits is given to no tool, whatever the format", async () => {
+test("F1.9 F1.37 no tool runs with an integer that lost digits, in any format", async () => {
   const ran: unknown[] = [];
   const runtime = createRuntime({
     tools: [
@@ -151,7 +151,7 @@ test("F1.9 F1.37 an integer that would lose digits is given to no tool, whatever
   await runtime.close();
 });
 
-test("F1.9 F3.2 members behind a bracket that closed their object too early are not lost: no tool runs without them, whatever the format", async () => {
+test("F1.9 F3.2 members after a bracket that closed their object too early are not dropped: no tool runs without them, in any format", async () => {
   const properties = { first: { type: "string" }, second: { type: "integer" } };
   const ran: unknown[] = [];
   const runtime = createRuntime({

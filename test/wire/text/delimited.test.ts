@@ -9,23 +9,23 @@ const bracket = textFormat("bracket");
 const xml = textFormat("xml");
 const braces = delimitedFormat("braces", { start: "{{", end: "}}", slash: "closes", arguments: "lines", prefix: "- ", separator: ": " });
 
-describe("what stays text", () => {
-  test("F1.40 a name that no tool has is text", () => {
+describe("text that is not a call", () => {
+  test("F1.40 a name that no tool has stays text", () => {
     expect(readText(bracket, "[/nope]\n@@a=1\n[nope/] and <b>bold</b>")).toEqual([[], "[/nope]\n@@a=1\n[nope/] and <b>bold</b>", ""]);
     expect(readText(xml, 'See <a href="x">this</a> and <div/>.')).toEqual([[], 'See <a href="x">this</a> and <div/>.', ""]);
   });
 
-  test("F1.40 a block for another output is text, as no tool has its name", () => {
+  test("F1.40 a block for another output stays text, because no tool has its name", () => {
     const text = "[/output_discord]\nHello all.\n[output_discord/]";
     expect(readText(textFormat("bracket"), text)).toEqual([[], text, ""]);
   });
 
-  test("F1.40 a call without its end is text, and nothing is called", () => {
+  test("F1.40 a call without its end marker stays text", () => {
     expect(readText(bracket, "Look: [/bash]\nls [bash]")).toEqual([[], "Look: [/bash]\nls [bash]", ""]);
     expect(readText(xml, '<write path="a">never closed <read/>')).toEqual([[], '<write path="a">never closed <read/>', ""]);
   });
 
-  test("F1.40 calls do not nest: what stands inside one is its body", () => {
+  test("F1.40 calls do not nest: a call inside a call is part of its body", () => {
     expect(readText(bracket, "[/write]\n@@path=a\n[/bash]ls[bash/]\n[read/]\n[write/]")).toEqual([
       [["write", { path: "a", content: "[/bash]ls[bash/]\n[read/]" }]],
       "",
@@ -33,23 +33,23 @@ describe("what stays text", () => {
     ]);
   });
 
-  test("A21 calls in code and in quotation marks are text", () => {
+  test("A21 calls inside code and quotation marks stay text", () => {
     for (const text of ["Write `[/bash]ls[bash/]` to list.", "```\n[/bash]ls[bash/]\n```", '"[/bash]ls[bash/]"', "> [/bash]ls[bash/]"])
       expect(readText(bracket, text)).toEqual([[], text, ""]);
     expect(readText(xml, "Use ``<read/>`` or\n~~~\n`<read/>`")).toEqual([[], "Use ``<read/>`` or\n~~~\n`<read/>`", ""]);
     expect(readText(bracket, "```\ncode\n```\n[/bash]ls[bash/]")).toEqual([[["bash", { command: "ls" }]], "```\ncode\n```", ""]);
   });
 
-  test("F1.40 a message that was cut off makes no call", () => {
+  test("F1.40 a truncated message returns no calls", () => {
     const { reply } = readPieces(bracket, ["[/bash]ls[bash/]"], { ending: { finish: "length" } });
     expect([reply.calls, reply.finish]).toEqual([[], "length"]);
   });
 });
 
-describe("what is called", () => {
+describe("calls", () => {
   const CALL = ["write", { path: "a.txt", content: "one\ntwo" }];
 
-  test("F1.37 the same call natively, in brackets, tags and delimiters of one's own is the same call", () => {
+  test("F1.37 a native call and calls in brackets, in tags and with custom delimiters decode to the same call", () => {
     const call = { id: "1", type: "function", function: { name: "write", arguments: '{"path":"a.txt","content":"one\\ntwo"}' } };
     const body = {
       choices: [{ index: 0, finish_reason: "tool_calls", message: { role: "assistant", content: null, tool_calls: [call] } }],
@@ -64,14 +64,14 @@ describe("what is called", () => {
     expect(readText(braces, "{{write}}\n- path: a.txt\none\ntwo\n{{/write}}")).toEqual([[CALL], "", ""]);
   });
 
-  test("F1.38 the body is the argument the tool's body stands for", () => {
+  test("F1.38 the body is assigned to the tool's body argument", () => {
     const mapped = delimitedFormat("mapped", { start: "[", end: "]", slash: "opens", arguments: "lines", bodyArguments: { read: "path" } });
     expect(readText(bracket, "[/bash]ls -l[bash/]")[0]).toEqual([["bash", { command: "ls -l" }]]);
     expect(readText(mapped, "[/read]a.txt[read/]")[0]).toEqual([["read", { path: "a.txt" }]]);
     expect(readText(bracket, "[/my-tool]text[my-tool/]")[0]).toEqual([["my-tool", { content: "text" }]]);
   });
 
-  test("F1.37 blank lines, indents and spaces around keys and values are no part of arguments", () => {
+  test("F1.37 blank lines, indentation and spaces around keys and values are not part of the arguments", () => {
     const call = [["write", { path: "n.txt", content: "hello" }]];
     for (const text of [
       "[/write]\n@@path=n.txt\n\n@@content=hello\n[write/]",
@@ -86,7 +86,7 @@ describe("what is called", () => {
     expect(readText(xml, "<write path = 'n.txt'\n content= \"hello\" />")[0]).toEqual(call);
   });
 
-  test("F1.38 a diff is a body: its first line names no argument", () => {
+  test("F1.38 a diff is a body: its first line is not parsed as an argument", () => {
     const diff = "@@ -1,3 +1,4 @@ x = 5\n a\n+b";
     for (const lines of [`@@path=a.diff\n${diff}`, `@@path=a.diff\n@@\n${diff}`, diff])
       expect(readText(bracket, `[/write]\n${lines}\n[write/]`)[0]).toEqual([
@@ -98,7 +98,7 @@ describe("what is called", () => {
     ]);
   });
 
-  test("F1.38 the body is the only argument that can be text, and one that stands for none is kept with a warning", () => {
+  test("F1.38 the body is assigned to the only possible text argument; if there is none, it is kept with a warning", () => {
     const tools = [
       tool("files::list", { path: { type: "string" }, depth: { type: "integer" } }),
       tool("mail::send", { subject: { type: "string" }, text: { type: "string" } }),
@@ -115,20 +115,20 @@ describe("what is called", () => {
       ]);
   });
 
-  test("F1.38 a body beside its argument is kept with a warning", () => {
+  test("F1.38 a body that conflicts with its argument is kept under another name, with a warning", () => {
     const { reply, warnings } = readPieces(bracket, ["[/write]\n@@path=a\n@@content=x\nbody\n[write/]"]);
     expect(reply.calls).toEqual([{ name: "write", input: { path: "a", content: "x", body: "body" } }]);
     expect(warnings).toEqual(['The call of "write" has both a body and the argument "content"; the body is kept as "body".']);
   });
 
-  test("F1.39 text becomes what the schema asks for, and stays text where it cannot", () => {
+  test("F1.39 text is converted to the type in the schema, and stays text if it cannot be", () => {
     const text = '[/get_weather]\n@@city=5\n@@days=5\n@@sure=true\n@@tags=["a"]\n@@deep={"x":1}\n[get_weather/]';
     expect(readText(bracket, text)[0]).toEqual([["get_weather", { city: "5", days: 5, sure: true, tags: ["a"], deep: { x: 1 } }]]);
     expect(readText(xml, '<get_weather days="many" sure="perhaps"/>')[0]).toEqual([["get_weather", { days: "many", sure: "perhaps" }]]);
     expect(readText(xml, '<read path="5"/>', { tools: [] })[0]).toEqual([]);
   });
 
-  test("F1.42 a tag without attributes calls", () => {
+  test("F1.42 a tag without attributes is a call", () => {
     expect(readText(xml, "<read/> <my-tool />")).toEqual([
       [
         ["read", {}],
@@ -139,31 +139,31 @@ describe("what is called", () => {
     ]);
   });
 
-  test("F1.42 > in quotes is part of the value", () => {
+  test("F1.42 > inside quotes is part of the value", () => {
     expect(readText(xml, '<read path="a>b"/>')[0]).toEqual([["read", { path: "a>b" }]]);
   });
 
-  test("F1.42 a bracket before a call hides nothing", () => {
+  test("F1.42 a bracket directly before a call does not hide the call", () => {
     expect(readText(bracket, "[[/bash]ls[bash/]]")).toEqual([[["bash", { command: "ls" }]], "[]", ""]);
   });
 
-  test("F1.42 ordinary text keeps its characters", () => {
+  test("F1.42 ordinary text is unchanged", () => {
     expect(readText(xml, "a<b and c>d <reader> < <")).toEqual([[], "a<b and c>d <reader> < <", ""]);
   });
 
-  test("F1.42 names with -, . and :: are names", () => {
+  test("F1.42 names may contain -, . and ::", () => {
     expect(readText(xml, '<files::list.all path="/"/>')[0]).toEqual([["files::list.all", { path: "/" }]]);
     expect(readText(bracket, "[/my-tool][my-tool/]")[0]).toEqual([["my-tool", {}]]);
   });
 
-  test("F1.42 text is told as it comes, but for what may begin a call", () => {
+  test("F1.42 text is streamed at once, except for what may begin a call", () => {
     const decoding = bracket.decodeText({ tools: [] });
     expect(decoding.push("Hello, wor")).toEqual([{ type: "text-delta", text: "Hello, wor" }]);
     expect(decoding.push("ld [")).toEqual([{ type: "text-delta", text: "ld" }]);
     expect(decoding.push("x]")).toEqual([{ type: "text-delta", text: " [x]" }]);
   });
 
-  test("a call is sealed at its end, while the message goes on", () => {
+  test("a call is sealed at its end, before the message ends", () => {
     const decoding = bracket.decodeText();
     decoding.push("[/bash]ls");
     expect(decoding.push("[bash/]").at(-1)).toEqual({ type: "call-seal", index: 0, call: { name: "bash", input: { content: "ls" } } });
@@ -188,7 +188,7 @@ test("F1.41 H07 any split gives the same calls, text and warnings", () => {
   }
 });
 
-describe("F1.37 delimiters that cannot work are refused at once", () => {
+describe("F1.37 unusable delimiters throw at once", () => {
   const whole = { start: "[", end: "]", slash: "opens", arguments: "lines" };
   test.each([
     ["none", undefined, 'The options of the text format "x" must be an object, not undefined.'],

@@ -532,7 +532,7 @@ const ROWS: Readonly<Record<string, readonly Row[]>> = {
 describe.each(Object.entries(ROWS))("%s", (name, rows) => {
   const format = textFormat(name);
 
-  test.each(rows)("F1.37 F1.41 H07 reads, in any pieces: $says", ({ says, calls = [], text = "", thinking = "" }) => {
+  test.each(rows)("F1.37 F1.41 H07 reads the same however it is split: $says", ({ says, calls = [], text = "", thinking = "" }) => {
     const read = (pieces: readonly string[]): unknown => {
       const { reply } = readPieces(format, pieces);
       return { calls: reply.calls, text: reply.text, thinking: reply.reasoning };
@@ -558,7 +558,7 @@ const UNCLOSED: readonly (readonly [format: string, open: string, close: string]
 ];
 
 test.each(UNCLOSED)(
-  "A21 F1.37 %s: a call ends thinking that nothing closes; before the mark that closes it, it is thinking",
+  "A21 F1.37 %s: a call ends unclosed thinking; before a closing marker, it is part of the thinking",
   (name, open, close) => {
     const format = textFormat(name);
     const call = format.writeCalls([LIST]);
@@ -575,14 +575,14 @@ test.each(UNCLOSED)(
   },
 );
 
-test("F1.37 arguments that are left out as the tool does not have them are warned of", () => {
+test("F1.37 dropping an argument that the tool does not have adds a warning", () => {
   const says = '<function name="bash"><param name="command">ls</param><param name="more">x</param></function>';
   const { reply, warnings } = readPieces(textFormat("minicpm-5"), [says]);
   expect(warnings).toEqual(['The call of "bash" has arguments that the tool does not have, which are left out: more.']);
   expect(reply.warnings).toEqual(warnings);
 });
 
-test("F1.37 code behind Llama's token calls the tool for code where there is one, and is text elsewhere", () => {
+test("F1.37 code after Llama's python_tag calls the code tool if there is one, and otherwise stays text", () => {
   const code = "<|python_tag|>print(1)<|eom_id|>";
   const tools = [tool("python", { code: { type: "string" } })];
   const call = ["python", { code: "print(1)" }];
@@ -598,7 +598,7 @@ test("F1.37 code behind Llama's token calls the tool for code where there is one
   expect(untold.end().at(-1)).toMatchObject({ reply: { calls: [{ name: "python", input: { code: "print(1)" } }] } });
 });
 
-test("F1.37 calls follow each other as the templates of their models write them", () => {
+test("F1.37 several calls are joined as in the chat templates of their models", () => {
   const calls = [READ, LIST];
   expect(textFormat("gemma-4").writeCalls(calls)).toBe(
     '<|tool_call>call:read{path:<|"|>a<|"|>}<tool_call|><|tool_call>call:bash{command:<|"|>ls<|"|>}<tool_call|>',
@@ -608,13 +608,13 @@ test("F1.37 calls follow each other as the templates of their models write them"
   );
 });
 
-test("F1.37 kimi-k3: names of arguments with quotes and ampersands are read as they were written", () => {
+test("F1.37 kimi-k3: argument names with quotes and ampersands round-trip", () => {
   const format = textFormat("kimi-k3");
   const input = { 'a "b"': "x", "&quot;": "y", "a's": 1, "a & b": null };
   expect(readText(format, format.writeCalls([{ name: "my-tool", input }]))[0]).toEqual([["my-tool", input]]);
 });
 
-test("F1.37 a name that is written twice, or with a number, is first looked for as it is", () => {
+test("F1.37 muse-glimmer: a doubled or numbered name is first looked up unchanged", () => {
   const tools = [tool("a", {}), tool("a.a", {}), tool("ns::b", {})];
   const named = (name: string): unknown => readText(textFormat("muse-glimmer"), `<atem:invoke name="${name}"></atem:invoke>`, { tools })[0];
   for (const [name, found] of [
@@ -636,7 +636,7 @@ test.each([
   ["deepseek-dsml", "</｜DSML｜invoke>"],
   ["kimi-k3", "<|close|>call<|sep|>"],
   ["muse-glimmer", "</atem:invoke>"],
-])("F1.9 %s: the arguments of a call that lacks its own end are left open, so that no tool that writes is given them", (name, end) => {
+])("F1.9 %s: a call without its own end keeps its input as incomplete text, so that no tool that writes gets it", (name, end) => {
   const format = textFormat(name);
   expect(readText(format, format.writeCalls([LIST]).replace(end, ""))[0]).toEqual([["bash", '{"command": "ls"']]);
   expect(readText(format, format.writeCalls([{ name: "my-tool", input: {} }]).replace(end, ""))[0]).toEqual([["my-tool", "{"]]);

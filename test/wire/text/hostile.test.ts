@@ -26,7 +26,7 @@ const OPENERS = [
   "<function=bash>\n<parameter=command>\n<![CDATA[x]]> ",
 ];
 
-describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
+describe("A19 a megabyte of opening markers (a quarter of it outside CI)", () => {
   test.each([
     "auto",
     "bracket",
@@ -43,7 +43,7 @@ describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
     "kimi-k2",
     "minimax-m3",
     "command-r-plus",
-  ])("A19 %s: no call, and the text unchanged", (name) => {
+  ])("A19 %s: there is no call, and the text is unchanged", (name) => {
     for (const opener of OPENERS) {
       const text = opener.repeat(Math.ceil(CHARS / opener.length));
       const [calls, said] = readText(textFormat(name), text);
@@ -51,14 +51,14 @@ describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
     }
   });
 
-  test("A19 thinking that is opened and ended over and over is read in one pass", () => {
+  test("A19 thinking that is opened and closed many times is read in one pass", () => {
     const opener = "<think>x<|tool_calls_section_begin|>◁think▷";
     for (const name of ["auto", "kimi-k2"])
       for (const thinking of ["split", "begun", "keep"] as const)
         expect(readText(textFormat(name), opener.repeat(CHARS / opener.length), { thinking })[0]).toEqual([]);
   });
 
-  test("A19 brackets nested a hundred thousand deep are text", () => {
+  test("A19 brackets nested a hundred thousand deep stay text", () => {
     const deep = "[".repeat(100_000);
     for (const text of [
       `<tool_call>{"name":"bash","arguments":${deep}`,
@@ -69,21 +69,21 @@ describe("A19 a megabyte of openings (a quarter of it outside CI)", () => {
     expect(readText(textFormat("lfm2"), python)).toEqual([[], python, ""]);
   });
 
-  test("A19 more calls than a message may have are text", () => {
+  test("A19 calls beyond the limit of a message stay text", () => {
     const call = '<tool_call>{"name":"bash","arguments":{}}</tool_call>';
     const { reply } = readPieces(textFormat("hermes"), [call.repeat(1_025)]);
     expect([reply.calls.length, reply.text]).toEqual([1_024, call]);
   });
 
-  test("A19 a message longer than is allowed is refused", () => {
+  test("A19 a message longer than maxChars throws", () => {
     expect(() => readPieces(textFormat("hermes"), ["12345", "6"], { maxChars: 5 })).toThrow(/more characters/u);
   });
 });
 
-describe("A20 nothing is evaluated", () => {
+describe("A20 no code is evaluated", () => {
   const CODE = ['__import__("os").system("id")', "process.exit(1)", "${7*7}", "{{7*7}}"];
 
-  test("A20 code as a value stays a string, and as Python is no call", () => {
+  test("A20 code as a value stays a string, and as a Python argument makes no call", () => {
     const trap = vi.spyOn(globalThis, "Function");
     for (const code of CODE) {
       expect(readText(textFormat("qwen3-coder"), `<function=bash><parameter=command>${code}</parameter></function>`)[0]).toEqual([
@@ -96,18 +96,18 @@ describe("A20 nothing is evaluated", () => {
     trap.mockRestore();
   });
 
-  test("A20 a prototype is a key like any other", () => {
+  test("A20 __proto__ is an ordinary key", () => {
     const [calls] = readText(textFormat("hermes"), '<tool_call>{"name":"bash","arguments":{"__proto__":{"polluted":1}}}</tool_call>');
     expect(JSON.stringify(calls)).toBe('[["bash",{"__proto__":{"polluted":1}}]]');
     expect(Reflect.get({}, "polluted")).toBeUndefined();
   });
 });
 
-describe("A21 what only looks like a call", () => {
+describe("A21 text that only resembles a call", () => {
   const JSON_CALL = '{"name": "bash", "arguments": {"command": "ls"}}';
 
   test.each([...TEXT_FORMATS.keys()].filter((name) => !["xlam", "hermes-loose"].includes(name)))(
-    "A21 %s: JSON in prose, code and quotes is text",
+    "A21 %s: JSON in prose, code and quotes stays text",
     (name) => {
       for (const text of [
         `An example:\n\`\`\`json\n${JSON_CALL}\n\`\`\`\nthat is all.`,
@@ -118,7 +118,7 @@ describe("A21 what only looks like a call", () => {
     },
   );
 
-  test.each(["bracket", "xml", "json", "react"])("A21 %s: a call in a fence of tildes or an indented block is text", (name) => {
+  test.each(["bracket", "xml", "json", "react"])("A21 %s: a call in a tilde fence or an indented block stays text", (name) => {
     const call = textFormat(name).writeCalls([{ name: "bash", input: { command: "ls" } }]);
     const indented = call.replaceAll(/^/gmu, "    ");
     for (const text of [`So:\n~~~text\n${call}\n~~~\nYes.`, `So:\n\n${indented}\n\nYes.`, `So:\n\n\tx\n${indented}`])
@@ -126,17 +126,17 @@ describe("A21 what only looks like a call", () => {
     expect(readText(textFormat(name), `~~~\nx\n~~~\n${call}`)[0]).toEqual([["bash", { command: "ls" }]]);
   });
 
-  test("A21 a call in thinking is thinking", () => {
+  test("A21 a call inside thinking stays thinking", () => {
     const call = `<tool_call>${JSON_CALL}</tool_call>`;
     expect(readText(textFormat("hermes"), `<think>I might ${call}</think>No.`)).toEqual([[], "No.", `I might ${call}`]);
     expect(readText(textFormat("hermes"), `I might ${call}</think>`, { thinking: "begun" })).toEqual([[], "", `I might ${call}`]);
   });
 
-  test("A21 the format's own marks count in code as well", () => {
+  test("A21 the format's own markers make a call inside code too", () => {
     expect(readText(textFormat("hermes"), `\`\`\`\n<tool_call>${JSON_CALL}</tool_call>\n\`\`\``)[0]).toEqual([["bash", { command: "ls" }]]);
   });
 
-  test("F1.40 marks without a call are text, and what stands behind them is read", () => {
+  test("F1.40 markers without a call stay text, and the call after them is read", () => {
     const call = `<tool_call>${JSON_CALL}</tool_call>`;
     expect(readText(textFormat("hermes"), `A <tool_call> is ${call}.`)).toEqual([[["bash", { command: "ls" }]], "A <tool_call> is .", ""]);
     expect(readText(textFormat("kimi-k2"), "<|tool_calls_section_begin|> nothing <|tool_calls_section_end|>")).toEqual([

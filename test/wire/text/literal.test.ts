@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { readKeywordArguments, readLiteral } from "../../../src/wire/text/literal.ts";
 import { guessValue, toTypedValue } from "../../../src/wire/text/typed-value.ts";
 
-test("A20 what is no literal is nothing", () => {
+test("A20 text that is not a literal gives undefined", () => {
   for (const text of [
     "f()",
     "a",
@@ -22,13 +22,13 @@ test("A20 what is no literal is nothing", () => {
   expect(readLiteral("[".repeat(65) + "]".repeat(65))).toBeUndefined();
 });
 
-test("F1.37 Python's and JSON's literals are values", () => {
+test("F1.37 Python and JSON literals are parsed", () => {
   const text = `{'a': [1, -2.5e3, .5, True, false, None, null], "b": ('x', "y",), 'c': {}, 'd': '''it's "q"'''}`;
   expect(readLiteral(text)).toEqual({ a: [1, -2500, 0.5, true, false, null, null], b: ["x", "y"], c: {}, d: 'it\'s "q"' });
   expect(readLiteral(String.raw`{'a': '\n\t\x41\u00e9\U0001F600\d\''}`)).toEqual({ a: "\n\tAé😀\\d'" });
 });
 
-test("F1.37 an integer whose digits a number would lose is JSON text with all of them, and so is a key that stands twice", () => {
+test("F1.37 an integer that would lose digits, or a duplicate key, gives JSON text with everything kept", () => {
   expect(readLiteral("{'a': [12345678901234567890, None], 'b': {'c': -007, 'd': +0012345678901234567890}}")).toBe(
     '{"a": [12345678901234567890, null], "b": {"c": -7, "d": 12345678901234567890}}',
   );
@@ -36,7 +36,7 @@ test("F1.37 an integer whose digits a number would lose is JSON text with all of
   expect(readKeywordArguments("(id=12345678901234567890)")).toBe('{"id": 12345678901234567890}');
 });
 
-test("F1.37 marks of one's own delimit strings in which nothing is escaped, and words need none", () => {
+test("F1.37 custom string delimiters need no escapes, and with bare, text needs no quotes", () => {
   expect(readLiteral('{a:<q>x "y" \\n<q>,unit:kilo meter,n:[1,<q><q>]}', { marks: ["<q>"], bare: true })).toEqual({
     a: 'x "y" \\n',
     unit: "kilo meter",
@@ -44,13 +44,13 @@ test("F1.37 marks of one's own delimit strings in which nothing is escaped, and 
   });
 });
 
-test("F1.37 keyword arguments have names; where one stands twice they are JSON text with both", () => {
+test("F1.37 keyword arguments need names; duplicate ones give JSON text with both", () => {
   expect(readKeywordArguments(`(a=1, b="x", )`)).toEqual({ a: 1, b: "x" });
   expect(readKeywordArguments("(a=1, b={'c': 1, 'c': None}, a=[2])")).toBe('{"a": 1, "b": {"c": 1, "c": null}, "a": [2]}');
   for (const text of ["(1)", "(a=f())", "(a)", "(**a)"]) expect(readKeywordArguments(text)).toBeUndefined();
 });
 
-test("F1.39 text becomes what its schema asks for", () => {
+test("F1.39 text is converted to the type in the schema", () => {
   const root = { $defs: { Day: { type: "integer" } } };
   const typed = (text: string, schema: Parameters<typeof toTypedValue>[1]): unknown => toTypedValue(text, schema, root);
   expect(typed("5", { type: "integer" })).toBe(5);
@@ -68,7 +68,7 @@ test("F1.39 text becomes what its schema asks for", () => {
   expect(typed("5", {})).toBe("5");
 });
 
-test("F1.39 without a schema text is what it looks like", () => {
+test("F1.39 without a schema, text is converted to the type that it looks like", () => {
   expect(["5", "true", '{"a":1}', "[1]", "null", "05-01", "Paris", '"x"'].map(guessValue)).toEqual([
     5,
     true,

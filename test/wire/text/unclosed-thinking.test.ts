@@ -26,7 +26,7 @@ const FORMATS: readonly (readonly [format: string, open: string])[] = [
   ["kimi-k3", "<|open|>think<|sep|>"],
 ];
 
-describe.each(FORMATS)("thinking that nothing closes in %s", (name, open) => {
+describe.each(FORMATS)("unclosed thinking in %s", (name, open) => {
   const format = textFormat(name);
   const call = format.writeCalls([LIST]);
 
@@ -37,7 +37,7 @@ describe.each(FORMATS)("thinking that nothing closes in %s", (name, open) => {
     ["the end of a code block", `As\n\`\`\`\n${call}\n\`\`\`\n`],
     ["a result that the model makes up", `${call}\n<tool_response>\nok\n</tool_response>`],
     ["words between two calls", `${call} or ${call}, which?`],
-  ])("A21 a call before %s is thinking", (_, thinking) => {
+  ])("A21 a call before %s stays thinking", (_, thinking) => {
     for (const [text, options] of [
       [open + thinking, {}],
       [thinking, { thinking: "begun" as const }],
@@ -48,12 +48,12 @@ describe.each(FORMATS)("thinking that nothing closes in %s", (name, open) => {
     expect(readText(format, open + thinking, { thinking: "keep" })[0]).toEqual([]);
   });
 
-  test("A21 a call of a message that was cut off is thinking", () => {
+  test("A21 a call in a truncated message stays thinking", () => {
     const { reply } = readPieces(format, [`${open}Hm.${call}`], { ending: { finish: "length" } });
     expect([reply.calls, reply.text, reply.reasoning]).toEqual([[], "", `Hm.${call}`]);
   });
 
-  test("A21 only the calls behind all words are made", () => {
+  test("A21 only calls after the last thinking text are made", () => {
     const pieces = fc.array(fc.constantFrom(" Hm. ", " `x` ", "\n", call, format.writeCalls([READ])), { maxLength: 8 });
     fc.assert(
       fc.property(pieces, (parts) => {
@@ -67,7 +67,7 @@ describe.each(FORMATS)("thinking that nothing closes in %s", (name, open) => {
   });
 });
 
-test("A21 a call behind thinking of another kind, which is closed, is made", () => {
+test("A21 a call after closed thinking of another kind is made", () => {
   const call = textFormat("hermes").writeCalls([LIST]);
   expect(readText(textFormat("auto"), `<think>So ${call}[THINK]or ${call}[/THINK]${call}`)).toEqual([
     [["bash", { command: "ls" }]],

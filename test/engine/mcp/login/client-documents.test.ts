@@ -47,7 +47,7 @@ async function front(
 const clientsOf = ({ visited }: Browser): readonly (string | null)[] =>
   visited.filter(({ pathname }) => pathname === "/auth").map(({ searchParams }) => searchParams.get("client_id"));
 
-test("an authorization server that reads documents of clients is given the address of the gateway's own, and no client is registered", async () => {
+test("an authorization server that supports client metadata documents gets the URL of the gateway's own, and no client is registered", async () => {
   const { browser, addressOf, call, authority, read, runtime, logins } = await front({ clientMetadataUrl: DOCUMENT }, { registers: false });
   expect((await browser.logIn(await addressOf("user-1"))).status).toBe(200);
   await runtime.refresh();
@@ -65,7 +65,7 @@ test("an authorization server that reads documents of clients is given the addre
   expect(await authority.isValid(token)).toBe(false);
 });
 
-test("a client is registered where the authorization server reads no documents", async () => {
+test("a client is registered if the authorization server does not support metadata documents", async () => {
   const { browser, addressOf, call, runtime } = await front({ clientMetadataUrl: DOCUMENT }, { documents: undefined });
   expect((await browser.logIn(await addressOf("user-1"))).status).toBe(200);
   await runtime.refresh();
@@ -73,7 +73,7 @@ test("a client is registered where the authorization server reads no documents",
   expect(clientsOf(browser)).toEqual([expect.not.stringContaining(ORIGIN)]);
 });
 
-test("a configured client is used before any other", async () => {
+test("a configured client takes precedence over any other", async () => {
   const client = { client_id: "gateway", redirect_uris: [`${ORIGIN}/upstreams/callback`], token_endpoint_auth_method: "none" };
   const { browser, addressOf, read } = await front(
     { clientId: "gateway" },
@@ -83,7 +83,7 @@ test("a configured client is used before any other", async () => {
   expect([clientsOf(browser), read]).toEqual([["gateway"], []]);
 });
 
-test("a token is renewed by the client that got it, and a new login is that of the document", async () => {
+test("a token is renewed with the client that obtained it, and a new login uses the metadata document", async () => {
   const folder = await mkdtemp(join(tmpdir(), "haft-"));
   const before = await front({}, {}, { folder });
   const { browser, authority, tickets } = before;
@@ -108,14 +108,14 @@ test("a token is renewed by the client that got it, and a new login is that of t
   expect(await call()).toBe("ada");
 });
 
-test("the document of a gateway is not used for logins on the page of another process, whose address it does not name", async () => {
+test("a gateway's document is not used for logins on the pages of another process, whose URL it does not contain", async () => {
   const other = await gateway({ auth: { clientMetadataUrl: DOCUMENT }, authority: { documents: () => Promise.resolve(new Response("")) } });
   const browser = new Browser("ada");
   expect((await browser.logIn(await other.addressOf("user-1"))).status).toBe(200);
   expect(clientsOf(browser)).toEqual([expect.not.stringContaining(ORIGIN)]);
 });
 
-test("a server without a document, a registration or a configured client says which settings would do", async () => {
+test("without a document, a registration or a configured client, the error names the settings that would work", async () => {
   const { runtime, logins } = await front({}, { registers: false });
   await expect(logins.begin("tickets", "user-1")).rejects.toMatchObject({
     code: "unavailable",
@@ -127,7 +127,7 @@ test("a server without a document, a registration or a configured client says wh
   expect(resultText(result)).toContain("does not register clients automatically");
 });
 
-test("the pages have a document of their client where their origin is https", async () => {
+test("the login pages serve a metadata document of their client if their origin is https", async () => {
   const https = new UserLogins({ origin: ORIGIN });
   const response = await https.response(new Request(DOCUMENT));
   expect([response?.status, response?.headers.get("content-type"), await response?.json()]).toEqual([
@@ -156,14 +156,14 @@ test.each([
   ["https://tools.example/a/../client.json", "is not written as https://tools.example/client.json"],
   ["https://tools.example/a/%2E%2e/client.json", "is not written as https://tools.example/client.json"],
   ["https://Tools.example/client.json", "is not written as https://tools.example/client.json"],
-])("%s is refused as the address of a client's document: it %s", (clientMetadataUrl, reason) => {
+])("%s is rejected as the URL of a metadata document: it %s", (clientMetadataUrl, reason) => {
   const logins = new UserLogins();
   const make = (): unknown => mcpEngine({ url: "https://tickets.example/mcp", auth: { type: "user-login", logins, clientMetadataUrl } });
   expect(make).toThrow(`auth.clientMetadataUrl ${reason}: it takes the https address of a client's metadata document`);
   expect(make).not.toThrow("secret");
 });
 
-test("the document of pages below a path names its address there, and counts for logins on these pages alone", async () => {
+test("the document of pages below a path contains that path, and is used only for logins on these pages", async () => {
   const logins = new UserLogins({ origin: ORIGIN });
   logins.serveBelow("/haft");
   const below = `${ORIGIN}/haft/upstreams`;
@@ -178,7 +178,7 @@ test("the document of pages below a path names its address there, and counts for
   expect(documents.map((address) => selectClientDocument(address, own))).toEqual([own, undefined, undefined, `${ORIGIN}/client.json`]);
 });
 
-test("a configured client and a document are not given together", () => {
+test("a configured client and a metadata document cannot be combined", () => {
   const auth = { type: "user-login", logins: new UserLogins(), clientId: "a", clientMetadataUrl: DOCUMENT } as const;
   expect(() => mcpEngine({ url: "https://tickets.example/mcp", auth })).toThrow("auth.clientId and auth.clientMetadataUrl are both given");
 });

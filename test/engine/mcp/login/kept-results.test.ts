@@ -11,7 +11,7 @@ import { engineContext, request, toolContext } from "../../engine-contexts.ts";
 import { loopbackMcp, modern, text } from "../loopback-mcp.ts";
 import { settled } from "../settled.ts";
 
-test("the results of flows that are over are not kept for those that come after them", async () => {
+test("the results of finished flows are not retained", async () => {
   setFlagsFromString("--expose-gc");
   const collect = runInNewContext("gc") as () => void; // as the flag adds it
   const flows = new LoginFlows(new FakeClock());
@@ -37,7 +37,7 @@ class WatchedLogins extends UserLogins {
   }
 }
 
-test("a job of a user is followed to its end when the user logs in again meanwhile", async () => {
+test("a user's job is followed to its end when the user logs in again meanwhile", async () => {
   const begun = { taskId: "t1", status: "working", pollIntervalMs: 100, ttlMs: null, createdAt: "2026-01-01T00:00:00Z" };
   let state: object = begun;
   const { url } = await loopbackMcp({

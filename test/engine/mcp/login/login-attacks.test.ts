@@ -28,7 +28,7 @@ async function sharing({ tickets, authority }: Gateway, folder: string, log = ne
   return Object.assign(call, { refresh: () => runtime.refresh() });
 }
 
-test("two processes that renew the token of a user at the same time use its refresh token once, and both go on", async () => {
+test("two processes that renew a user's token at the same time use its refresh token once, and both continue", async () => {
   const folder = await folderOfLogins();
   const first = await gateway({ logins: { folder } });
   await first.logIn("user-1", "ada");
@@ -49,7 +49,7 @@ test("two processes that renew the token of a user at the same time use its refr
 test.each([
   ["is not renewed now", "it answered 503", true],
   ["was revoked", "there is no login", false],
-])("a process that comes when a login %s logs why it has no tools of the server, without the token", async (_what, why, isKept) => {
+])("a process that starts when a login %s logs why it has no tools of the server, without the token", async (_what, why, isKept) => {
   const folder = await folderOfLogins();
   const first = await gateway({ logins: { folder } });
   await first.logIn("user-1", "ada");
@@ -66,7 +66,7 @@ test.each([
   expect(await (await sharing(first, folder))()).toContain(isKept ? "ada" : "No tool");
 });
 
-test("a token that was renewed while tools were listed is in no log, and why there are none is logged once", async () => {
+test("a token renewed while tools were listed is in no log, and the reason for missing tools is logged once", async () => {
   const folder = await folderOfLogins();
   const tickets = { hides: false };
   const first = await gateway({ logins: { folder }, tickets });
@@ -86,7 +86,7 @@ test("a token that was renewed while tools were listed is in no log, and why the
   expect(await call()).toContain("ada");
 });
 
-test("a process that was killed while it renewed a token holds up no other one for good", async () => {
+test("a process that was killed during a renewal does not block others forever", async () => {
   const folder = await folderOfLogins();
   const first = await gateway({ logins: { folder } });
   await first.logIn("user-1", "ada");
@@ -102,7 +102,7 @@ test("a process that was killed while it renewed a token holds up no other one f
   expect(left).toHaveLength(1); // of the entry of the registered client, which no renewal waits for
 });
 
-test("a refresh token is not sent to another authorization server than its own when its user logs out", async () => {
+test("logging out does not send a refresh token to an authorization server that did not issue it", async () => {
   const evil = await authorizationServer();
   const named = { issuer: "" };
   const clients = [{ client_id: "gateway", token_endpoint_auth_method: "none", grant_types: ["authorization_code", "refresh_token"] }];

@@ -17,7 +17,7 @@ function kept(): { readonly path: string; readonly logins: LoginStore; readonly 
   return { path: join(folder, `${hash("sha256", JSON.stringify([KEY.server, KEY.user]))}.json`), logins, warnings };
 }
 
-test("a login that is kept comes back, and one that is not there is none", async () => {
+test("a stored login can be read again, and a missing one is undefined", async () => {
   const { logins } = kept();
   await logins.set(KEY, { token: "t" });
 
@@ -26,7 +26,7 @@ test("a login that is kept comes back, and one that is not there is none", async
   expect(await logins.users(KEY.server)).toEqual(["ann"]);
 });
 
-test.skipIf(!HAS_PIPES)("J06 a pipe (needs mkfifo) in the folder of logins is refused without waiting for its writer", async () => {
+test.skipIf(!HAS_PIPES)("J06 a pipe (needs mkfifo) in the login folder is rejected without waiting for its writer", async () => {
   const { path, logins, warnings } = kept();
   spawnSync("mkfifo", [path]);
   const message = `Cannot read the login ${path}: it is not a regular file but a pipe, socket or device.`;
@@ -43,7 +43,7 @@ test.each([
   ["half of a login", '{"format": "haft-login", "version": 1, "server": "https', "is not a login that was saved here."],
   ["UTF-16", Buffer.from("\uFEFF{}", "utf16le"), "it is in UTF-16."],
   ["bytes that are no text", Buffer.from([0xff]), "it is not valid UTF-8."],
-])("J06 a login file with %s is refused by its path", async (_what, text, problem) => {
+])("J06 a login file with %s is rejected, and the error contains its path", async (_what, text, problem) => {
   const { path, logins } = kept();
   writeFileSync(path, text);
 
@@ -52,7 +52,7 @@ test.each([
   await expect(refused).rejects.toThrow(problem);
 });
 
-test("J06 a login file of a gigabyte is refused unread", async () => {
+test("J06 a login file of a gigabyte is rejected without being read", async () => {
   const { path, logins } = kept();
   writeFileSync(path, "");
   truncateSync(path, 1024 ** 3);

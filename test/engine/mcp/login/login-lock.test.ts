@@ -21,7 +21,7 @@ async function folder(): Promise<string> {
 }
 
 describe.each([3_600_000, -3_600_000])("a process whose clock is %i ms ahead", (aheadMs) => {
-  test("takes no lock from one that has it", async () => {
+  test("does not take a lock that another process holds", async () => {
     const path = join(await folder(), "a.lock");
     const order: string[] = [];
     const [began, ends] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
@@ -48,7 +48,7 @@ describe.each([3_600_000, -3_600_000])("a process whose clock is %i ms ahead", (
     expect(await readdir(join(path, ".."))).toEqual([]);
   });
 
-  test("removes one that was left a minute ago", async () => {
+  test("removes a lock that was abandoned a minute ago", async () => {
     const path = join(await folder(), "a.lock");
     await writeFile(path, "of a process that is gone");
     const leftAt = systemPorts.clock.wallTime() / 1_000 - 61;
@@ -58,7 +58,7 @@ describe.each([3_600_000, -3_600_000])("a process whose clock is %i ms ahead", (
   });
 });
 
-test("a process that waits for a lock asks the file system for its time once, and leaves nothing of that", async () => {
+test("a process that waits for a lock asks the file system for its time once, and leaves no file behind", async () => {
   const path = join(await folder(), "a.lock");
   await writeFile(`${path}.time`, ""); // of a process that was killed
   const made: string[] = [];
@@ -86,7 +86,7 @@ test("a process that waits for a lock asks the file system for its time once, an
   expect(await readdir(dirname(path))).toEqual([]);
 });
 
-test("a lock is not removed where the clock of the files was set back since it was first read", async () => {
+test("a lock is not removed if the file system's clock was set back since the lock was first read", async () => {
   const path = join(await folder(), "a.lock");
   await writeFile(path, "of a process that runs");
   const gaveUp = new AbortController();

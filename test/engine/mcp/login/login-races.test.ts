@@ -13,7 +13,7 @@ import { testInCI } from "../../../test-in-ci.ts";
 
 const REFRESHES = [{ refreshes: true }, { refreshes: false }] as const;
 
-test.each(REFRESHES)("issue 19.7 a login that is begun while another one ends removes no token, with %o", async (authority) => {
+test.each(REFRESHES)("issue 19.7 a login that starts while another one ends removes no token, with %o", async (authority) => {
   const { logins, runtime, call, addressOf } = await gateway({ authority });
   const address = await addressOf("user-1");
   const original = logins.response.bind(logins);
@@ -31,7 +31,7 @@ test.each(REFRESHES)("issue 19.7 a login that is begun while another one ends re
   expect(await call("user-1")).toBe("ada");
 });
 
-test("issue 19.7 a call while the code of its user is exchanged waits for the login, and the code is exchanged once", async () => {
+test("issue 19.7 a call during the code exchange of its user waits for the login, and the code is exchanged once", async () => {
   const { authority, runtime, addressOf } = await gateway();
   const browser = new Browser("ada");
   const { url } = await browser.logIn(await addressOf("user-1"), { stop: ({ pathname }) => pathname === "/upstreams/callback" });
@@ -53,7 +53,7 @@ test("issue 19.7 a call while the code of its user is exchanged waits for the lo
   expect(authority.asked.length).toBe(1);
 });
 
-test.each(REFRESHES)("issue 19.7 a login of a user who is logged in leaves the valid token, with %o", async (authority) => {
+test.each(REFRESHES)("issue 19.7 a login by a user who is already logged in keeps the valid token, with %o", async (authority) => {
   const { logins, call, logIn, addressOf } = await gateway({ authority });
   await logIn("user-1", "ada");
   const key = { server: "tickets", user: "user-1" };
@@ -66,7 +66,7 @@ test.each(REFRESHES)("issue 19.7 a login of a user who is logged in leaves the v
   expect(await call("user-1")).toBe("ada");
 });
 
-test.each(REFRESHES)("a refusal of an old token that comes late ends no login that was begun since, with %o", async (authority) => {
+test.each(REFRESHES)("a late rejection of an old token does not end a newer login, with %o", async (authority) => {
   const held = { arrived: Promise.withResolvers<void>(), released: Promise.withResolvers<void>() };
   const beforeRefusal = (): Promise<void> => (held.arrived.resolve(), held.released.promise);
   const tickets: { beforeRefusal?: () => Promise<void> } = {};
@@ -86,7 +86,7 @@ test.each(REFRESHES)("a refusal of an old token that comes late ends no login th
   expect(issuer.asked.length).toBe(before);
 });
 
-testInCI("issue 19.7 a renewal that is not answered ends in time, keeps the login, and holds up no other user", async () => {
+testInCI("issue 19.7 an unanswered token refresh times out, retains the login, and blocks no other user", async () => {
   const { authority, logins, logIn, addressOf } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
   const held = authority.hold("/token");
@@ -108,7 +108,7 @@ const PASSING_FAILURES = [
   "cut",
 ] as const;
 
-test.each(PASSING_FAILURES)("issue 19.7 a renewal that fails by %j keeps the login, and is tried again with the next call", async (how) => {
+test.each(PASSING_FAILURES)("issue 19.7 a renewal that fails by %j keeps the login and is retried by the next call", async (how) => {
   const { authority, logins, runtime, call, logIn, addressOf } = await gateway({ runtime: { maxAttempts: 1 } });
   await logIn("user-1", "ada");
   await authority.end("ada", ["AccessToken"]);
@@ -122,7 +122,7 @@ test.each(PASSING_FAILURES)("issue 19.7 a renewal that fails by %j keeps the log
   expect(await call("user-1")).toBe("ada");
 });
 
-test("issue 19.7 a renewal that is refused ends the login", async () => {
+test("issue 19.7 a rejected renewal ends the login", async () => {
   const { authority, logins, call, logIn } = await gateway();
   await logIn("user-1", "ada");
   await authority.end("ada", ["AccessToken", "RefreshToken"]);
@@ -130,7 +130,7 @@ test("issue 19.7 a renewal that is refused ends the login", async () => {
   expect((await logins.list("user-1"))[0]?.loggedIn).toBe(false);
 });
 
-test("issue 19.7 a flow that waits behind others that get no answer is over in its own time, and holds up none behind it", async () => {
+test("issue 19.7 a flow queued behind flows that hang ends within its own time limit and delays none behind it", async () => {
   const clock = new FakeClock();
   const flows = new LoginFlows(clock);
   const begun: string[] = [];
@@ -154,7 +154,7 @@ test("issue 19.7 a flow that waits behind others that get no answer is over in i
   expect(await flows.run("tickets", () => Promise.resolve("answered"))).toBe("answered");
 });
 
-testInCI("issue 19.7 a logout ends in time where the authorization server does not answer", async () => {
+testInCI("issue 19.7 a logout ends in time if the authorization server does not answer", async () => {
   const { authority, logins, log, logIn } = await gateway({ haste: 20 });
   await logIn("user-1", "ada");
   const held = authority.hold("/token/revocation");
@@ -164,7 +164,7 @@ testInCI("issue 19.7 a logout ends in time where the authorization server does n
   held.release();
 });
 
-test("a user who logs out while tools are listed is none of those whom the log says that there are no tools for", async () => {
+test("a user who logs out while tools are listed is not reported as a user without tools", async () => {
   const tickets = { hides: false, beforeList: undefined as (() => Promise<void>) | undefined };
   const { logins, runtime, log, logIn } = await gateway({ tickets });
   await logIn("user-1", "ada");
@@ -176,7 +176,7 @@ test("a user who logs out while tools are listed is none of those whom the log s
   expect(runtime.registry.names()).toContain("tickets::login");
 });
 
-test("issue 19.7 a user who logs out during a renewal is logged out, and the renewed token is revoked", async () => {
+test("issue 19.7 logging out during a renewal logs the user out and revokes the renewed token", async () => {
   const { authority, logins, call, logIn } = await gateway();
   await logIn("user-1", "ada");
   await authority.end("ada", ["AccessToken"]);
@@ -193,7 +193,7 @@ test("issue 19.7 a user who logs out during a renewal is logged out, and the ren
   expect(await authority.isValid(authority.given.at(-1) ?? "")).toBe(false);
 });
 
-test("issue 19.7 files in the folder of logins that are not logins are skipped, and reported once", async () => {
+test("issue 19.7 files in the login folder that are not logins are skipped and reported once", async () => {
   const folder = await mkdtemp(join(tmpdir(), "haft-"));
   const { runtime, log, logIn, call } = await gateway({ logins: { folder } });
   await logIn("user-1", "ada");

@@ -18,7 +18,7 @@ async function authorizationOf(address: string): Promise<URL> {
 
 const OFFERED = ["tickets", "tickets:admin"];
 
-test("users are asked for the scopes of the configuration, whatever else a server offers", async () => {
+test("users are asked only for the configured scopes, whatever else a server offers", async () => {
   const all = await gateway({ tickets: { offers: OFFERED } });
   expect(scopesOf(await authorizationOf(await all.addressOf("user-1")))).toEqual(expect.arrayContaining(OFFERED));
   const { call, addressOf } = await gateway({ auth: { scope: "tickets" }, tickets: { offers: OFFERED } });
@@ -26,7 +26,7 @@ test("users are asked for the scopes of the configuration, whatever else a serve
   for (const each of [await addressOf("user-1"), address]) expect(scopesOf(await authorizationOf(each))).not.toContain("tickets:admin");
 });
 
-test("a call that needs another scope asks its user for it and for those that they gave, and is made once they have", async () => {
+test("a call that needs another scope asks its user for it in addition to the granted ones, and succeeds once it is granted", async () => {
   const needed = { scope: "tickets" };
   const { authority, logins, tickets, call, logIn } = await gateway({ tickets: { offers: ["tickets"], needed } });
   await logIn("user-1", "ada");
@@ -47,7 +47,7 @@ test("a call that needs another scope asks its user for it and for those that th
   expect(new Set(tickets.calls.map(({ account }) => account))).toEqual(new Set(["ada"]));
 });
 
-test("a call that is refused just after its user allowed the scope is made with the new token", async () => {
+test("a call that is rejected just after its user granted the scope is sent again with the new token", async () => {
   const needed = { scope: "tickets", beforeRefusal: (): Promise<void> => Promise.resolve() };
   const { call, logIn } = await gateway({ tickets: { offers: ["tickets"], needed } });
   await logIn("user-1", "ada");
@@ -63,7 +63,7 @@ test("a call that is refused just after its user allowed the scope is made with 
   expect(await second).toBe("ada");
 });
 
-test("a scope that was asked for and not given is not asked for again: the call names it, until the user logs in anew", async () => {
+test("a scope that was requested but not granted is named by the call, and not requested again until the user logs in again", async () => {
   const needed = { scope: "tickets" };
   const { call, logIn, logins } = await gateway({ authority: { withheld: "tickets:write" }, tickets: { offers: ["tickets"], needed } });
   await logIn("user-1", "ada");
@@ -83,7 +83,7 @@ test("a scope that was asked for and not given is not asked for again: the call 
   expect(await call("user-1")).toMatch(ADDRESS);
 });
 
-test("a token for all scopes of a resource and one for single scopes are not asked for together", () => {
+test("the scope for all permissions of a resource is not requested together with single scopes", () => {
   const tokens = { access_token: "t", scope: "openid api://id/.default" };
   expect(widenScope(tokens, "api://id/Tools.Use")).toBe("openid api://id/Tools.Use");
   expect(widenScope({ ...tokens, scope: "offline_access api://id/Tools.Read" }, "api://id/.default")).toBe(
@@ -91,7 +91,7 @@ test("a token for all scopes of a resource and one for single scopes are not ask
   );
 });
 
-test("a scope that the configuration leaves out, or that a token has already, is not asked for: the call says what it lacks", async () => {
+test("a scope that is not configured, or that the token already has, is not requested; the error names what is missing", async () => {
   const needed = { scope: "tickets" };
   const { call, logIn } = await gateway({ auth: { scope: "tickets" }, tickets: { offers: OFFERED, needed } });
   await logIn("user-1", "ada");
@@ -105,7 +105,7 @@ test("a scope that the configuration leaves out, or that a token has already, is
 
 const EXCHANGE = "urn:ietf:params:oauth:grant-type:token-exchange";
 
-test.each(["client-credentials", "token-exchange"])("a program with %s asks for the scopes of its configuration alone", async (type) => {
+test.each(["client-credentials", "token-exchange"])("a program with %s requests only the configured scopes", async (type) => {
   const own = { clientId: "gateway", clientSecret: "a-secret-of-the-gateway" };
   const client = { client_id: own.clientId, client_secret: own.clientSecret, redirect_uris: [], response_types: [] };
   const authority = await authorizationServer({ clients: [{ ...client, grant_types: [EXCHANGE, "client_credentials"] }] });

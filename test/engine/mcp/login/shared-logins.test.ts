@@ -34,7 +34,7 @@ async function whoami(runtime: Runtime): Promise<string> {
   return resultText(await runtime.execute({ name: "tickets::whoami", input: {} }));
 }
 
-test("issue 19.7 a login at one process is that of others with its folder, which renew it as the client that it was given to", async () => {
+test("issue 19.7 a login in one process is shared by others with its folder, which renew it as the client that it was issued to", async () => {
   const authority = await authorizationServer();
   const { url } = await ticketServer(authority);
   const folder = join(await mkdtemp(join(tmpdir(), "haft-")), "logins");
@@ -67,7 +67,7 @@ test("issue 19.7 a login at one process is that of others with its folder, which
   expect(await whoami(telling as Runtime)).toMatch(/wants its user to log in first|No tool "tickets::whoami"[^]*"tickets::login"/u);
 });
 
-test("issue 19.7 a process without pages begins no login, and says so", async () => {
+test("issue 19.7 a process without login pages starts no login, and its errors say so", async () => {
   const authority = await authorizationServer();
   const { url } = await ticketServer(authority);
   const logins = new UserLogins();
@@ -83,7 +83,7 @@ test("issue 19.7 a process without pages begins no login, and says so", async ()
   expect(() => logins.serveAt("http://127.0.0.1:1/")).toThrow("is not an origin that logins can return to");
 });
 
-test("issue 19.7 a token of one address is not sent to another one that has its name", async () => {
+test("issue 19.7 a token for one URL is not sent to another URL with the same server name", async () => {
   const authority = await authorizationServer();
   const [first, second] = [await ticketServer(authority), await ticketServer(authority)];
   const folder = join(await mkdtemp(join(tmpdir(), "haft-")), "logins");
@@ -100,7 +100,7 @@ test("issue 19.7 a token of one address is not sent to another one that has its 
   expect(second.calls).toEqual([]);
 });
 
-test("issue 19.7 a token that cannot be renewed is shown with its end, and after that its user is not logged in", async () => {
+test("issue 19.7 a token that cannot be renewed is listed with its expiry, after which its user is logged out", async () => {
   const authority = await authorizationServer({ lifeSeconds: 600, refreshes: false });
   const { url } = await ticketServer(authority);
   let passed = 0;

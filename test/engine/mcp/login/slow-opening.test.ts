@@ -4,7 +4,7 @@ import { PerUserEngine } from "../../../../src/engine/mcp/login/per-user-engine.
 import { FakeClock } from "../../../../src/testing/fake-ports.ts";
 import { engineContext, request, toolContext } from "../../engine-contexts.ts";
 
-test("a user whose first connection never opens gets another one later", async () => {
+test("a user whose first connection never opens gets another one for a later call", async () => {
   const clock = new FakeClock();
   let opened = 0;
   const makeEngine = (): Engine => ({

@@ -11,7 +11,7 @@ import { authorizationServer, ticketServer } from "./authorization-server.ts";
 import { Browser } from "./browser.ts";
 import { ADDRESS, gateway } from "./gateway.ts";
 
-test("issue 19.7 two users log in at the address that their calls end with, and each call has its own user's token", async () => {
+test("issue 19.7 two users log in at the URLs in their errors, and each call uses its own user's token", async () => {
   const { authority, tickets, runtime, call, said } = await gateway();
   expect(runtime.registry.names("tickets")).toEqual(["tickets::login"]);
   for (const [user, account] of [
@@ -41,7 +41,7 @@ test("issue 19.7 two users log in at the address that their calls end with, and 
   ]);
 });
 
-test("issue 19.7 a token that is over is renewed once for all calls of its user, and a revoked login is asked for again", async () => {
+test("issue 19.7 an expired token is renewed once for all calls of its user, and a revoked login is requested again", async () => {
   const { authority, logins, call, logIn, pass } = await gateway();
   await logIn("user-1", "ada");
   expect(await call("user-1")).toBe("ada");
@@ -58,7 +58,7 @@ test("issue 19.7 a token that is over is renewed once for all calls of its user,
   expect(await call("user-1")).toBe("ada");
 });
 
-test("issue 19.7 a user who logs out has no token any more, here or there", async () => {
+test("issue 19.7 logging out deletes the user's token here and revokes it at the authorization server", async () => {
   const { authority, logins, call, logIn } = await gateway();
   await logIn("user-1", "ada");
   await logIn("user-2", "grace");
@@ -70,7 +70,7 @@ test("issue 19.7 a user who logs out has no token any more, here or there", asyn
   expect([await call("user-1"), await call("user-2")]).toEqual([expect.stringMatching(ADDRESS), "grace"]);
 });
 
-test("issue 19.7 a wrong state, a second use, another browser and a foreign page end no login", async () => {
+test("issue 19.7 a wrong state, a reused callback, another browser or a foreign origin completes no login", async () => {
   const { logins, addressOf } = await gateway();
   const browser = new Browser("ada");
   const address = await addressOf("user-1");
@@ -91,7 +91,7 @@ test("issue 19.7 a wrong state, a second use, another browser and a foreign page
   expect((await logins.list("user-1"))[0]?.loggedIn).toBe(true);
 });
 
-test("issue 19.7 an answer of another authorization server is refused before its code is sent anywhere", async () => {
+test("issue 19.7 a callback from another authorization server is rejected before its code is sent anywhere", async () => {
   const { authority, logins, addressOf, said } = await gateway();
   const browser = new Browser("ada");
   const callback = await browser.logIn(await addressOf("user-1"), { stop: (url) => url.pathname === "/upstreams/callback" });
@@ -104,7 +104,7 @@ test("issue 19.7 an answer of another authorization server is refused before its
   expect(said().includes(callback.url.searchParams.get("code") ?? "-")).toBe(false);
 });
 
-test("issue 19.7 users are sent to the configured authorization server only", async () => {
+test("issue 19.7 users are sent only to the configured authorization server", async () => {
   const elsewhere = await authorizationServer();
   const { call } = await gateway({ auth: { issuer: "https://login.example" } });
   expect(await call("user-1", "tickets::login")).toContain("only https://login.example is trusted");
@@ -112,7 +112,7 @@ test("issue 19.7 users are sent to the configured authorization server only", as
   expect(await other("user-1", "tickets::login")).toMatch(ADDRESS);
 });
 
-test("issue 19.7 a login that takes too long is over", async () => {
+test("issue 19.7 a login expires after loginMs", async () => {
   const { addressOf, logins, pass } = await gateway({ logins: { loginMs: 60_000 } });
   const address = await addressOf("user-1");
   pass(60_001);
@@ -120,7 +120,7 @@ test("issue 19.7 a login that takes too long is over", async () => {
   expect((await logins.list("user-1"))[0]?.loggedIn).toBe(false);
 });
 
-test("issue 19.7 a user who opens the page while the call waits has the answer of the call", async () => {
+test("issue 19.7 a login call that waits while its user logs in succeeds", async () => {
   const { runtime } = await gateway();
   const asked: string[] = [];
   const result = await runtime.execute(
@@ -137,7 +137,7 @@ test("issue 19.7 a user who opens the page while the call waits has the answer o
   expect([asked, resultText(result)]).toEqual([["The server tickets wants you to log in."], "You are logged in: look at the tools again."]);
 });
 
-test("issue 19.7 tokens in a folder outlive the process, in files of this user alone that do not name them", async () => {
+test("issue 19.7 tokens in a folder outlive the process, in files readable only by the owner whose names do not contain the user", async () => {
   const folder = join(await mkdtemp(join(tmpdir(), "haft-")), "logins");
   const first = await gateway({ logins: { folder } });
   await new Browser("ada").logIn(await first.addressOf("user-1"));
@@ -197,7 +197,7 @@ async function exchangingRuntime() {
   return { authority, log, call };
 }
 
-test("issue 19.7 tokens of users are exchanged where they cannot log in, each for its own user", async () => {
+test("issue 19.7 where users cannot log in, their tokens are exchanged, each for a token of that user", async () => {
   const { authority, log, call } = await exchangingRuntime();
   const said = async (user?: string): Promise<string> => resultText(await call(user));
   expect(await Promise.all([said("ada"), said("grace"), said("ada")])).toEqual(["ada", "grace", "ada"]);
@@ -206,7 +206,7 @@ test("issue 19.7 tokens of users are exchanged where they cannot log in, each fo
 });
 
 test.each([{ status: 503, body: "down" }, { status: 400, body: '{"error":"temporarily_unavailable"}' }, "cut"] as const)(
-  "issue 19.7 an exchange that fails in passing by %j can be tried again, and the next call does",
+  "issue 19.7 an exchange that fails temporarily by %j is retryable, and the next call succeeds",
   async (how) => {
     const { authority, call } = await exchangingRuntime();
     authority.fail(how);
@@ -218,7 +218,7 @@ test.each([{ status: 503, body: "down" }, { status: 400, body: '{"error":"tempor
   },
 );
 
-test("issue 19.7 an exchange that is refused says so, and is not worth another try", async () => {
+test("issue 19.7 a rejected exchange is reported as such and is not retryable", async () => {
   const { call } = await exchangingRuntime();
   const { error } = await call("mallory");
   expect(error).toMatchObject({ code: "unavailable", retryable: false, outcome: "not_started" });
@@ -226,7 +226,7 @@ test("issue 19.7 an exchange that is refused says so, and is not worth another t
   expect(error?.message).not.toContain("stolen");
 });
 
-test("issue 19.7 settings of logins that cannot work are refused at once", () => {
+test("issue 19.7 invalid login settings throw at once", () => {
   const url = "https://tickets.example/mcp";
   const logins = new UserLogins({ origin: "https://tools.example" });
   expect(() => new UserLogins({ origin: "tools.example" })).toThrow("is not an origin that logins can return to");

@@ -5,7 +5,7 @@ import { UserProvider, type UserProviderOptions } from "../../../../src/engine/m
 
 const key = { server: "tickets", user: "ada" };
 
-test("a new login without a refresh token keeps none of another client, and one that was renewed keeps its own", async () => {
+test("a new login without a refresh token does not keep that of another client, and a renewed login keeps its own", async () => {
   const store = memoryLoginStore();
   const options: UserProviderOptions = { key, store, client: {}, redirectUrl: "http://127.0.0.1/callback", now: () => 0 };
   const renewing = new UserProvider(options, { state: "a" });

@@ -26,7 +26,7 @@ async function tokenEndpoint(allowPrivate: readonly string[]) {
   return { requests, ask, asked: () => asked };
 }
 
-test("issue 19.7 a token that may not be asked for at its address is not worth another try, and the error says how to allow it", async () => {
+test("issue 19.7 a token request to an address that is not allowed is not retryable, and the error says how to allow it", async () => {
   const { requests, ask, asked } = await tokenEndpoint([]);
   await expect(ask()).rejects.toThrow();
   const { fault } = requests;
@@ -38,7 +38,7 @@ test("issue 19.7 a token that may not be asked for at its address is not worth a
   expect(asked()).toBe(0);
 });
 
-test("issue 19.7 a token that was not given in passing may be asked for again", async () => {
+test("issue 19.7 a token request that failed temporarily is retryable", async () => {
   const { requests, ask, asked } = await tokenEndpoint(["127.0.0.1"]);
   expect((await ask()).status).toBe(503);
   const { fault } = requests;
