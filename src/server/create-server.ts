@@ -57,7 +57,7 @@ import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
-import { LOCAL_NAMES, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
+import { LOCAL_HOST_NAMES, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
@@ -191,7 +191,7 @@ class RuntimeServer implements HaftServer {
   readonly #trusted: Trusted & { readonly allowedHosts: string[] };
   readonly #mcp: HttpGateway | undefined;
   readonly #dashboard: DashboardFiles | undefined;
-  readonly #secured: ReturnType<typeof securityHeaders>;
+  readonly #withSecurityHeaders: ReturnType<typeof securityHeaders>;
   readonly #closers: ((work: () => Promise<void>) => Promise<void>)[] = [];
   readonly #stopCounting: () => void;
   readonly #member: FleetMember;
@@ -204,12 +204,12 @@ class RuntimeServer implements HaftServer {
     this.#options = options;
     const { mcp = {}, name = "haft", version = "0.0.0", corsOrigins = [] } = options;
     this.#trusted = {
-      allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((host) => host.toLowerCase()),
+      allowedHosts: (options.allowedHosts ?? LOCAL_HOST_NAMES).map((host) => host.toLowerCase()),
       allowedOrigins: options.allowedOrigins?.map(normalizeOrigin),
       corsOrigins,
     };
-    this.#secured = securityHeaders({ corsOrigins });
-    this.#services = this.#makeServices();
+    this.#withSecurityHeaders = securityHeaders({ corsOrigins });
+    this.#services = this.#createServices();
     const { clock, log, metrics, access, settings } = this.#services;
     this.#member = new FleetMember({ runtime, own: options.process ?? {}, version: options.version, clock, log });
     this.#stopCounting = runtime.subscribe((event) => {
@@ -229,7 +229,8 @@ class RuntimeServer implements HaftServer {
   }
 
   /** A bound field, so that it can be passed without its server: `app.mount("/haft", server.fetch)`. */
-  readonly fetch = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request, this.#options.basePath));
+  readonly fetch = (request: Request): Promise<Response> =>
+    this.#withSecurityHeaders(request, () => this.#answer(request, this.#options.basePath));
 
   /** @param basePath undefined if it has already been removed */
   async #answer(sent: Request, basePath?: string): Promise<Response> {
@@ -252,10 +253,10 @@ class RuntimeServer implements HaftServer {
       if (this.#mcp !== undefined && new URL(request.url).pathname === MCP_PATH) return await answerMcp(this.#mcp, request, this.#services);
       const page = this.#dashboard?.response(request);
       if (page !== undefined) return page;
-      const router = await (this.#router ??= this.#makeRouter());
+      const router = await (this.#router ??= this.#createRouter());
       const answer = await answerFetch(router, request);
       const isNowhere = answer.status === 404 && router.find(request) === undefined;
-      return (isNowhere ? this.#dashboard?.notFound(request) : undefined) ?? answer;
+      return (isNowhere ? this.#dashboard?.notFoundResponse(request) : undefined) ?? answer;
     } catch (thrown: unknown) {
       const answer = errorResponse(thrown, this.#services);
       recordRefusal(access, { request, status: answer.status, thrown });
@@ -272,14 +273,14 @@ class RuntimeServer implements HaftServer {
       throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs allowedHosts.`, {
         hint: "Name the hosts by which clients reach it, or leave out host to listen on this machine only.",
       });
-    const router = await (this.#router ??= this.#makeRouter()); // at once, so that a missing package fails here and not at the first client
+    const router = await (this.#router ??= this.#createRouter()); // at once, so that a missing package fails here and not at the first client
     if (this.#closing !== undefined) throw closedError();
     const { clock, log } = this.#services;
     const trusted = this.#trusted;
-    const direct = this.#services.access.readsHeadOnly ? [directApi(router, { trusted, secured: this.#secured })] : [];
+    const direct = this.#services.access.readsHeadOnly ? [directApi(router, { trusted, secured: this.#withSecurityHeaders })] : [];
     if (this.#mcp !== undefined && direct.length > 0) direct.push(directMcp(this.#mcp, this.#services, { trusted }));
     const { basePath } = this.#options;
-    const handler = (request: Request): Promise<Response> => this.#secured(request, () => this.#answer(request));
+    const handler = (request: Request): Promise<Response> => this.#withSecurityHeaders(request, () => this.#answer(request));
     const listener = await listenOn(handler, { port, host, clock, log, direct, basePath });
     if (this.#closing !== undefined) {
       await listener.close(() => Promise.resolve());
@@ -322,7 +323,7 @@ class RuntimeServer implements HaftServer {
     await Promise.all([this.#services.calls?.close(), this.#services.access.settled()]);
   }
 
-  #makeRouter(): Promise<ApiRouter> {
+  #createRouter(): Promise<ApiRouter> {
     const { runtime, clock, ids, log, store, agents } = this.#services;
     const about = { name: this.#options.name ?? "haft", version: this.#options.version ?? "0.0.0" };
     return createRouter({
@@ -353,7 +354,7 @@ class RuntimeServer implements HaftServer {
     });
   }
 
-  #makeServices(): ApiServices {
+  #createServices(): ApiServices {
     const runtime = this.#runtime;
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);

@@ -59,15 +59,15 @@ class MemorySession {
   }
 
   /** Number of events shared with the parent. */
-  get shared(): number {
+  get sharedLength(): number {
     return this.options.parent?.length ?? 0;
   }
 
   get length(): number {
-    return this.shared + this.ownEvents.length;
+    return this.sharedLength + this.ownEvents.length;
   }
 
-  page({ from, limit }: Required<ReadOptions>): EventPage {
+  readPage({ from, limit }: Required<ReadOptions>): EventPage {
     const next = from + limit;
     return { events: Object.freeze(eventsBetween(this, from, next)), next: next > this.length ? undefined : next };
   }
@@ -78,8 +78,8 @@ function eventsBetween(session: MemorySession, from: number, end: number): reado
   const parts: (readonly SessionEvent[])[] = [];
   let before = end;
   for (let kept: MemorySession | undefined = session; kept !== undefined && before > from; kept = kept.parent) {
-    parts.unshift(kept.ownEvents.slice(Math.max(0, from - 1 - kept.shared), Math.max(0, before - 1 - kept.shared)));
-    before = Math.min(before, kept.shared + 1);
+    parts.unshift(kept.ownEvents.slice(Math.max(0, from - 1 - kept.sharedLength), Math.max(0, before - 1 - kept.sharedLength)));
+    before = Math.min(before, kept.sharedLength + 1);
   }
   return parts.flat();
 }
@@ -170,7 +170,7 @@ class MemoryStore implements Store {
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
     this.#requireOpen();
-    return this.#find(sessionId).page(checkReadOptions(options));
+    return this.#find(sessionId).readPage(checkReadOptions(options));
   }
 
   async list(options: ListOptions = {}): Promise<readonly StoredSession[]> {
@@ -248,7 +248,7 @@ class MemoryStore implements Store {
 }
 
 /** The parts of the store that are written together with the events of a log. */
-interface LogParts {
+interface LogServices {
   readonly jobs: MemoryJobs;
   readonly webhooks: MemoryWebhooks;
   readonly feed: MemoryFeed;
@@ -259,11 +259,11 @@ class MemoryLog implements EventLog {
   readonly options: LogOptions;
   readonly wasLeftOpen = false; // the log ends with its process
   readonly #session: MemorySession;
-  readonly #parts: LogParts;
+  readonly #parts: LogServices;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: MemorySession, parts: LogParts) {
+  constructor(kept: MemorySession, parts: LogServices) {
     this.#parts = parts;
     this.sessionId = kept.sessionId;
     this.options = kept.options;
@@ -299,7 +299,7 @@ class MemoryLog implements EventLog {
   }
 
   async read(options: ReadOptions = {}): Promise<EventPage> {
-    return this.#session.page(checkReadOptions(options));
+    return this.#session.readPage(checkReadOptions(options));
   }
 
   async close(): Promise<void> {

@@ -60,7 +60,7 @@ function countRequest({ headers }: Request, principal: Principal, services: Serv
 class CountedWork implements McpWork {
   readonly #services: Services;
   readonly #principal: Principal;
-  readonly #ends: (() => void)[] = [];
+  readonly #endCallbacks: (() => void)[] = [];
   #endCalls: (() => void) | undefined;
 
   constructor(services: Services, principal: Principal) {
@@ -84,7 +84,7 @@ class CountedWork implements McpWork {
     const { id } = this.#principal;
     const methods = messages.map((message) => (isJsonObject(message) ? message["method"] : undefined));
     const isStream = method === "GET" || methods.includes("subscriptions/listen");
-    this.#ends.push(limits.startWork(id, isStream ? "streams" : "requests"));
+    this.#endCallbacks.push(limits.startWork(id, isStream ? "streams" : "requests"));
     const calls = methods.filter((name) => name === CALL_METHOD).length;
     if (calls > 0) this.#endCalls = limits.startWork(id, "calls", calls);
   }
@@ -106,7 +106,7 @@ class CountedWork implements McpWork {
   }
 
   readonly end = (): void => {
-    for (const end of this.#ends) end();
+    for (const end of this.#endCallbacks) end();
     this.#endCalls?.();
   };
 }
@@ -189,18 +189,18 @@ class CountedReply implements DirectReply {
   }
 
   openStream(): void {
-    this.#unwatch ??= this.#watched();
+    this.#unwatch ??= this.#watchCredentials();
     this.#reply.openStream();
   }
 
   sendEvent(text: string): void {
     this.#count(text);
-    this.#unwatch ??= this.#watched();
+    this.#unwatch ??= this.#watchCredentials();
     this.#reply.sendEvent(text);
   }
 
   sendNotification(text: string): boolean {
-    this.#unwatch ??= this.#watched();
+    this.#unwatch ??= this.#watchCredentials();
     const isSent = this.#reply.sendNotification(text);
     if (isSent) this.#count(text);
     return isSent;
@@ -214,7 +214,7 @@ class CountedReply implements DirectReply {
     this.#reply.end(status);
   }
 
-  #watched(): () => void {
+  #watchCredentials(): () => void {
     const principal = this.#principal();
     if (principal === undefined) return () => {};
     return this.#services.access.watch(principal, () => {

@@ -86,7 +86,7 @@ export interface AuditOptions {
   readonly signal?: AbortSignal;
 }
 
-const PAGE = 500;
+const PAGE_SIZE = 500;
 /** Maximum number of keys that the audit reads, newest first. */
 const MAX_KEYS = 10_000;
 const DEFAULT_LIMIT = 1_000;
@@ -104,11 +104,11 @@ export async function readAudit(
   onDamage: (sessionId: string, reason: string) => void,
 ): Promise<readonly AuditEntry[]> {
   const { since = -Infinity, limit = DEFAULT_LIMIT, after, sessionId, signal } = options;
-  const found = new Newest(limit, after);
+  const found = new NewestEntries(limit, after);
   const wanted = entryFilter(options);
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.add({ type: "refusal", ...refusal }, wanted);
   for (const key of await store.access.keys({ sessionKeys: true, limit: MAX_KEYS }))
-    for (const entry of keyEntries(key)) found.add(entry, wanted);
+    for (const entry of toKeyEntries(key)) found.add(entry, wanted);
   await readCalls(store, options, (call) => {
     found.add({ type: "call", ...call }, wanted);
     return call.at >= found.oldest;
@@ -121,11 +121,11 @@ export async function readAudit(
     return true;
   });
   const entries = found.entries();
-  return options.own === undefined ? entries : entries.map(withoutMissed);
+  return options.own === undefined ? entries : entries.map(removeMissedCount);
 }
 
 /** Removes the count of entries that were not kept: it covers all principals, and is not shown to one of them. */
-function withoutMissed(entry: AuditEntry): AuditEntry {
+function removeMissedCount(entry: AuditEntry): AuditEntry {
   if (!("missed" in entry)) return entry;
   const { missed: _missed, ...rest } = entry;
   return rest;
@@ -157,11 +157,11 @@ async function readSessions(
   let newest: number | undefined;
   const readSince = async (oldest: number): Promise<void> => {
     for (let offset = 0; ;) {
-      const page = await store.list({ limit: PAGE, offset, ...omitUndefined({ sessionId }) });
+      const page = await store.list({ limit: PAGE_SIZE, offset, ...omitUndefined({ sessionId }) });
       const [first] = page;
       newest ??= first?.updatedAt;
       if (offset > 0 && (first === undefined || !seen.has(first.sessionId))) {
-        offset = Math.max(0, offset - PAGE);
+        offset = Math.max(0, offset - PAGE_SIZE);
         continue;
       }
       for (const session of page) {
@@ -170,12 +170,12 @@ async function readSessions(
         seen.add(session.sessionId);
         if (!(await read(session))) return;
       }
-      if (page.length < PAGE) return;
-      offset += PAGE - 1;
+      if (page.length < PAGE_SIZE) return;
+      offset += PAGE_SIZE - 1;
     }
   };
   await readSince(-Infinity);
-  if (seen.size >= PAGE && newest !== undefined) await readSince(newest);
+  if (seen.size >= PAGE_SIZE && newest !== undefined) await readSince(newest);
 }
 
 /** Reads the calls outside sessions, newest first, until `take` returns false. */
@@ -186,7 +186,7 @@ async function readCalls(
 ): Promise<void> {
   const exact = own ?? (principal?.includes("*") === true ? undefined : principal);
   const before = place === undefined ? until : Math.min(until ?? Infinity, Math.floor(place.at) + 1);
-  const query = { limit: PAGE, ...omitUndefined({ since, until: before, principal: exact }) };
+  const query = { limit: PAGE_SIZE, ...omitUndefined({ since, until: before, principal: exact }) };
   let after: AuditedCallPlace | undefined;
   do {
     const page: Awaited<ReturnType<typeof access.calls>> = await access.calls({ ...query, ...omitUndefined({ after }) });
@@ -196,7 +196,7 @@ async function readCalls(
 }
 
 /** Keeps the newest `limit` entries, each once, skipping those of the place's time and session up to its count. */
-class Newest {
+class NewestEntries {
   readonly #limit: number;
   readonly #after: AuditPosition | undefined;
   /** How many entries of the place's time and session were skipped: they come in the same order for each page. */
@@ -291,7 +291,7 @@ function checkOutcome(outcome: string): void {
   });
 }
 
-function keyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, sessionId }: StoredKey): readonly KeyEntry[] {
+function toKeyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, sessionId }: StoredKey): readonly KeyEntry[] {
   const facts = { keyId: id, name, scopes, ...omitUndefined({ sessionId }) };
   const made: KeyEntry = { type: "key-add", at: createdAt, ...facts, ...omitUndefined({ principal: createdBy }) };
   return revokedAt === undefined ? [made] : [made, { type: "key-revoke", at: revokedAt, ...facts }];

@@ -25,7 +25,7 @@ export function createCallLog(runtime: Runtime, ports: { readonly clock: Clock; 
 export const MAX_STORED_CALLS = 1_000_000;
 /** Maximum number of calls waiting to be written; further ones are only counted. */
 const MAX_PENDING_CALLS = 10_000;
-const WRITTEN_AT_ONCE = 1_000;
+const WRITE_BATCH_SIZE = 1_000;
 const WRITE_EVERY_MS = 200;
 /** The wait after a failed write, in milliseconds. */
 const RETRY_MS = 1_000;
@@ -33,9 +33,9 @@ const RETRY_MS = 1_000;
 const MAX_NAME = 256;
 const TRACEPARENT = /^[\da-f]{2}-([\da-f]{32})-/u;
 
-type Open = { -readonly [Field in keyof AuditedCall]: AuditedCall[Field] };
+type OpenCall = { -readonly [Field in keyof AuditedCall]: AuditedCall[Field] };
 
-const ORIGIN = new AsyncLocalStorage<CallOrigin & { readonly log: CallLog }>();
+const originStorage = new AsyncLocalStorage<CallOrigin & { readonly log: CallLog }>();
 
 export class CallLog {
   /** Total number of calls that were not kept. */
@@ -46,7 +46,7 @@ export class CallLog {
   readonly #log: Log;
   readonly #unsubscribe: () => void;
   /** Calls that have begun and not ended, by call id. */
-  readonly #open = new Map<string, Open>();
+  readonly #open = new Map<string, OpenCall>();
   #pending: AuditedCall[] = [];
   /** Number of calls that were not kept since the last one that was. */
   #missedSince = 0;
@@ -63,7 +63,7 @@ export class CallLog {
 
   /** Runs work whose calls belong to no session; records each of them, nested calls included. */
   recordCalls<T>(origin: CallOrigin, work: () => T): T {
-    return ORIGIN.run({ ...origin, log: this }, work);
+    return originStorage.run({ ...origin, log: this }, work);
   }
 
   async recordSimulated<T extends { readonly results: readonly ToolResult[] }>(
@@ -74,7 +74,7 @@ export class CallLog {
     const done = await work();
     for (const result of done.results) {
       const call = createEntry(origin, { at, toolName: result.name });
-      end(call, result);
+      completeEntry(call, result);
       if (sessionId !== undefined) call.sessionId = sessionId;
       call.simulated = true;
       this.#enqueue(call);
@@ -103,7 +103,7 @@ export class CallLog {
 
   #handleEvent(event: RuntimeEvent): void {
     if (event.type === "call-start") {
-      const origin = ORIGIN.getStore();
+      const origin = originStorage.getStore();
       // a handler may open a session, which records its calls in its own log
       if (origin?.log !== this || this.#runtime.sessions.get(event.sessionId) !== undefined) return;
       const { callId, at, call, principal, parentCallId } = event;
@@ -126,14 +126,14 @@ export class CallLog {
       this.#open.delete(event.callId);
       const traceId = open.traceId ?? this.#findTraceId(event.callId);
       if (traceId !== undefined) open.traceId = traceId;
-      end(open, event.result);
+      completeEntry(open, event.result);
       this.#enqueue(open);
     }
   }
 
   /** The trace id of a call; undefined if the runtime does not trace. */
   #findTraceId(callId: string): string | undefined {
-    return traceOf(this.#runtime.tracing?.headersOf(callId)?.["traceparent"]);
+    return parseTraceId(this.#runtime.tracing?.headersOf(callId)?.["traceparent"]);
   }
 
   #enqueue(call: AuditedCall): void {
@@ -161,7 +161,7 @@ export class CallLog {
   /** Writes the waiting calls. Calls that cannot be written are kept for the next write. */
   async #writeAll(): Promise<void> {
     while (this.#pending.length > 0) {
-      const calls = this.#pending.slice(0, WRITTEN_AT_ONCE);
+      const calls = this.#pending.slice(0, WRITE_BATCH_SIZE);
       try {
         await this.#access.addCalls({ calls, keep: MAX_STORED_CALLS });
       } catch (thrown: unknown) {
@@ -175,15 +175,15 @@ export class CallLog {
 }
 
 /** A new entry. Its outcome is `error` until the end of the call is known. */
-function createEntry({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): Open {
-  const call: Open = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" };
+function createEntry({ via, principal, traceparent }: CallOrigin, { at, toolName }: Pick<AuditedCall, "at" | "toolName">): OpenCall {
+  const call: OpenCall = { at: Math.trunc(at), toolName: toolName.slice(0, MAX_NAME), via, outcome: "error" };
   if (principal !== undefined) call.principal = principal;
-  const traceId = traceOf(traceparent);
+  const traceId = parseTraceId(traceparent);
   if (traceId !== undefined) call.traceId = traceId;
   return call;
 }
 
-function end(call: Open, { callId, name, status, durationMs, error }: ToolResult): void {
+function completeEntry(call: OpenCall, { callId, name, status, durationMs, error }: ToolResult): void {
   call.callId = callId;
   call.outcome = status === "pending" ? "open" : status;
   call.durationMs = durationMs;
@@ -191,6 +191,6 @@ function end(call: Open, { callId, name, status, durationMs, error }: ToolResult
   if (error !== undefined) call.errorCode = error.code;
 }
 
-function traceOf(traceparent: string | null | undefined): string | undefined {
+function parseTraceId(traceparent: string | null | undefined): string | undefined {
   return typeof traceparent === "string" ? TRACEPARENT.exec(traceparent)?.[1] : undefined;
 }

@@ -6,7 +6,7 @@ import type { Authenticator, Principal } from "./principal.ts";
 /** How often revocations by other processes are looked for, in milliseconds. */
 const CHECK_MS = 1_000;
 
-interface Watched {
+interface WatchedPrincipal {
   readonly principal: Principal;
   readonly end: () => void;
 }
@@ -19,7 +19,7 @@ export interface CredentialWatchOptions {
 
 export class CredentialWatch {
   readonly #parts: CredentialWatchOptions;
-  readonly #watched = new Set<Watched>();
+  readonly #watched = new Set<WatchedPrincipal>();
   #cancelTimer: (() => void) | undefined;
   #isChecking = false;
 
@@ -30,9 +30,9 @@ export class CredentialWatch {
   /** Calls `end` once when the credentials have ended. Returns a function that stops watching. */
   watch(principal: Principal, end: () => void): () => void {
     if (principal.expiresAt === undefined && this.#parts.authenticator.isValid === undefined) return () => {};
-    const watched: Watched = { principal, end };
+    const watched: WatchedPrincipal = { principal, end };
     this.#watched.add(watched);
-    this.#plan();
+    this.#scheduleCheck();
     return () => {
       this.#watched.delete(watched);
       if (this.#watched.size > 0) return;
@@ -41,7 +41,7 @@ export class CredentialWatch {
     };
   }
 
-  #plan(): void {
+  #scheduleCheck(): void {
     if (this.#isChecking || this.#cancelTimer !== undefined || this.#watched.size === 0) return;
     this.#cancelTimer = this.#parts.clock.timer(() => void this.#checkAll(), CHECK_MS, { background: true });
   }
@@ -59,7 +59,7 @@ export class CredentialWatch {
       if (!holds && this.#watched.delete(watched)) end();
     }
     this.#isChecking = false;
-    this.#plan();
+    this.#scheduleCheck();
   }
 
   async #isValid(principal: Principal): Promise<boolean> {

@@ -20,11 +20,11 @@ export interface IssuerKeysOptions {
 const MAX_AGE_MS = 600_000;
 const COOLDOWN_MS = 30_000;
 /** How long a failed fetch is not repeated, however many tokens arrive. */
-const FAILED_MS = 1_000;
+const FAILURE_CACHE_MS = 1_000;
 const TIMEOUT_MS = 5_000;
 const MAX_CHARS = 1_048_576;
 
-interface Fetched {
+interface FetchedKeys {
   readonly at: number;
   readonly find: JWTVerifyGetKey;
 }
@@ -36,7 +36,7 @@ export class IssuerKeysUnavailable extends ToolError {
       hint: "The token may be valid: keep it, and send the request again later.",
       outcome: "not_started",
       retryable: true,
-      retryAfterMs: FAILED_MS,
+      retryAfterMs: FAILURE_CACHE_MS,
       cause,
     });
   }
@@ -44,11 +44,11 @@ export class IssuerKeysUnavailable extends ToolError {
 
 export class IssuerKeys {
   readonly #options: IssuerKeysOptions;
-  #fetched: Fetched | undefined;
-  #fetching: Promise<Fetched> | undefined;
+  #fetched: FetchedKeys | undefined;
+  #fetching: Promise<FetchedKeys> | undefined;
   #lastFetchAt = -Infinity;
   /** The last failed fetch; undefined after a success. */
-  #failed: { readonly at: number; readonly failure: IssuerKeysUnavailable } | undefined;
+  #lastFailure: { readonly at: number; readonly failure: IssuerKeysUnavailable } | undefined;
 
   constructor(options: IssuerKeysOptions) {
     this.#options = options;
@@ -72,7 +72,7 @@ export class IssuerKeys {
   };
 
   /** Fetches the keys again. Falls back to the old ones if the issuer does not answer, since they were its keys. */
-  #refresh(kept: Fetched): Promise<Fetched> {
+  #refresh(kept: FetchedKeys): Promise<FetchedKeys> {
     return this.#canFetch() ? this.#fetch().catch(() => kept) : Promise.resolve(kept);
   }
 
@@ -81,9 +81,9 @@ export class IssuerKeys {
    * them; tokens that arrive during a fetch wait for it.
    * @throws the given error, as a rejection
    */
-  async #fetchAfter(kept: Fetched, unknown: InstanceType<Jose["errors"]["JWKSNoMatchingKey"]>): Promise<Fetched> {
+  async #fetchAfter(kept: FetchedKeys, unknown: InstanceType<Jose["errors"]["JWKSNoMatchingKey"]>): Promise<FetchedKeys> {
     if (this.#fetched !== undefined && this.#fetched !== kept) return this.#fetched;
-    if (this.#fetching === undefined && this.#failed === undefined && !this.#canFetch()) throw unknown;
+    if (this.#fetching === undefined && this.#lastFailure === undefined && !this.#canFetch()) throw unknown;
     return await this.#fetch();
   }
 
@@ -92,13 +92,13 @@ export class IssuerKeys {
   }
 
   /** Fetches the keys. Concurrent callers share one request. */
-  async #fetch(): Promise<Fetched> {
+  async #fetch(): Promise<FetchedKeys> {
     const { clock, issuer } = this.#options;
-    if (this.#failed !== undefined && clock.now() - this.#failed.at < FAILED_MS) throw this.#failed.failure;
+    if (this.#lastFailure !== undefined && clock.now() - this.#lastFailure.at < FAILURE_CACHE_MS) throw this.#lastFailure.failure;
     this.#fetching ??= this.#fetchKeys()
       .catch((thrown: unknown) => {
         const failure = new IssuerKeysUnavailable(issuer, thrown);
-        this.#failed = { at: clock.now(), failure };
+        this.#lastFailure = { at: clock.now(), failure };
         throw failure;
       })
       .finally(() => {
@@ -107,12 +107,12 @@ export class IssuerKeys {
     return await this.#fetching;
   }
 
-  async #fetchKeys(): Promise<Fetched> {
+  async #fetchKeys(): Promise<FetchedKeys> {
     const { clock, jose, jwksUrl } = this.#options;
     this.#lastFetchAt = clock.now();
     const keys = await this.#read(jwksUrl ?? (await this.#discover()));
-    if (!Array.isArray(keys["keys"])) throw unavailable(this.#options.issuer, 'its key set has no array "keys"');
-    this.#failed = undefined;
+    if (!Array.isArray(keys["keys"])) throw unavailableError(this.#options.issuer, 'its key set has no array "keys"');
+    this.#lastFailure = undefined;
     // jose validates each key that it uses
     this.#fetched = { at: clock.now(), find: jose.createLocalJWKSet(keys as unknown as JSONWebKeySet) };
     return this.#fetched;
@@ -132,9 +132,9 @@ export class IssuerKeys {
     for (const place of places) {
       try {
         const metadata = await this.#read(place);
-        if (metadata["issuer"] !== issuer) throw unavailable(issuer, "its metadata names another issuer");
+        if (metadata["issuer"] !== issuer) throw unavailableError(issuer, "its metadata names another issuer");
         const uri = metadata["jwks_uri"];
-        if (typeof uri !== "string" || !URL.canParse(uri)) throw unavailable(issuer, "its metadata has no jwks_uri");
+        if (typeof uri !== "string" || !URL.canParse(uri)) throw unavailableError(issuer, "its metadata has no jwks_uri");
         checkSafeAddress(uri, "jwks_uri of the issuer");
         return uri;
       } catch (thrown: unknown) {
@@ -147,12 +147,14 @@ export class IssuerKeys {
   async #read(url: string): Promise<JsonObject> {
     const { issuer, fetch, clock } = this.#options;
     const timeout = new AbortController();
-    const cancel = clock.timer(() => timeout.abort(unavailable(issuer, "it did not answer in time")), TIMEOUT_MS, { background: true });
+    const cancel = clock.timer(() => timeout.abort(unavailableError(issuer, "it did not answer in time")), TIMEOUT_MS, {
+      background: true,
+    });
     try {
       const answer = await fetch(url, { headers: { accept: "application/json" }, redirect: "error", signal: timeout.signal });
-      if (!answer.ok) throw unavailable(issuer, `it answered with the status ${answer.status}`);
+      if (!answer.ok) throw unavailableError(issuer, `it answered with the status ${answer.status}`);
       const value = parseJson(await answer.text(), { maxChars: MAX_CHARS });
-      if (!isJsonObject(value)) throw unavailable(issuer, "it answered with something other than an object");
+      if (!isJsonObject(value)) throw unavailableError(issuer, "it answered with something other than an object");
       return value;
     } finally {
       cancel();
@@ -170,6 +172,6 @@ export function checkSafeAddress(address: string, what: string): void {
   });
 }
 
-function unavailable(issuer: string, why: string): ToolError {
+function unavailableError(issuer: string, why: string): ToolError {
   return new ToolError("unavailable", `The keys of the issuer ${issuer} could not be fetched: ${why}.`);
 }

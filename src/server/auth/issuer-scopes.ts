@@ -16,7 +16,7 @@ export interface IssuerScopes {
 /** Matches a name that a client can ask for; names in a claim of roles may have spaces. @see https://www.rfc-editor.org/rfc/rfc6749#section-3.3 */
 const SCOPE_TOKEN = /^[\u0021\u0023-\u005b\u005d-\u007e]+$/u;
 /** Scopes that clients of tools do not need: they allow decisions for other callers. */
-const REVIEWED: readonly Scope[] = ["approve", "admin"];
+const PRIVILEGED_SCOPES: readonly Scope[] = ["approve", "admin"];
 
 /** The scope names in the claims of a token. */
 export function readScopeNames(claims: JsonObject, { scopeClaim = "scope" }: IssuerScopes): readonly string[] {
@@ -28,7 +28,7 @@ export function readScopeNames(claims: JsonObject, { scopeClaim = "scope" }: Iss
 /** The scopes of this server that one name in the claims of a token grants. */
 export function grantedScopes(name: string, scopes: IssuerScopes["scopes"]): readonly Scope[] {
   if (scopes === undefined) return SCOPES.filter((scope) => scope === name);
-  return Object.entries(scopes).flatMap(([known, meaning]) => (claimNames(known).includes(name) ? meaning : []));
+  return Object.entries(scopes).flatMap(([known, meaning]) => (toClaimNames(known).includes(name) ? meaning : []));
 }
 
 /**
@@ -37,16 +37,16 @@ export function grantedScopes(name: string, scopes: IssuerScopes["scopes"]): rea
  *
  * @see https://learn.microsoft.com/en-us/entra/identity-platform/access-token-claims-reference (2026-11)
  */
-function claimNames(name: string): readonly string[] {
+function toClaimNames(name: string): readonly string[] {
   const short = /^[a-z][a-z\d+.-]*:\/\/.+\/([^/]+)$/iu.exec(name)?.[1];
   return short === undefined ? [name] : [name, short];
 }
 
 /** The issuer's scope name that grants `wanted` with the fewest other rights; undefined if it has none. */
 export function findScopeName(wanted: Scope, issuer: IssuerScopes): string | undefined {
-  const names = namesOf(issuer).map((name) => ({ name, meaning: grantedScopes(name, issuer.scopes) }));
+  const names = listScopeNames(issuer).map((name) => ({ name, meaning: grantedScopes(name, issuer.scopes) }));
   const fitting = names.filter(({ meaning }) => meaning.includes(wanted) || meaning.includes("admin"));
-  const [least] = fitting.toSorted((one, other) => rights(one.meaning) - rights(other.meaning));
+  const [least] = fitting.toSorted((one, other) => countRights(one.meaning) - countRights(other.meaning));
   return least?.name;
 }
 
@@ -55,14 +55,14 @@ export function widenScopeNames(wanted: Scope, issuer: IssuerScopes, claims: Jso
   const name = findScopeName(wanted, issuer);
   if (name === undefined) return undefined;
   const given = readScopeNames(claims, issuer);
-  const known = namesOf(issuer).filter((each) => claimNames(each).some((claimed) => given.includes(claimed)));
-  return [...new Set([...known, ...otherNames(given, issuer)])].filter((each) => each !== name).concat(name);
+  const known = listScopeNames(issuer).filter((each) => toClaimNames(each).some((claimed) => given.includes(claimed)));
+  return [...new Set([...known, ...listUnmappedNames(given, issuer)])].filter((each) => each !== name).concat(name);
 }
 
 /** Names that have no meaning here, such as `offline_access`, without which a client would lose its refresh token. Roles are not asked for again. */
-function otherNames(given: readonly string[], issuer: IssuerScopes): readonly string[] {
+function listUnmappedNames(given: readonly string[], issuer: IssuerScopes): readonly string[] {
   if (!SCOPE_CLAIMS.has(issuer.scopeClaim ?? "scope")) return [];
-  const known = new Set(namesOf(issuer).flatMap(claimNames));
+  const known = new Set(listScopeNames(issuer).flatMap(toClaimNames));
   return given.filter((name) => !known.has(name) && SCOPE_TOKEN.test(name));
 }
 
@@ -74,15 +74,15 @@ const SCOPE_CLAIMS: ReadonlySet<string> = new Set(["scope", "scp"]);
  * are left out, unless the issuer has no others.
  */
 export function listOfferedNames(issuer: IssuerScopes): readonly string[] {
-  const names = namesOf(issuer);
-  const plain = names.filter((name) => !grantedScopes(name, issuer.scopes).some((scope) => REVIEWED.includes(scope)));
+  const names = listScopeNames(issuer);
+  const plain = names.filter((name) => !grantedScopes(name, issuer.scopes).some((scope) => PRIVILEGED_SCOPES.includes(scope)));
   return plain.length > 0 ? plain : names;
 }
 
-function namesOf({ scopes }: IssuerScopes): readonly string[] {
+function listScopeNames({ scopes }: IssuerScopes): readonly string[] {
   return scopes === undefined ? SCOPES : Object.keys(scopes).filter((name) => SCOPE_TOKEN.test(name));
 }
 
-function rights(meaning: readonly Scope[]): number {
+function countRights(meaning: readonly Scope[]): number {
   return meaning.includes("admin") ? SCOPES.length + 1 : meaning.length;
 }

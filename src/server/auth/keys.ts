@@ -79,11 +79,11 @@ const MINUTE_MS = 60_000;
 const DEFAULT_SESSION_TTL_MS = 15 * MINUTE_MS;
 const MAX_SESSION_TTL_MS = 1_440 * MINUTE_MS;
 /** Maximum number of cached keys; when it is reached, the cache is cleared. */
-const MAX_KNOWN = 10_000;
+const MAX_CACHED = 10_000;
 
 const NEW_KEY: OptionNames<NewKey> = { name: true, scopes: true, allow: true, deny: true, ttlMs: true, createdBy: true };
 
-interface KnownKey {
+interface CachedKey {
   readonly principal: Principal;
   /** When the entry expires, on the monotonic clock. */
   readonly until: number;
@@ -104,7 +104,7 @@ export class Keys implements Authenticator {
   readonly #clock: Clock;
   readonly #cacheMs: number;
   /** Cached keys by the hash of the whole key, so that a memory dump holds no usable key. */
-  readonly #cached = new Map<string, KnownKey>();
+  readonly #cached = new Map<string, CachedKey>();
 
   constructor(access: AccessStore, { clock, cacheMs = 1_000 }: KeysOptions) {
     this.#access = access;
@@ -235,7 +235,7 @@ export class Keys implements Authenticator {
     const { revokedAt, expiresAt = Infinity } = key;
     if (revokedAt !== undefined || expiresAt <= this.#clock.wallTime() || !(await this.#isMakerValid(key))) return undefined;
     const principal = principalOf(key);
-    if (this.#cached.size >= MAX_KNOWN) this.#cached.clear();
+    if (this.#cached.size >= MAX_CACHED) this.#cached.clear();
     this.#cached.set(digest, { principal, until: this.#clock.now() + this.#cacheMs, expiresAt });
     return principal;
   }

@@ -55,16 +55,16 @@ const HEAD_ONLY = new WeakSet<object>();
 
 /** Marks the `authenticate` that an authenticator or prototype has now as reading only the request head. Replacements and wrappers are not marked. */
 export function markHeadOnly<Asked extends Authenticator>(authenticator: Asked): Asked {
-  HEAD_ONLY.add(functionOf(authenticator));
+  HEAD_ONLY.add(authenticateFunctionOf(authenticator));
   return authenticator;
 }
 
 /** Whether an authenticator reads only the head of a request, and its `authenticate` was not replaced by a spread or a subclass. */
 export function readsHeadOnly(authenticator: Authenticator): boolean {
-  return authenticator.authenticateHead !== undefined && HEAD_ONLY.has(functionOf(authenticator));
+  return authenticator.authenticateHead !== undefined && HEAD_ONLY.has(authenticateFunctionOf(authenticator));
 }
 
-function functionOf(authenticator: Authenticator): object {
+function authenticateFunctionOf(authenticator: Authenticator): object {
   return Reflect.get(authenticator, "authenticate");
 }
 

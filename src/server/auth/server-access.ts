@@ -74,7 +74,7 @@ export async function openServerAccess(
   const { access, issuers = [], others = [], resource } = options;
   const tokens: Authenticator[] = [];
   for (const { allowPrivate = [], ...issuer } of issuers) {
-    const audience = issuer.audience ?? (resource === undefined ? undefined : audiencesOf(resource));
+    const audience = issuer.audience ?? (resource === undefined ? undefined : listAudiences(resource));
     if (audience === undefined || resource === undefined)
       throw new ToolError("invalid_argument", `Tokens of ${issuer.issuer} need a resource: the address of this server.`);
     const fetch = guardedFetch(httpClient({ allowPrivate, maxRedirects: 0 }, ports));
@@ -89,7 +89,7 @@ export class ServerAccess implements Authenticator {
   readonly #options: ServerAccessOptions;
   readonly #authenticator: Authenticator;
   readonly #keys: Keys | undefined;
-  readonly #watch: CredentialWatch;
+  readonly #credentialWatch: CredentialWatch;
   readonly #rules: AccessRules;
   readonly #refusals: RefusalLog | undefined;
   readonly #metadataUrl: URL | undefined;
@@ -110,7 +110,7 @@ export class ServerAccess implements Authenticator {
     this.#keys = keys;
     this.#options = options;
     this.#authenticator = authenticator;
-    this.#watch = new CredentialWatch({ authenticator, ...ports });
+    this.#credentialWatch = new CredentialWatch({ authenticator, ...ports });
     this.#rules = new AccessRules(options.rules ?? []);
     this.#refusals = options.access === undefined ? undefined : new RefusalLog(options.access, ports);
     const hasIssuers = options.issuers !== undefined && options.issuers.length > 0;
@@ -137,7 +137,7 @@ export class ServerAccess implements Authenticator {
 
   /** Calls `end` once when the credentials of a principal have ended. Returns a function that stops watching. */
   watch(principal: Principal, end: () => void): () => void {
-    return this.#watch.watch(principal, end);
+    return this.#credentialWatch.watch(principal, end);
   }
 
   /** Authenticates a request and checks its scope; records a denial. @throws ToolError `unavailable` if that is not possible now, as a rejection */
@@ -258,7 +258,7 @@ export class ServerAccess implements Authenticator {
 }
 
 /** The ways in which clients write the address of a server: those that parse it as a URL add a slash to a bare host. */
-function audiencesOf(resource: string): readonly string[] {
+function listAudiences(resource: string): readonly string[] {
   if (!URL.canParse(resource)) return [resource];
   const { href, origin } = new URL(resource);
   return [...new Set([resource, href, ...(href === `${origin}/` ? [origin] : [])])];

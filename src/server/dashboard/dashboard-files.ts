@@ -79,16 +79,16 @@ export class DashboardFiles {
     if (!isScreen && !path.startsWith("/assets/")) return undefined;
     this.#files ??= this.#read();
     const file = this.#files.get(isScreen ? "/index.html" : path);
-    if (file === undefined && isScreen) throw notBuilt();
-    return file === undefined ? undefined : responseOf(file, request);
+    if (file === undefined && isScreen) throw notBuiltError();
+    return file === undefined ? undefined : toResponse(file, request);
   }
 
   /** Returns the page with status 404, which then says that nothing is there; undefined if its files are missing or the client is not a browser. */
-  notFound(request: Request): Response | undefined {
+  notFoundResponse(request: Request): Response | undefined {
     if (!(request.headers.get("accept") ?? "").includes("text/html")) return undefined;
     this.#files ??= this.#read();
     const page = this.#files.get("/index.html");
-    return page === undefined ? undefined : responseOf(page, request, 404);
+    return page === undefined ? undefined : toResponse(page, request, 404);
   }
 
   #read(): ReadonlyMap<string, PageFile> {
@@ -108,7 +108,7 @@ function insertBasePath(page: Buffer, basePath: string): Buffer<ArrayBuffer> {
   return Buffer.from(page.toString().replaceAll('="./', `="${basePath}/`));
 }
 
-function responseOf(file: PageFile, request: Request, status = 200): Response {
+function toResponse(file: PageFile, request: Request, status = 200): Response {
   const takesGzip = /\bgzip\b/u.test(request.headers.get("accept-encoding") ?? "");
   const headers = { ...file.headers, vary: "accept-encoding", ...(takesGzip ? { "content-encoding": "gzip" } : {}) };
   return new Response(request.method === "HEAD" ? null : takesGzip ? file.gzip : file.body, { status, headers });
@@ -121,7 +121,7 @@ function headersOf(name: string): Readonly<Record<string, string>> {
   return { "content-type": type, "cache-control": "no-cache", "content-security-policy": POLICY };
 }
 
-function notBuilt(): HttpError {
+function notBuiltError(): HttpError {
   return new HttpError(404, "not_found", "This server has no dashboard: its files are missing.", {
     operatorHint: "In a bundle: mark the package haft as external in the bundler's settings. In a clone of Haft: npm run build.",
   });

@@ -6,7 +6,7 @@ import { isSameSecret } from "../../net/secret.ts";
 import { findDistrust } from "../http/guard.ts";
 import { listenOn, type FetchHandler, type PortListener } from "../http/listen.ts";
 import { securityHeaders } from "../http/security-headers.ts";
-import { LOCAL_NAMES } from "../mcp/http-options.ts";
+import { LOCAL_HOST_NAMES } from "../mcp/http-options.ts";
 import { DashboardFiles } from "./dashboard-files.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
@@ -43,7 +43,7 @@ export async function serveFile(options: FileServerOptions): Promise<FileServer>
 }
 
 async function answer(request: Request, page: DashboardFiles, { token, open }: FileServerOptions): Promise<Response> {
-  const distrust = findDistrust(request, { allowedHosts: LOCAL_NAMES, allowedOrigins: undefined });
+  const distrust = findDistrust(request, { allowedHosts: LOCAL_HOST_NAMES, allowedOrigins: undefined });
   if (distrust !== undefined) throw new HttpError(403, "permission_denied", distrust.reason);
   const { pathname } = new URL(request.url);
   if (pathname === "/opened-file" && request.method === "GET") {

@@ -74,7 +74,7 @@ export class EventHub {
    *
    * @throws ToolError `not_found`, `gone`, `invalid_argument`, as a rejection
    */
-  async page(
+  async readPage(
     sessionId: string,
     { after = 0, limit = MAX_PAGE }: { readonly after?: number; readonly limit?: number } = {},
   ): Promise<PlacedEvents> {

@@ -29,14 +29,14 @@ export function encodeRetry(retryMs: number): Uint8Array {
 }
 
 /** Encoded items. All streams that follow the newest events get the same objects, so each is encoded once. */
-const WRITTEN = new WeakMap<FeedItem, Uint8Array>();
+const encodedItems = new WeakMap<FeedItem, Uint8Array>();
 
 /** Encodes an item. Only items with a cursor have an `id`, which a client sends when it reconnects. */
 export function encodeItem(item: FeedItem): Uint8Array {
-  let bytes = WRITTEN.get(item);
+  let bytes = encodedItems.get(item);
   if (bytes === undefined) {
     bytes = "event" in item ? encodeEvent(item.event.type, item.event, item.cursor) : encodeEvent("gap", item.gap, item.cursor);
-    WRITTEN.set(item, bytes);
+    encodedItems.set(item, bytes);
   }
   return bytes;
 }

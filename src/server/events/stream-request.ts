@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { StreamFilter } from "./event-hub.ts";
 
-const KNOWN: ReadonlySet<string> = new Set(["after", "types", "tool", "session", "principal", "status"]);
+const PARAMETERS: ReadonlySet<string> = new Set(["after", "types", "tool", "session", "principal", "status"]);
 const MAX_CURSOR_CHARS = 128;
 
 export interface StreamRequest {
@@ -21,9 +21,9 @@ export interface StreamRequest {
 export function readStreamRequest({ url, headers }: Request, sessionId?: string): StreamRequest {
   const { searchParams } = new URL(url);
   for (const name of new Set(searchParams.keys())) {
-    if (!KNOWN.has(name))
+    if (!PARAMETERS.has(name))
       throw new ToolError("invalid_argument", `${JSON.stringify(name.slice(0, 60))} is not a parameter of events.`, {
-        hint: `The parameters are ${[...KNOWN].join(", ")}.`,
+        hint: `The parameters are ${[...PARAMETERS].join(", ")}.`,
       });
     if (searchParams.getAll(name).length > 1) throw new ToolError("invalid_argument", `The parameter "${name}" is given twice.`);
   }
@@ -31,15 +31,15 @@ export function readStreamRequest({ url, headers }: Request, sessionId?: string)
   if (after !== undefined && after.length > MAX_CURSOR_CHARS)
     throw new ToolError("invalid_argument", `A cursor has at most ${MAX_CURSOR_CHARS} characters; this one has ${after.length}.`);
   const filter = omitUndefined({
-    sessionId: sessionId ?? given(searchParams, "session"),
-    types: given(searchParams, "types")?.split(","),
-    tool: given(searchParams, "tool"),
-    principal: given(searchParams, "principal"),
-    status: given(searchParams, "status"),
+    sessionId: sessionId ?? readParameter(searchParams, "session"),
+    types: readParameter(searchParams, "types")?.split(","),
+    tool: readParameter(searchParams, "tool"),
+    principal: readParameter(searchParams, "principal"),
+    status: readParameter(searchParams, "status"),
   });
   return { filter, ...omitUndefined({ after }) };
 }
 
-function given(parameters: URLSearchParams, name: string): string | undefined {
+function readParameter(parameters: URLSearchParams, name: string): string | undefined {
   return parameters.get(name) ?? undefined;
 }

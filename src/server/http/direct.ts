@@ -73,7 +73,7 @@ export class NodeRequest implements HeadRequest {
     this.#clock = clock;
     this.method = incoming.method ?? "GET";
     this.url = targetOf(incoming);
-    this.headers = readerOf(incoming);
+    this.headers = createHeaderReader(incoming);
   }
 
   get from(): string | undefined {
@@ -114,7 +114,7 @@ const UTF8 = new TextDecoder("utf-8");
 /** Made once: a new exception per response would cost as much as the response. */
 export const CONNECTION_CLOSED = new DOMException("The connection is closed.", "AbortError");
 
-function readerOf({ headers }: IncomingMessage): HeaderReader {
+function createHeaderReader({ headers }: IncomingMessage): HeaderReader {
   return {
     get(name) {
       const value = Object.hasOwn(headers, name) ? headers[name] : undefined;

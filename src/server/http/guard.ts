@@ -28,11 +28,11 @@ export interface Distrust {
   readonly operatorHint: string;
 }
 
-const OTHER_HOST: Distrust = {
+const UNTRUSTED_HOST: Distrust = {
   reason: "This host name is not allowed.",
   operatorHint: "Start the server with each name that clients use: allowedHosts, or --allowed-host.",
 };
-const OTHER_ORIGIN: Distrust = {
+const UNTRUSTED_ORIGIN: Distrust = {
   reason: "This origin is not allowed.",
   operatorHint:
     "A proxy in front of the server must forward the Host header of its client. To allow other origins, start the server with them: allowedOrigins, or --allowed-origin of haft serve.",
@@ -42,9 +42,9 @@ const OTHER_ORIGIN: Distrust = {
 export function findDistrust(request: RequestHead, trusted: Trusted): Distrust | undefined {
   const sentTo = (request.headers.get("host") ?? new URL(request.url).host).toLowerCase();
   const host = HOST.exec(sentTo)?.[1];
-  if (host === undefined || !trusted.allowedHosts.includes(host)) return OTHER_HOST;
+  if (host === undefined || !trusted.allowedHosts.includes(host)) return UNTRUSTED_HOST;
   const origin = request.headers.get("origin");
-  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, trusted)) return OTHER_ORIGIN;
+  if (origin !== null && !isAllowedOrigin(origin.toLowerCase(), sentTo, trusted)) return UNTRUSTED_ORIGIN;
   return undefined;
 }
 

@@ -67,7 +67,7 @@ export async function listenOn(
     open.add(outgoing);
     const answered = answer({ handler, direct, clock, basePath }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
-        await refuse(outgoing, error, clock);
+        await sendError(outgoing, error, clock);
         return;
       }
       log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
@@ -176,7 +176,7 @@ async function answerAsterisk({ incoming, outgoing }: HttpExchange, clock: Clock
 }
 
 /** Answers a request that failed before a handler answered it. */
-function refuse(outgoing: ServerResponse, error: HttpError, clock: Clock): Promise<void> {
+function sendError(outgoing: ServerResponse, error: HttpError, clock: Clock): Promise<void> {
   const { status, headers, text } = problemResponse(toProblem(errorInfo(error), { status: error.status }));
   return endResponseEarly(outgoing.writeHead(status, { ...plainHeaders({}), ...headers, connection: "close" }), text, clock);
 }

@@ -25,7 +25,7 @@ export function normalizeTarget(incoming: IncomingMessage): void {
  * The name of a header that the request repeats although it decides where the request goes or who sends it: Node uses the first, and a proxy in front
  * may have used another. undefined if none is repeated.
  */
-function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
+function findRepeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
   let hosts = 0;
   let authorizations = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
@@ -43,7 +43,7 @@ function repeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "H
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-6.1
  */
 export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion">): void {
-  const repeated = repeatedHeader(incoming);
+  const repeated = findRepeatedHeader(incoming);
   if (repeated !== undefined)
     throw new HttpError(400, "invalid_argument", `The request has several ${repeated} headers.`, { hint: `Send one ${repeated} header.` });
   const coding = incoming.headers["transfer-encoding"];

@@ -12,7 +12,7 @@ export interface QuietConnectionOptions {
 }
 
 /** Share by which a connection is kept longer than announced: a request sent at the last moment may still be on its way. */
-const MORE = 1 / 8;
+const GRACE_SHARE = 1 / 8;
 
 /**
  * Closes quiet connections of a server.
@@ -23,7 +23,7 @@ const MORE = 1 / 8;
 export function closeQuietConnections(server: Server, { open, unreadMs, idleMs }: QuietConnectionOptions): void {
   server.timeout = unreadMs;
   server.keepAliveTimeout = idleMs;
-  server.keepAliveTimeoutBuffer = idleMs * MORE;
+  server.keepAliveTimeoutBuffer = idleMs * GRACE_SHARE;
   // emitted when a connection was quiet for that long in both directions
   server.on("timeout", (socket) => {
     if (open.isIdle(socket)) closeUnlessRead(socket, open);

@@ -60,7 +60,8 @@ export function securityHeaders(options: SecurityHeadersOptions = {}): Middlewar
     const given = isPreflight && isAllowed ? new Response(null, { status: 204 }) : await answer();
     const response = withHeaders(given);
     if (origins.size > 0) response.headers.append("vary", "origin");
-    if (isAllowed) allow(response.headers, origin, isPreflight ? (request.headers.get("access-control-request-headers") ?? "") : undefined);
+    if (isAllowed)
+      allowOrigin(response.headers, origin, isPreflight ? (request.headers.get("access-control-request-headers") ?? "") : undefined);
     return response;
   };
 }
@@ -75,7 +76,7 @@ function withHeaders(given: Response): Response {
 }
 
 /** @param asked the headers that a page wants to send, of a preflight; undefined for the request itself */
-function allow(headers: Headers, origin: string, asked: string | undefined): void {
+function allowOrigin(headers: Headers, origin: string, asked: string | undefined): void {
   headers.set("access-control-allow-origin", origin);
   headers.set("cross-origin-resource-policy", "cross-origin");
   if (asked === undefined) return headers.set("access-control-expose-headers", EXPOSED_HEADERS);

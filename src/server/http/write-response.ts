@@ -17,13 +17,13 @@ export async function writeResponse(response: Response, outgoing: ServerResponse
   const isWhole = incoming.complete || (await isFullyReceived(incoming));
   outgoing.writeHead(response.status, { ...Object.fromEntries(response.headers), ...(isWhole ? {} : { connection: "close" }) });
   const text = incoming.method === "HEAD" ? undefined : readTextOfResponse(response);
-  if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copy(response.body, outgoing, gone);
+  if (text === undefined && response.body !== null && incoming.method !== "HEAD") await copyBody(response.body, outgoing, gone);
   if (incoming.complete || gone.aborted) return await endResponse(outgoing, { text, gone });
   await endResponseEarly(outgoing, text ?? "", clock);
 }
 
 /** Copies the body, no faster than the client reads (back-pressure). */
-async function copy(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
+async function copyBody(body: ReadableStream<Uint8Array>, outgoing: ServerResponse, gone: AbortSignal): Promise<void> {
   outgoing.flushHeaders(); // otherwise the headers would wait for the first bytes, which may take long
   const reader = body.getReader();
   const forget = onAbort(gone, () => void reader.cancel().catch(() => {}));

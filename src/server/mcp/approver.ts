@@ -26,17 +26,17 @@ export async function mcpApprover({
   const outer = within.map((call) => `\n\nIt is made in ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
   const inner = covers.map((call) => `\n\nA yes also covers ${call.toolName}:\n${JSON.stringify(call.input, undefined, 2)}`).join("");
   const shown = escapeInvisibleJson(JSON.stringify(input, undefined, 2) + outer + inner);
-  if (client === undefined) throw undecided("the call did not come over MCP, so there is no client to ask");
-  if (shown.length > MAX_INPUT_LENGTH) throw undecided("its input is too long to be shown in a question over MCP");
+  if (client === undefined) throw undecidedError("the call did not come over MCP, so there is no client to ask");
+  if (shown.length > MAX_INPUT_LENGTH) throw undecidedError("its input is too long to be shown in a question over MCP");
   const schema = { type: "object", properties: { allow: { type: "boolean", title: "Let it run" } }, required: ["allow"] };
   const answer = await client.elicit(
     { message: `${escapeInvisible(`May ${toolName} run? ${reason}`)}\n${shown}`, schema },
     { key: id, signal },
   );
-  if (answer.action === "cancel") throw undecided("the MCP client did not ask, or its user did not decide");
+  if (answer.action === "cancel") throw undecidedError("the MCP client did not ask, or its user did not decide");
   return answer.action === "accept" && answer.content?.["allow"] === true ? "allow-once" : "deny";
 }
 
-function undecided(why: string): ToolError {
+function undecidedError(why: string): ToolError {
   return new ToolError("approval_required", why);
 }

@@ -50,11 +50,11 @@ export class CallClient implements McpClient {
     if (!this.#canElicit(question.url === undefined ? "form" : "url")) return CANCELLED_ANSWER;
     // only the older revision needs an id for pages
     const id = question.url !== undefined && this.era === "legacy" ? { elicitationId: this.#newId() } : {};
-    const request = { method: "elicitation/create", params: { ...elicitation(question), ...id } } as const;
+    const request = { method: "elicitation/create", params: { ...toElicitationParams(question), ...id } } as const;
     try {
       return await this.#exchange.ask(request, {
         key: key ?? `question_${number}`,
-        read: (answer) => readAnswer(answer, question),
+        read: (answer) => parseAnswer(answer, question),
         ...(signal === undefined ? {} : { signal }),
       });
     } catch (error: unknown) {
@@ -67,7 +67,7 @@ export class CallClient implements McpClient {
     checkKnownKeys(options, INPUT_OPTIONS, "sample()");
     const { key, signal } = options;
     const number = ++this.#samples;
-    this.#require("sampling", params["tools"] === undefined ? {} : { tools: {} });
+    this.#requireCapability("sampling", params["tools"] === undefined ? {} : { tools: {} });
     const request = { method: "sampling/createMessage", params } as const;
     return this.#exchange.ask(request, {
       key: key ?? `sample_${number}`,
@@ -81,7 +81,7 @@ export class CallClient implements McpClient {
     checkKnownKeys(options, INPUT_OPTIONS, "listRoots()");
     const { key, signal } = options;
     const number = ++this.#roots;
-    this.#require("roots", {});
+    this.#requireCapability("roots", {});
     const request = { method: "roots/list", params: {} } as const;
     return this.#exchange.ask(request, {
       key: key ?? `roots_${number}`,
@@ -101,7 +101,7 @@ export class CallClient implements McpClient {
     return elicitation[mode] !== undefined || (mode === "form" && elicitation["url"] === undefined);
   }
 
-  #require(capability: "sampling" | "roots", parts: JsonObject): void {
+  #requireCapability(capability: "sampling" | "roots", parts: JsonObject): void {
     const offered = this.capabilities[capability];
     if (isJsonObject(offered) && Object.keys(parts).every((part) => offered[part] !== undefined)) return;
     this.missingCapabilities = { [capability]: parts };
@@ -109,14 +109,14 @@ export class CallClient implements McpClient {
   }
 }
 
-function elicitation({ message, schema, url }: Question): JsonObject {
+function toElicitationParams({ message, schema, url }: Question): JsonObject {
   if (url !== undefined) return { mode: "url", message, url };
   const requestedSchema = isJsonObject(schema) ? schema : { type: "object", properties: {} };
   return { mode: "form", message, requestedSchema };
 }
 
 /** Returns undefined for an invalid answer, or one that does not fit the schema: a client may send anything. */
-function readAnswer(answer: unknown, { schema }: Question): QuestionAnswer | undefined {
+function parseAnswer(answer: unknown, { schema }: Question): QuestionAnswer | undefined {
   if (!isJsonObject(answer)) return undefined;
   const { action, content } = answer;
   if (action === "decline" || action === "cancel") return { action };

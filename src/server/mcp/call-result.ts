@@ -99,14 +99,14 @@ function isTextOf(part: ContentPart, output: JsonValue): boolean {
 }
 
 /** The first revision with these kinds of content; the other kinds exist in all revisions. */
-const SINCE: ReadonlyMap<JsonValue | undefined, string> = new Map([
+const SUPPORTED_SINCE: ReadonlyMap<JsonValue | undefined, string> = new Map([
   ["audio", "2025-03-26"],
   ["resource_link", "2025-06-18"],
 ]);
 
 function toSupportedBlock(part: ContentPart, revision: string | undefined): JsonObject {
   const block = toBlock(part);
-  const since = SINCE.get(block["type"]);
+  const since = SUPPORTED_SINCE.get(block["type"]);
   return since === undefined || revision === undefined || revision >= since ? block : { type: "text", text: partText(part) };
 }
 

@@ -37,11 +37,11 @@ export interface McpClient {
   log(level: McpLogLevel, data: JsonValue, logger?: string): void;
 }
 
-const CURRENT = new AsyncLocalStorage<McpClient>();
+const clientStorage = new AsyncLocalStorage<McpClient>();
 
 /** The client that made a call, also for nested calls; undefined for calls that did not come over MCP, and in a simulation. */
 export function mcpClientOf(context: Pick<ToolContext, "simulated">): McpClient | undefined {
-  return checkContext(context).simulated ? undefined : CURRENT.getStore();
+  return checkContext(context).simulated ? undefined : clientStorage.getStore();
 }
 
 function checkContext<Given>(context: Given): Given {
@@ -51,9 +51,9 @@ function checkContext<Given>(context: Given): Given {
 
 /** Like `mcpClientOf`, for code without a context, such as an approver. */
 export function currentClient(): McpClient | undefined {
-  return CURRENT.getStore();
+  return clientStorage.getStore();
 }
 
 export function withClient<T>(client: McpClient, work: () => T): T {
-  return CURRENT.run(client, work);
+  return clientStorage.run(client, work);
 }

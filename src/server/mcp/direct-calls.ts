@@ -14,8 +14,8 @@ import { INTERNAL_ERROR, INVALID_PARAMS, MISSING_CAPABILITY, RESOURCE_NOT_FOUND 
 import type { Caller } from "./handler-context.ts";
 
 /** Cached client descriptions that the SDK found valid: maximum number, and maximum length of each in characters. */
-const MAX_KNOWN = 1_000;
-const MAX_KNOWN_LENGTH = 4_096;
+const MAX_CACHED = 1_000;
+const MAX_CACHED_LENGTH = 4_096;
 const SERVER_INFO = "io.modelcontextprotocol/serverInfo";
 const PROGRESS = "notifications/progress";
 /** The status if the client has disconnected or the server stops, as in the SDK. */
@@ -69,7 +69,7 @@ export class DirectCalls {
 
   async #run(answered: DirectCall, caller: Caller, request: DirectRequest): Promise<void> {
     const { call, reply } = answered;
-    const context = contextOf(answered, caller, request);
+    const context = toServerContext(answered, caller, request);
     const stopTimer = this.#openWhenLate(answered, request);
     try {
       const result = await this.#gateway.answerCall({ params: call.params }, context, caller);
@@ -77,7 +77,7 @@ export class DirectCalls {
       sendMessage(answered, 200, { result: this.#toResult(result), jsonrpc: "2.0", id: call.id });
     } catch (error: unknown) {
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
-      const errorBody = errorOf(error);
+      const errorBody = toErrorBody(error);
       sendMessage(answered, errorBody.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: errorBody });
     } finally {
       stopTimer();
@@ -109,8 +109,8 @@ export class DirectCalls {
       }),
     });
     if (classified.kind !== "modern" || classified.messageKind !== "request") return false;
-    if (this.#validEnvelopes.size >= MAX_KNOWN) this.#validEnvelopes.clear();
-    if (key.length <= MAX_KNOWN_LENGTH) this.#validEnvelopes.add(key);
+    if (this.#validEnvelopes.size >= MAX_CACHED) this.#validEnvelopes.clear();
+    if (key.length <= MAX_CACHED_LENGTH) this.#validEnvelopes.add(key);
     return true;
   }
 
@@ -129,7 +129,7 @@ function sendMessage({ reply, isEventStream }: DirectCall, status: number, messa
 }
 
 /** The SDK's context of a request, with the fields that handlers of calls use. */
-function contextOf(answered: DirectCall, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
+function toServerContext(answered: DirectCall, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
   const { call, reply } = answered;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
     answered.isEventStream = true;
@@ -158,7 +158,7 @@ interface ErrorBody {
   readonly data?: unknown;
 }
 
-function errorOf(error: unknown): ErrorBody {
+function toErrorBody(error: unknown): ErrorBody {
   const code = error instanceof Error && "code" in error ? error.code : undefined;
   const data = error instanceof Error && "data" in error ? error.data : undefined;
   const known = typeof code === "number" && Number.isSafeInteger(code) ? code : INTERNAL_ERROR;

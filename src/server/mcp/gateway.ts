@@ -110,7 +110,7 @@ export class Gateway implements SharedState {
     addToolHandlers(serving);
     addTaskHandlers(serving);
     const isSubscribed = addPeerHandlers(serving);
-    if (info.receivesChanges) ends.push(this.changeNotifier.add(audienceOf(serving, isSubscribed)));
+    if (info.receivesChanges) ends.push(this.changeNotifier.add(createListener(serving, isSubscribed)));
     return server;
   }
 
@@ -271,14 +271,14 @@ function handleUnchecked(server: Server, method: string, handler: Handler): void
   const answer = (params: Record<string, unknown>, context: ServerContext): unknown => handler({ params }, context);
   // the SDK types each method's result
   const untyped = server as unknown as { setRequestHandler(method: string, schemas: object, handler: typeof answer): void };
-  untyped.setRequestHandler(method, { params: ANYTHING }, answer);
+  untyped.setRequestHandler(method, { params: ANY_SCHEMA }, answer);
 }
 
 /** A Standard Schema that accepts any value. */
-const ANYTHING = { "~standard": { version: 1, vendor: "haft", validate: (value: unknown) => ({ value }) } } as const;
+const ANY_SCHEMA = { "~standard": { version: 1, vendor: "haft", validate: (value: unknown) => ({ value }) } } as const;
 
 /** Sends announcements to one connection. Messages that cannot be sent are dropped: the client has disconnected. */
-function audienceOf({ server, connection, gateway, info }: HandlerContext, isSubscribed: (uri: string) => boolean): ChangeListener {
+function createListener({ server, connection, gateway, info }: HandlerContext, isSubscribed: (uri: string) => boolean): ChangeListener {
   const quietly = (sent: Promise<void>): void => void sent.catch(() => {});
   const { prompts, resources } = server.getCapabilities();
   const lists = new VisibleLists(gateway, info);

@@ -57,7 +57,7 @@ export interface HttpSettings {
 }
 
 /** Host names of this machine. */
-export const LOCAL_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
+export const LOCAL_HOST_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const MIN_TOKEN_LENGTH = 16;
 
 /** Applies the defaults. @throws ToolError `invalid_argument` for an invalid option */
@@ -70,7 +70,7 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   if (token !== undefined && options.authenticator !== undefined)
     throw new ToolError("invalid_argument", "An MCP server takes a token or an authenticator, not both.");
   return {
-    allowedHosts: (options.allowedHosts ?? LOCAL_NAMES).map((name) => name.toLowerCase()),
+    allowedHosts: (options.allowedHosts ?? LOCAL_HOST_NAMES).map((name) => name.toLowerCase()),
     allowedOrigins: options.allowedOrigins?.map(normalizeOrigin),
     token,
     authenticator: options.authenticator,

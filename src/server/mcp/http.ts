@@ -21,7 +21,7 @@ import { settingsOf } from "./options.ts";
 import { findHeaderMismatch, parseToolCall } from "./param-headers.ts";
 import { isPlainHead } from "./plain-call.ts";
 import { HEADER_MISMATCH, INVALID_REQUEST, PARSE_ERROR } from "../../engine/mcp/rpc-codes.ts";
-import { loadServer } from "./sdk.ts";
+import { loadServerModule } from "./sdk.ts";
 import type { CallLog } from "../auth/call-log.ts";
 import { CredentialWatch } from "../auth/credential-watch.ts";
 import { hasScope, authenticateSender, type Principal } from "../auth/principal.ts";
@@ -56,7 +56,7 @@ interface AcceptedRequest {
   readonly continueUntil: McpWork["continueUntil"] | undefined;
 }
 
-interface Parts {
+interface GatewayParts {
   readonly gateway: Gateway;
   readonly modern: McpHttpHandler;
   readonly direct: DirectCalls;
@@ -79,8 +79,8 @@ export class HttpGateway {
   readonly #runtime: Runtime;
   readonly #options: McpHttpOptions;
   /** undefined if callers are not authenticated. */
-  readonly #watch: CredentialWatch | undefined;
-  #parts: Promise<Parts> | undefined;
+  readonly #credentialWatch: CredentialWatch | undefined;
+  #parts: Promise<GatewayParts> | undefined;
   readonly #calls: CallLog | undefined;
   #closing = false;
 
@@ -90,7 +90,7 @@ export class HttpGateway {
     this.settings = httpSettingsOf(options);
     const { clock, log } = settingsOf(options);
     const { authenticator } = this.settings;
-    this.#watch = authenticator === undefined ? undefined : new CredentialWatch({ authenticator, clock, log });
+    this.#credentialWatch = authenticator === undefined ? undefined : new CredentialWatch({ authenticator, clock, log });
     this.#runtime = runtime;
     this.#options = options;
   }
@@ -104,14 +104,14 @@ export class HttpGateway {
     const refused = this.refusalFor(request) ?? this.#refuseNonJson(request);
     if (refused !== undefined) return refused;
     const caller = await this.#callerOf(request);
-    return caller instanceof Response ? caller : this.#watched(await this.#answer(request, caller), caller);
+    return caller instanceof Response ? caller : this.#endWithCredentials(await this.#answer(request, caller), caller);
   }
 
   /** Returns the same response, whose event stream ends when the caller's credentials end. */
-  #watched(response: Response, { principal }: Caller): Response {
+  #endWithCredentials(response: Response, { principal }: Caller): Response {
     const { body } = response;
-    if (body === null || !isEventStream(response) || principal === undefined || this.#watch === undefined) return response;
-    return new Response(endStreamWithCredentials(body, { principal, access: this.#watch }), response);
+    if (body === null || !isEventStream(response) || principal === undefined || this.#credentialWatch === undefined) return response;
+    return new Response(endStreamWithCredentials(body, { principal, access: this.#credentialWatch }), response);
   }
 
   /** Like `handle`, for a server that has already admitted the caller. */
@@ -143,7 +143,7 @@ export class HttpGateway {
   }
 
   #endReplyWithCredentials(reply: DirectReply, request: DirectRequest, { principal }: Caller): DirectReply {
-    const watch = this.#watch;
+    const watch = this.#credentialWatch;
     if (principal === undefined || watch === undefined) return reply;
     const end = (): void => {
       request.cancel();
@@ -175,7 +175,7 @@ export class HttpGateway {
     } catch {
       return false; // the regular path parses it again, and refuses it
     }
-    if (this.#refuseParams(gateway, exchange.request.headers, body) !== undefined) return false;
+    if (this.#checkParamHeaders(gateway, exchange.request.headers, body) !== undefined) return false;
     return await direct.answer(body, caller, exchange);
   }
 
@@ -250,7 +250,7 @@ export class HttpGateway {
     const { method, headers, signal } = request;
     if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body)))
       return await rewriteResponse(await sessions.handle(request, asked));
-    const differing = this.#refuseParams(gateway, headers, body);
+    const differing = this.#checkParamHeaders(gateway, headers, body);
     if (differing !== undefined) return differing;
     const visible = visibilityOfCaller(gateway.settings, caller);
     const wanted = readResourceUris(body);
@@ -281,7 +281,7 @@ export class HttpGateway {
     return response;
   }
 
-  #refuseParams({ tools }: Gateway, headers: HeaderReader, body: JsonValue | undefined): Response | undefined {
+  #checkParamHeaders({ tools }: Gateway, headers: HeaderReader, body: JsonValue | undefined): Response | undefined {
     const call = parseToolCall(body);
     const tool = call === undefined ? undefined : tools.find(call.name);
     if (call === undefined || tool === undefined) return undefined;
@@ -293,8 +293,8 @@ export class HttpGateway {
     );
   }
 
-  async #start(): Promise<Parts> {
-    const sdk = await loadServer();
+  async #start(): Promise<GatewayParts> {
+    const sdk = await loadServerModule();
     const gateway = new Gateway(this.#runtime, this.#options, { sdk, calls: this.#calls });
     const modern = sdk.createMcpHandler(
       ({ authInfo }) =>

@@ -14,9 +14,9 @@ const MAX_LENGTH = 100_000;
 /** Maximum number of references followed to find recursive ones. */
 const MAX_FOLLOWED_REFERENCES = 100_000;
 /** Matches keywords that change the base of references, so that a reference would mean something else in another place. */
-const SCOPES = /"\$(?:id|anchor|dynamicAnchor|dynamicRef|recursiveAnchor|recursiveRef)":/u;
+const SCOPE_KEYWORDS = /"\$(?:id|anchor|dynamicAnchor|dynamicRef|recursiveAnchor|recursiveRef)":/u;
 /** A schema with this keyword is not copied: header names are unique, and clients refuse a whole tool if they are not. */
-const HEADER = '"x-mcp-header":';
+const HEADER_KEYWORD = '"x-mcp-header":';
 const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
 
 /**
@@ -28,7 +28,7 @@ const DEFINITIONS: readonly string[] = ["$defs", "definitions"];
  */
 export function inlineReferences(schema: JsonObject): JsonObject {
   const text = JSON.stringify(schema);
-  if (text.length > MAX_LENGTH || !text.includes('"$ref":') || SCOPES.test(text)) return schema;
+  if (text.length > MAX_LENGTH || !text.includes('"$ref":') || SCOPE_KEYWORDS.test(text)) return schema;
   const inliner = new Inliner(schema);
   const inlined = inliner.inlineRoot(schema);
   return inliner.exceedsLimits ? schema : removeUnusedDefinitions(inlined);
@@ -78,7 +78,7 @@ class Inliner {
   #resolve(reference: string, siblings: JsonObject): JsonObject | undefined {
     const target = this.#references.resolve(reference);
     if (!isJsonObject(target) || !Object.keys(siblings).every((key) => isAnnotationOnly(key, siblings[key], target))) return undefined;
-    return this.#textOf(target).includes(HEADER) ? undefined : target;
+    return this.#textOf(target).includes(HEADER_KEYWORD) ? undefined : target;
   }
 
   #textOf(target: JsonObject): string {

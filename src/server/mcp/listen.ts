@@ -10,7 +10,7 @@ import { listenOn } from "../http/listen.ts";
 import { HttpGateway } from "./http.ts";
 import { HTTP_OPTIONS, isLocalAddress, type McpHttpOptions } from "./http-options.ts";
 import { settingsOf } from "./options.ts";
-import { loadServer } from "./sdk.ts";
+import { loadServerModule } from "./sdk.ts";
 
 export interface McpListenOptions extends McpHttpOptions {
   /** 0 picks a free port. */
@@ -50,7 +50,7 @@ export async function listen(runtime: Runtime, options: McpListenOptions): Promi
       hint: "Give it both, or leave out host to listen on this machine only.",
     });
   }
-  await loadServer(); // at once, so that a missing library fails here and not at the first client
+  await loadServerModule(); // at once, so that a missing library fails here and not at the first client
   const gateway = new HttpGateway(runtime, options);
   const { log, clock } = settingsOf(options);
   const answer = async (request: Request): Promise<Response> => {

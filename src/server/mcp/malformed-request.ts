@@ -23,11 +23,11 @@ export function checkLine(line: string, sdk: ServerModule): CheckedLine {
     return refuseUnreadable(line, describeThrown(error));
   }
   if (!isJsonArray(message)) {
-    const refusal = refusalOf(message, sdk);
+    const refusal = errorResponseFor(message, sdk);
     return refusal === undefined ? { lines: [line], refusals: [] } : { lines: [], refusals: [refusal] };
   }
-  if (message.length === 0) return { lines: [], refusals: [refuse(null, "a batch must have at least one message")] };
-  const refusals = message.map((each) => refusalOf(each, sdk));
+  if (message.length === 0) return { lines: [], refusals: [errorResponse(null, "a batch must have at least one message")] };
+  const refusals = message.map((each) => errorResponseFor(each, sdk));
   return {
     lines: message.filter((_each, index) => refusals[index] === undefined).map((each) => JSON.stringify(each)),
     refusals: refusals.filter((refusal) => refusal !== undefined),
@@ -40,18 +40,18 @@ function refuseUnreadable(line: string, problem: string): CheckedLine {
   try {
     read = parseExactly(line);
   } catch {
-    return { lines: [], refusals: [refuse(null, problem, PARSE_ERROR)] };
+    return { lines: [], refusals: [errorResponse(null, problem, PARSE_ERROR)] };
   }
   const requests = (Array.isArray(read) ? read : [read]).filter(
     (each) => isJsonObject(each) && each["method"] !== undefined && Object.hasOwn(each, "id"),
   );
   if (requests.length === 0) return { lines: [line], refusals: [] };
-  return { lines: [], refusals: requests.map(({ id }) => refuse(isRequestId(id) ? id : null, problem)) };
+  return { lines: [], refusals: requests.map(({ id }) => errorResponse(isRequestId(id) ? id : null, problem)) };
 }
 
 /** The error response to an invalid message; undefined for a valid one and for one that needs no answer. */
-function refusalOf(message: JsonValue, sdk: ServerModule): JsonObject | undefined {
-  if (!isJsonObject(message)) return refuse(null, "it is not an object");
+function errorResponseFor(message: JsonValue, sdk: ServerModule): JsonObject | undefined {
+  if (!isJsonObject(message)) return errorResponse(null, "it is not an object");
   const { id, method, params } = message;
   const isAnswer = method === undefined && (message["result"] !== undefined || message["error"] !== undefined);
   const isNotification = typeof method === "string" && !Object.hasOwn(message, "id");
@@ -60,7 +60,7 @@ function refusalOf(message: JsonValue, sdk: ServerModule): JsonObject | undefine
     sdk.parseJSONRPCMessage(message);
     return undefined;
   } catch {
-    return refuse(typeof id === "string" || typeof id === "number" ? id : null, problemOf({ id, method, params }, message));
+    return errorResponse(typeof id === "string" || typeof id === "number" ? id : null, describeProblem({ id, method, params }, message));
   }
 }
 
@@ -77,7 +77,7 @@ function isPlainRequest({ jsonrpc, id, method, params, ...others }: JsonObject):
 
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
-function problemOf(
+function describeProblem(
   { id, method, params }: Readonly<Record<"id" | "method" | "params", JsonValue | undefined>>,
   { jsonrpc }: JsonObject,
 ): string {
@@ -88,6 +88,6 @@ function problemOf(
   return "its params do not follow the protocol: _meta must be an object, its progressToken a string or an integer";
 }
 
-function refuse(id: JsonValue, problem: string, code: number = INVALID_REQUEST): JsonObject {
+function errorResponse(id: JsonValue, problem: string, code: number = INVALID_REQUEST): JsonObject {
   return { jsonrpc: "2.0", id, error: { code, message: `The request is malformed: ${problem.replace(/\.$/u, "")}.` } };
 }

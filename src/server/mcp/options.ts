@@ -135,7 +135,7 @@ export function settingsOf(options: McpServerOptions): Settings {
     version: options.version ?? "0.0.0",
     instructions: options.instructions,
     toolsets: options.toolsets === undefined ? undefined : new Set(options.toolsets),
-    isListed: listedBy(options.only),
+    isListed: createListFilter(options.only),
     session,
     validate: options.tools?.validate ?? false,
     providers: options.providers ?? [],
@@ -147,7 +147,7 @@ export function settingsOf(options: McpServerOptions): Settings {
     toolsFor: options.toolsFor,
     clock: ports.clock ?? systemPorts.clock,
     ids: ports.ids ?? systemPorts.ids,
-    log: plainLog(ports.log ?? systemPorts.log),
+    log: createEscapingLog(ports.log ?? systemPorts.log),
   };
 }
 
@@ -162,7 +162,7 @@ function taskSettings(options: McpTaskOptions): TaskSettings {
 }
 
 /** @throws ToolError `invalid_argument` for an invalid pattern */
-function listedBy(only: readonly string[] | undefined): Settings["isListed"] {
+function createListFilter(only: readonly string[] | undefined): Settings["isListed"] {
   if (only === undefined) return () => true;
   const matches = createNameMatcher(only, "only");
   return (name) => matches(name) !== undefined;
@@ -180,14 +180,14 @@ export function checkIntegers(values: Readonly<Record<string, number>>, least: n
 }
 
 /** Escapes control characters and line breaks, so that third-party names and errors cannot span or forge log lines. */
-function plainLog(log: Log): Log {
+function createEscapingLog(log: Log): Log {
   return {
-    debug: (message, fields) => log.debug(plain(message), fields),
-    warn: (message, fields) => log.warn(plain(message), fields),
+    debug: (message, fields) => log.debug(escapeControls(message), fields),
+    warn: (message, fields) => log.warn(escapeControls(message), fields),
   };
 }
 
-function plain(message: string): string {
+function escapeControls(message: string): string {
   return message.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (character) =>
     JSON.stringify(character)
       .slice(1, -1)

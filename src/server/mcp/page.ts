@@ -17,7 +17,7 @@ export function pageOf<T>(
 ): Page<T> | undefined {
   let start = 0;
   if (cursor !== undefined) {
-    const last = decode(cursor);
+    const last = decodeCursor(cursor);
     start = last === undefined ? 0 : list.findIndex((item) => key(item) === last) + 1;
     if (start === 0) return undefined;
   }
@@ -28,7 +28,7 @@ export function pageOf<T>(
     : { items, nextCursor: Buffer.from(`after ${key(last)}`, "utf8").toString("base64url") };
 }
 
-function decode(cursor: string): string | undefined {
+function decodeCursor(cursor: string): string | undefined {
   const text = Buffer.from(cursor, "base64url").toString("utf8");
   return text.startsWith("after ") ? text.slice("after ".length) : undefined;
 }

@@ -24,8 +24,8 @@ const MAX_DEPTH = 8;
  */
 export function findHeaderMismatch(schema: JsonSchema, args: unknown, headers: HeaderReader): string | undefined {
   if (typeof schema === "boolean") return undefined;
-  for (const { header, path } of getOrAdd(DECLARED, schema, paramHeaders)) {
-    const value = textAt(args, path);
+  for (const { header, path } of getOrAdd(headerCache, schema, listParamHeaders)) {
+    const value = readArgument(args, path);
     if (value === undefined) continue;
     const sent = headers.get(header);
     if (sent === null) return `the header ${header} is missing`;
@@ -36,22 +36,22 @@ export function findHeaderMismatch(schema: JsonSchema, args: unknown, headers: H
   return undefined;
 }
 
-const DECLARED = new WeakMap<object, readonly ParamHeader[]>();
+const headerCache = new WeakMap<object, readonly ParamHeader[]>();
 
 /** The declared headers that are reached through `properties` alone, as the protocol requires. */
-function paramHeaders(schema: unknown, path: readonly string[] = []): readonly ParamHeader[] {
+function listParamHeaders(schema: unknown, path: readonly string[] = []): readonly ParamHeader[] {
   const properties = isJsonObject(schema) ? schema["properties"] : undefined;
   if (!isJsonObject(properties) || path.length >= MAX_DEPTH) return [];
   return Object.entries(properties).flatMap(([name, property]) => {
     const own = [...path, name];
     const header = isJsonObject(property) ? property[KEYWORD] : undefined;
     const declared = typeof header === "string" && TOKEN.test(header) ? [{ header: `Mcp-Param-${header}`, path: own }] : [];
-    return [...declared, ...paramHeaders(property, own)];
+    return [...declared, ...listParamHeaders(property, own)];
   });
 }
 
 /** The argument as it is written in a header; undefined if it is missing or not a primitive. */
-function textAt(args: unknown, path: readonly string[]): string | undefined {
+function readArgument(args: unknown, path: readonly string[]): string | undefined {
   let value: unknown = args;
   for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
   return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value) ? String(value) : undefined;

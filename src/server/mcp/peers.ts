@@ -14,7 +14,7 @@ import { isUsable, mayOffer, titleOf, type Kind, type Source } from "./source.ts
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 /** How long a server may take to read a resource that it neither lists nor has a template for, in milliseconds. */
-const GUESS_MS = 30_000;
+const UNLISTED_READ_MS = 30_000;
 const NOT_FOUND_CODES: ReadonlySet<number> = new Set([RESOURCE_NOT_FOUND, INVALID_PARAMS]);
 
 /** The caller of a request. */
@@ -29,7 +29,7 @@ export class Peers {
   readonly #settings: Settings;
   readonly #lists: SourceLists;
   /** The sources, cached for one version of the registry. */
-  #served: Served | undefined;
+  #served: SourceSet | undefined;
 
   constructor(registry: Registry, settings: Settings) {
     this.#registry = registry;
@@ -55,14 +55,14 @@ export class Peers {
     );
   }
 
-  #current(): Served {
+  #current(): SourceSet {
     const { version } = this.#registry;
     if (this.#served?.version !== version) this.#served = this.#collectSources(version);
     return this.#served;
   }
 
   /** Collects the sources. A server whose tools are all denied offers nothing else either. */
-  #collectSources(version: number): Served {
+  #collectSources(version: number): SourceSet {
     const { providers, toolsets } = this.#settings;
     const offered = Map.groupBy(this.#registry.list(), ({ toolset }) => toolset.name);
     const denied = new Set(this.#registry.listDenied().map(({ toolset }) => toolset.name));
@@ -185,7 +185,7 @@ export class Peers {
           signal,
           () => new ToolError("timeout", `${titleOf(source)} did not answer in time.`),
         );
-      return source === owner?.source ? await read(outer) : await withTimeLimit({ clock, limitMs: GUESS_MS, outer }, read);
+      return source === owner?.source ? await read(outer) : await withTimeLimit({ clock, limitMs: UNLISTED_READ_MS, outer }, read);
     };
     try {
       return await rejectOnAbort(firstAnswer(candidates, ask, { clock, outer: signal }), signal);
@@ -231,7 +231,7 @@ function notFoundError(uri: string, cause?: unknown): ToolError {
   return new ToolError("not_found", `No resource ${JSON.stringify(uri)}.`, { cause });
 }
 
-interface Served {
+interface SourceSet {
   readonly version: number;
   readonly list: readonly Source[];
   /** The qualified names of each server's tools; for a server without tools, a wildcard name that rules for all its tools match. */

@@ -36,10 +36,10 @@ export function isPlainHead(headers: HeaderReader): boolean {
 
 /** Reads a plain call; undefined for every other message, also for an invalid one, which the regular path answers. */
 export function parsePlainCall(body: JsonValue, headers: HeaderReader): PlainCall | undefined {
-  if (!isJsonObject(body) || !hasOnly(body, MESSAGE)) return undefined;
+  if (!isJsonObject(body) || !hasOnlyKeys(body, MESSAGE)) return undefined;
   const { jsonrpc, id, method, params } = body;
   if (jsonrpc !== "2.0" || method !== CALL_METHOD || !isRequestId(id)) return undefined;
-  if (!isJsonObject(params) || !hasOnly(params, PARAMS)) return undefined;
+  if (!isJsonObject(params) || !hasOnlyKeys(params, PARAMS)) return undefined;
   const { name, arguments: args, _meta: meta } = params;
   if (typeof name !== "string" || name !== headers.get("mcp-name") || name.startsWith("=?")) return undefined;
   if ((args !== undefined && !isJsonObject(args)) || !isJsonObject(meta)) return undefined;
@@ -70,6 +70,6 @@ export function isRequestId(value: JsonValue | undefined): value is RequestId {
   return typeof value === "string" || Number.isSafeInteger(value);
 }
 
-function hasOnly(object: JsonObject, names: ReadonlySet<string>): boolean {
+function hasOnlyKeys(object: JsonObject, names: ReadonlySet<string>): boolean {
   return Object.keys(object).every((key) => names.has(key));
 }

@@ -11,7 +11,7 @@ export type StdioModule = typeof import("@modelcontextprotocol/server/stdio");
 const SDK = { name: "@modelcontextprotocol/server", need: "tools are served over MCP by it" } as const;
 
 /** @throws ToolError `unavailable` if the library is not installed, as a rejection */
-export async function loadServer(): Promise<ServerModule> {
+export async function loadServerModule(): Promise<ServerModule> {
   try {
     return await import("@modelcontextprotocol/server");
   } catch (error: unknown) {
@@ -20,7 +20,7 @@ export async function loadServer(): Promise<ServerModule> {
 }
 
 /** @throws ToolError `unavailable` if the library is not installed, as a rejection */
-export async function loadStdio(): Promise<StdioModule> {
+export async function loadStdioModule(): Promise<StdioModule> {
   try {
     return await import("@modelcontextprotocol/server/stdio");
   } catch (error: unknown) {
@@ -45,7 +45,7 @@ export function createUncheckedServerClass({ Server, ProtocolError }: ServerModu
           return await handler(request, context);
         } catch (error: unknown) {
           if (error instanceof ProtocolError) throw error; // handlers of Haft throw only these
-          throw new ProtocolError(INVALID_PARAMS, `Invalid params for ${method}: ${problemsIn(describeThrown(error))}.`);
+          throw new ProtocolError(INVALID_PARAMS, `Invalid params for ${method}: ${formatProblems(describeThrown(error))}.`);
         }
       });
     }
@@ -53,7 +53,7 @@ export function createUncheckedServerClass({ Server, ProtocolError }: ServerModu
 }
 
 /** Formats the problems found by a schema of the SDK, which are JSON text. */
-function problemsIn(text: string): string {
+function formatProblems(text: string): string {
   let issues: unknown;
   try {
     issues = parseJson(text);

@@ -17,18 +17,18 @@ export interface SessionTransport extends WebStandardStreamableHTTPServerTranspo
 }
 
 /** The JSON-RPC requests of one HTTP request, whose answers share a stream. */
-interface Group {
+interface RequestGroup {
   readonly open: Set<RequestId>;
   readonly unanswered: RequestId[];
   readonly ended: PromiseWithResolvers<void>;
 }
 
 /** Groups of requests that have not ended. */
-class Groups {
-  readonly #groups = new Map<RequestId, Group>();
+class RequestGroups {
+  readonly #groups = new Map<RequestId, RequestGroup>();
 
   add(ids: readonly RequestId[]): void {
-    const group: Group = { open: new Set(ids), unanswered: [], ended: Promise.withResolvers<void>() };
+    const group: RequestGroup = { open: new Set(ids), unanswered: [], ended: Promise.withResolvers<void>() };
     for (const id of ids) this.#groups.set(id, group);
   }
 
@@ -56,7 +56,7 @@ class Groups {
 
 export function createSessionTransport(Base: TransportClass, options: Options): SessionTransport {
   return new (class extends Base implements SessionTransport {
-    readonly #groups = new Groups();
+    readonly #groups = new RequestGroups();
 
     override async handleRequest(...given: Parameters<WebStandardStreamableHTTPServerTransport["handleRequest"]>): Promise<Response> {
       const ids = requestIds(given[1]?.parsedBody as JsonValue | undefined); // Haft has parsed the body

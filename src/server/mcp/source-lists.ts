@@ -29,7 +29,7 @@ const MAX_ENTRIES = 10_000;
 /** Maximum time for one source to list, in milliseconds. */
 const LIST_TIMEOUT_MS = 10_000;
 
-interface Made {
+interface LoadedList {
   readonly entries: Entries;
   /** Whether it was loaded completely. */
   readonly isComplete: boolean;
@@ -39,7 +39,7 @@ export class SourceLists {
   readonly #settings: Settings;
   readonly #cached = new Map<ListMethod, Map<Source, Entries>>();
   /** Lists being loaded, so that concurrent requests share one. */
-  readonly #loading = new Map<ListMethod, Map<Source, Promise<Made>>>();
+  readonly #loading = new Map<ListMethod, Map<Source, Promise<LoadedList>>>();
   /** Sources that did not list in time when they were last asked. */
   readonly #late = new WeakSet<Source>();
   readonly #warned = new Set<string>();
@@ -66,7 +66,7 @@ export class SourceLists {
    * next request. A waiting caller cannot cancel it, since others may wait for it too.
    */
   async load(source: Source, method: ListMethod): Promise<Entries> {
-    const loading = getOrAdd(this.#loading, method, () => new Map<Source, Promise<Made>>());
+    const loading = getOrAdd(this.#loading, method, () => new Map<Source, Promise<LoadedList>>());
     const underWay = loading.get(source);
     if (underWay !== undefined) return (await underWay).entries;
     const list = this.#loadList(source, method);
@@ -96,7 +96,7 @@ export class SourceLists {
   }
 
   /** Caches a list when it is complete, unless it was cleared while being loaded. */
-  async #cacheComplete(source: Source, method: ListMethod, list: Promise<Made>): Promise<void> {
+  async #cacheComplete(source: Source, method: ListMethod, list: Promise<LoadedList>): Promise<void> {
     const { entries, isComplete } = await list;
     const loading = this.#loading.get(method);
     if (loading?.get(source) !== list) return;
@@ -105,7 +105,7 @@ export class SourceLists {
     getOrAdd(this.#cached, method, () => new Map()).set(source, entries);
   }
 
-  async #loadList(source: Source, method: ListMethod): Promise<Made> {
+  async #loadList(source: Source, method: ListMethod): Promise<LoadedList> {
     const stop = new AbortController();
     const { clock } = this.#settings;
     const forget = clock.timer(() => {
@@ -139,7 +139,7 @@ export class SourceLists {
       for (const item of isJsonArray(items) ? items : []) {
         const own = isJsonObject(item) ? item[key] : undefined;
         if (!isJsonObject(item) || typeof own !== "string") continue;
-        const [name, shown] = shownAs(source, own, { item, method });
+        const [name, shown] = toClientEntry(source, own, { item, method });
         const entry = { source, own, item: shown };
         if (entries.has(name)) this.warnDuplicate(name, entry, method);
         else entries.set(name, entry);
@@ -151,7 +151,7 @@ export class SourceLists {
 }
 
 /** The name and entry for clients: prompts are prefixed with their toolset; URIs are unchanged. */
-function shownAs(
+function toClientEntry(
   source: Source,
   own: string,
   { item, method }: { readonly item: JsonObject; readonly method: ListMethod },

@@ -16,7 +16,7 @@ import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
 import { checkLine } from "./malformed-request.ts";
 import { INVALID_REQUEST } from "../../engine/mcp/rpc-codes.ts";
 import { openProtocolOutput } from "./protocol-output.ts";
-import { loadServer, loadStdio, type ServerModule } from "./sdk.ts";
+import { loadServerModule, loadStdioModule, type ServerModule } from "./sdk.ts";
 import { LOCAL_CALLER, type ConnectionInfo } from "./handler-context.ts";
 import { TaskListenRequests } from "./tasks/task-listen-requests.ts";
 import { settlesWithin } from "../api/settles-within.ts";
@@ -56,7 +56,7 @@ const DRAIN_MS = 1_000;
  * How long a client that has closed its end, such as `printf` in a pipe, is still answered, in milliseconds: as long as clients usually wait for an
  * answer, since a client that is gone looks the same.
  */
-const ANSWER_MS = 60_000;
+const LAST_ANSWER_MS = 60_000;
 /** How often to check whether such a client still reads, in milliseconds. */
 const WRITE_CHECK_MS = 1_000;
 
@@ -94,8 +94,8 @@ async function waitUntilAnswered({ transport, gate, gateway, connectionEnd }: Cl
       else if (gate.readableLength + gate.writableLength === 0) return;
     }
   };
-  if (await settlesWithin(answered(), ANSWER_MS, gateway.settings.clock, connectionEnd)) return;
-  if (!connectionEnd.aborted) await gateway.cancelCalls(`the client closed its end ${ANSWER_MS / 1_000} s ago`);
+  if (await settlesWithin(answered(), LAST_ANSWER_MS, gateway.settings.clock, connectionEnd)) return;
+  if (!connectionEnd.aborted) await gateway.cancelCalls(`the client closed its end ${LAST_ANSWER_MS / 1_000} s ago`);
 }
 
 interface ClosingConnection {
@@ -115,7 +115,7 @@ interface GateOptions {
 /** Filters the input. Refuses too long lines and malformed requests by their ids; input without any message closes the connection. */
 function createGate({ log, sdk, send }: GateOptions): Transform {
   const refuse = (refusal: JsonObject): void => void send(asMessage(refusal)).catch(() => {}); // the client has disconnected
-  const gate = lineGate({
+  const gate = createLineGate({
     check: (line) => {
       const { lines, refusals } = checkLine(line, sdk);
       for (const refusal of refusals) refuse(refusal);
@@ -161,13 +161,13 @@ function closeWhenUnread(output: Writable, { transport, gateway, connectionEnd }
 // oxlint-disable-next-line max-lines-per-function -- one connection, from its beginning to its end
 export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Promise<McpStdioServer> {
   checkKnownKeys(options, OPTIONS, "serveMcpStdio()");
-  const [sdk, stdio] = await Promise.all([loadServer(), loadStdio()]);
+  const [sdk, stdio] = await Promise.all([loadServerModule(), loadStdioModule()]);
   const gateway = new Gateway(runtime, options, { sdk });
   const { log, session: wanted } = gateway.settings;
   let session: RuntimeSession | undefined;
   const openSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
-  const listens = listensOf(gateway, (message) => transport.send(message));
+  const listens = createListens(gateway, (message) => transport.send(message));
   const { input = process.stdin } = options;
   const { output, release } = options.output === undefined ? openProtocolOutput() : { output: options.output, release: () => {} };
   const gate = createGate({ log, sdk, send: (message) => transport.send(message) });
@@ -220,7 +220,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
 }
 
 /** The client's listen requests, for resources and tasks. */
-function listensOf(
+function createListens(
   gateway: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
 ): Pick<TransportListeners, "transformOutgoing"> & { readonly handleMessage: (message: unknown) => void; readonly end: () => void } {
@@ -261,7 +261,7 @@ interface LineGateOptions {
   readonly onNoise: () => void;
 }
 
-function lineGate({ check, onLongLine, onNoise }: LineGateOptions): Transform {
+function createLineGate({ check, onLongLine, onNoise }: LineGateOptions): Transform {
   const lines: string[] = [];
   const reader = new LineReader({ onLine: (line) => void lines.push(line), onLongLine: onLongLine }, MAX_LINE_BYTES);
   let isNoise = false;

@@ -72,7 +72,7 @@ export function answerCall(serving: CallHandlerContext, request: McpRequest, con
   return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
 }
 
-interface Call {
+interface ToolCallRequest {
   readonly tool: OfferedTool;
   readonly args: JsonObject;
   readonly request: McpRequest;
@@ -80,7 +80,7 @@ interface Call {
   readonly serving: CallHandlerContext;
 }
 
-async function callTool(asked: Call, { exchange, client }: ExchangeWork<JsonObject>): Promise<JsonObject> {
+async function callTool(asked: ToolCallRequest, { exchange, client }: ExchangeWork<JsonObject>): Promise<JsonObject> {
   const { args, request, context, serving } = asked;
   const { gateway, info, connection } = serving;
   const { tool, qualifiedName } = asked.tool.registered;
@@ -95,7 +95,7 @@ async function callTool(asked: Call, { exchange, client }: ExchangeWork<JsonObje
   const session = info.session();
   const field = createTraceReader(context);
   const choice = chooseTask(serving, tool, { request, context });
-  if (choice === "needs-tasks") throw needsTasks(serving);
+  if (choice === "needs-tasks") throw needsTasksError(serving);
   const answered = { serving, client, tool };
   if (typeof choice === "object" && gateway.tasks !== undefined) {
     const { runtime, settings, tasks } = gateway;
@@ -149,7 +149,7 @@ function callerOptions({ gateway, info }: CallHandlerContext): Pick<ExecuteOptio
 }
 
 /** The error for a tool that exchanges messages while it runs, which a waiting request cannot do. */
-function needsTasks({ gateway: { sdk }, connection }: CallHandlerContext): Error {
+function needsTasksError({ gateway: { sdk }, connection }: CallHandlerContext): Error {
   if (connection.era === "modern")
     return new sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
   return new sdk.ProtocolError(METHOD_NOT_FOUND, "This tool can only be called as a task.");

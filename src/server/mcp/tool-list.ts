@@ -18,7 +18,7 @@ export interface OfferedTool {
   readonly registered: RegisteredTool;
 }
 
-interface Listing {
+interface ToolPageOptions {
   readonly era: "legacy" | "modern";
   /** @default every tool is visible */
   readonly visible?: Visibility | undefined;
@@ -26,7 +26,7 @@ interface Listing {
   readonly hasSession: boolean;
 }
 
-interface Offer {
+interface OfferedTools {
   readonly version: number;
   readonly tools: readonly OfferedTool[];
   readonly byName: ReadonlyMap<string, OfferedTool>;
@@ -38,7 +38,7 @@ export class ToolList {
   readonly #registry: Registry;
   readonly #settings: Settings;
   readonly #definitions = new WeakMap<RegisteredTool, JsonObject | undefined>();
-  #offer: Offer | undefined;
+  #offer: OfferedTools | undefined;
 
   constructor(registry: Registry, settings: Settings) {
     this.#registry = registry;
@@ -64,9 +64,9 @@ export class ToolList {
   }
 
   /** A page of tools; undefined for an invalid cursor. Tools whose schemas cannot be used, or not over MCP, are omitted from their page. */
-  page(cursor: string | undefined, { era, visible, hasSession }: Listing): Page<JsonObject> | undefined {
+  page(cursor: string | undefined, { era, visible, hasSession }: ToolPageOptions): Page<JsonObject> | undefined {
     const { tools: all, program } = this.#current();
-    const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isOwn(registered));
+    const tools = hasSession || this.#settings.toolsets !== undefined ? all : all.filter(({ registered }) => !isRuntimeTool(registered));
     const permitted = visible === undefined ? tools : tools.filter(({ registered }) => visible.permits(registered.qualifiedName));
     const only =
       program === undefined || !permitted.includes(program)
@@ -87,13 +87,13 @@ export class ToolList {
     return { ...page, items: [...own, ...items] };
   }
 
-  #current(): Offer {
+  #current(): OfferedTools {
     const { version } = this.#registry;
     if (this.#offer?.version === version) return this.#offer;
     const { toolsets, session, isListed } = this.#settings;
     const listed = this.#registry
       .list()
-      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || !isOwn({ toolset }) : toolsets.has(toolset.name)))
+      .filter(({ toolset }) => (toolsets === undefined ? session !== "none" || !isRuntimeTool({ toolset }) : toolsets.has(toolset.name)))
       .filter(({ qualifiedName }) => isListed(qualifiedName));
     const shared = new Set<string>();
     listed.forEach(({ qualifiedName }, index) => {
@@ -135,7 +135,7 @@ export class ToolList {
   }
 }
 
-function isOwn({ toolset }: Pick<RegisteredTool, "toolset">): boolean {
+function isRuntimeTool({ toolset }: Pick<RegisteredTool, "toolset">): boolean {
   return toolset.name === OWN_NAMESPACE;
 }
 

@@ -48,7 +48,7 @@ interface Failure {
 }
 
 const POLL_MS = 1_000;
-const SENT_AT_ONCE = 20;
+const CLAIM_LIMIT = 20;
 /** Maximum wait for a response, in milliseconds. */
 const ATTEMPT_TIMEOUT_MS = 15_000;
 /** Lease on a claimed message, in milliseconds; afterwards its sender counts as gone and another process may claim it. */
@@ -72,7 +72,7 @@ export class WebhookSender {
   readonly #fetch: typeof fetch;
   readonly #closing = new AbortController();
   /** Functions that cancel the next poll, by endpoint: an endpoint that does not answer does not delay the others. */
-  readonly #stops = new Map<string, () => void>();
+  readonly #cancelPolls = new Map<string, () => void>();
   readonly #sending = new Map<string, Promise<void>>();
 
   /** @throws ToolError `invalid_argument` */
@@ -82,7 +82,7 @@ export class WebhookSender {
     const { allowPrivate = [], ports = systemPorts } = options;
     this.#options = options;
     this.#ports = ports;
-    this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), receiverOf(webhook)]));
+    this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), toReceiver(webhook)]));
     if (this.#receivers.size < options.webhooks.length)
       throw new ToolError("invalid_argument", "Two webhooks have the same url.", { hint: "List the types of both in one webhook." });
     this.#client = httpClient({ allowPrivate, maxBytes: MAX_RESPONSE_BYTES }, { clock: ports.clock, log: ports.log });
@@ -99,7 +99,7 @@ export class WebhookSender {
   /** Stops sending. Requests in flight are cancelled; the next sender sends their messages again. */
   async close(): Promise<void> {
     this.#closing.abort();
-    for (const stop of this.#stops.values()) stop();
+    for (const stop of this.#cancelPolls.values()) stop();
     await Promise.all(this.#sending.values());
     this.#client.close();
   }
@@ -107,7 +107,7 @@ export class WebhookSender {
   #schedulePoll(endpoint: string, delayMs: number): void {
     if (this.#closing.signal.aborted) return;
     const look = (): void => void this.#sending.set(endpoint, this.#sendDue(endpoint));
-    this.#stops.set(endpoint, this.#ports.clock.timer(look, delayMs, { background: true }));
+    this.#cancelPolls.set(endpoint, this.#ports.clock.timer(look, delayMs, { background: true }));
   }
 
   /** Claims and sends the due messages of one endpoint. Messages for endpoints that only other processes registered are not claimed. */
@@ -115,13 +115,13 @@ export class WebhookSender {
     let found = 0;
     try {
       const now = this.#ports.clock.wallTime();
-      const due = await this.#options.store.webhooks.claim({ now, until: now + LEASE_MS, limit: SENT_AT_ONCE, endpoint });
+      const due = await this.#options.store.webhooks.claim({ now, until: now + LEASE_MS, limit: CLAIM_LIMIT, endpoint });
       found = due.length;
       await Promise.all(due.map((delivery) => this.#deliver(delivery)));
     } catch (thrown: unknown) {
       if (!this.#closing.signal.aborted) this.#ports.log.warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
     }
-    this.#schedulePoll(endpoint, found === SENT_AT_ONCE ? 0 : POLL_MS);
+    this.#schedulePoll(endpoint, found === CLAIM_LIMIT ? 0 : POLL_MS);
   }
 
   async #deliver(delivery: WebhookDelivery): Promise<void> {
@@ -175,7 +175,7 @@ function endpointId(url: string): string {
   return `endpoint_${hash("sha256", url).slice(0, 24)}`;
 }
 
-function receiverOf({ url, secret, types = [], ...rest }: WebhookOptions): Receiver {
+function toReceiver({ url, secret, types = [], ...rest }: WebhookOptions): Receiver {
   checkKnownKeys(rest, {}, "a webhook");
   if (!URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol))
     throw new ToolError("invalid_argument", "The url of a webhook must be an http or https address.");

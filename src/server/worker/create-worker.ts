@@ -70,7 +70,7 @@ const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, l
 const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
 /** Maximum pause between two polls of the store, as a multiple of `lookMs`. */
 const MAX_PAUSES = 4;
-const LOOK = { ...MILLISECONDS, min: 100, integer: true };
+const POLL_INTERVAL_RANGE = { ...MILLISECONDS, min: 100, integer: true };
 
 /** How long a session that has a job for another place is left to other processes, in milliseconds. */
 const LEFT_TO_OTHERS_MS = 60_000;
@@ -79,7 +79,7 @@ const LEFT_TO_OTHERS_MS = 60_000;
 const MAX_TOOL_WAIT_MS = 60 * LEFT_TO_OTHERS_MS;
 
 /** Maximum number of sessions offered to the queue at a time. */
-const MOST_SESSIONS = 1_000;
+const MAX_OFFERED_SESSIONS = 1_000;
 
 /**
  * Makes a worker for a runtime whose store is shared by several processes. It resumes sessions that have unended jobs and whose process has ended,
@@ -101,7 +101,7 @@ export function checkWorkerOptions(options: WorkerOptions, owner: string): void 
   const { concurrency, lookMs, graceMs, ...rest } = options;
   checkKnownKeys(rest, OPTIONS, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
-  checkNumber(lookMs, `lookMs of ${owner}`, LOOK);
+  checkNumber(lookMs, `lookMs of ${owner}`, POLL_INTERVAL_RANGE);
   checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
 }
 
@@ -234,7 +234,7 @@ export class StoreWorker implements HaftWorker {
   /** Offers unattended sessions. Polls less often while all of them are queued already, so that a long queue costs little. */
   async #offerUnattended(): Promise<void> {
     // sessions that are left to others are the oldest, and must not fill the page and hide those after them
-    const unattended = new Set(await this.#store.jobs.unattended({ limit: MOST_SESSIONS + this.#leftToOthers.size }));
+    const unattended = new Set(await this.#store.jobs.unattended({ limit: MAX_OFFERED_SESSIONS + this.#leftToOthers.size }));
     for (const id of this.#leftToOthers.keys()) if (!unattended.has(id)) this.#leftToOthers.delete(id);
     const ids = [...unattended].filter((id) => !this.#shouldSkip(id));
     const isKnown = (await this.#queue.offer(ids)) === 0 && ids.length > 0;

@@ -74,7 +74,7 @@ export class DatabaseStore implements Store {
   readonly #logs = new Map<string, DatabaseLog>();
   readonly #claims = new Set<string>();
   /** Sessions that this process lost, with the error. Events recorded since are in no store. */
-  readonly #lost = new Map<string, ToolError>();
+  readonly #lostSessions = new Map<string, ToolError>();
   #isClosed = false;
   #opening: Promise<void> | undefined;
   #closing: Promise<void> | undefined;
@@ -90,7 +90,7 @@ export class DatabaseStore implements Store {
       maxBytes: options.maxBufferedBytes,
       clock: options.acceptsPipelinedCommits === true ? (options.clock ?? systemPorts.clock) : undefined,
     });
-    this.cache = guardCache(cacheOf(database), () => this.open());
+    this.cache = guardCache(createCache(database), () => this.open());
     const { jobs, feed, access, approvals, webhooks, artifacts, leases, channels } = guardParts({
       run: (operation) => this.#operate(operation),
       open: () => this.open(),
@@ -153,16 +153,16 @@ export class DatabaseStore implements Store {
     if (this.#logs.has(sessionId) || this.#claims.has(sessionId)) {
       throw new ToolError("duplicate", `Session ${JSON.stringify(sessionId)} is already open.`, { operatorHint: "Choose another id." });
     }
-    const lost = options.parent === undefined ? undefined : this.#lost.get(options.parent.sessionId);
+    const lost = options.parent === undefined ? undefined : this.#lostSessions.get(options.parent.sessionId);
     if (lost !== undefined) throw lost;
-    const log = this.#log(sessionId, {
+    const log = this.#createLog(sessionId, {
       options: checkLogOptions(options),
       length: options.parent?.length ?? 0,
       epoch: FIRST_EPOCH,
       seen: { wasLeftOpen: false },
     });
     log.queueCreation();
-    this.#lost.delete(sessionId);
+    this.#lostSessions.delete(sessionId);
     this.#logs.set(sessionId, log);
     return log;
   }
@@ -170,7 +170,7 @@ export class DatabaseStore implements Store {
   async claim(sessionId: string, { takeOver = false }: { readonly takeOver?: boolean } = {}): Promise<EventLog> {
     this.#requireWritable();
     const open = this.#logs.get(sessionId);
-    if (this.#claims.has(sessionId) || (open !== undefined && !takeOver)) throw this.#busy(sessionId);
+    if (this.#claims.has(sessionId) || (open !== undefined && !takeOver)) throw this.#busyError(sessionId);
     open?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`));
     this.#claims.add(sessionId);
     try {
@@ -178,8 +178,8 @@ export class DatabaseStore implements Store {
       let answer = await this.#database.request("claim", { sessionId, takeOver, verified: 0 });
       while (!answer.claimed) answer = await this.#database.request("claim", { sessionId, takeOver, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
-      const log = this.#log(sessionId, { ...answer, seen: answer });
-      this.#lost.delete(sessionId);
+      const log = this.#createLog(sessionId, { ...answer, seen: answer });
+      this.#lostSessions.delete(sessionId);
       this.#logs.set(sessionId, log);
       return log;
     } finally {
@@ -213,7 +213,7 @@ export class DatabaseStore implements Store {
 
   async remove(sessionId: string): Promise<boolean> {
     this.#requireWritable();
-    if (this.#claims.has(sessionId)) throw this.#busy(sessionId);
+    if (this.#claims.has(sessionId)) throw this.#busyError(sessionId);
     const open = this.#logs.get(sessionId);
     await open?.flush();
     await this.open();
@@ -272,7 +272,7 @@ export class DatabaseStore implements Store {
     };
   }
 
-  #log(
+  #createLog(
     sessionId: string,
     { options, length, epoch, seen }: Pick<DatabaseLogOptions, "options" | "length" | "epoch" | "seen">,
   ): DatabaseLog {
@@ -285,16 +285,16 @@ export class DatabaseStore implements Store {
       buffer: this.#buffer,
       database: this.#database,
       onClose: () => {
-        if (log.failure !== undefined) this.#lost.set(sessionId, log.failure);
+        if (log.failure !== undefined) this.#lostSessions.set(sessionId, log.failure);
         if (this.#logs.get(sessionId) === log) this.#logs.delete(sessionId);
       },
-      onCloseFailed: () => this.#closeLater(log),
+      onCloseFailed: () => this.#scheduleClose(log),
     });
     return log;
   }
 
   /** Closes a log again later, unless it is used meanwhile. Its caller may be gone, and while this process lives no other could claim the session. */
-  #closeLater(log: DatabaseLog): void {
+  #scheduleClose(log: DatabaseLog): void {
     const { length } = log;
     const { clock = systemPorts.clock } = this.#options;
     const closeAgain = (): void => {
@@ -313,14 +313,14 @@ export class DatabaseStore implements Store {
     return new ToolError("store_failed", `${this.#options.place} is closed.`, { retryable: false });
   }
 
-  #busy(sessionId: string): ToolError {
+  #busyError(sessionId: string): ToolError {
     return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
       operatorHint: "Close it there, or claim it with takeOver: the session that is open there can then no longer write.",
     });
   }
 }
 
-function cacheOf(database: LogDatabase): CacheStore {
+function createCache(database: LogDatabase): CacheStore {
   return {
     get: (key, now) => database.request("cacheGet", { key, now }),
     versions: (resources) => database.request("cacheVersions", resources),

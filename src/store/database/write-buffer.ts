@@ -54,8 +54,8 @@ const MAX_GROUP_BYTES = 4 * 1024 * 1024;
 /** Minimum number of sessions in a group that is sent while another is in flight. */
 const MIN_AHEAD = 16;
 /** Sending ahead costs the database a second flush. It pays if making a group's calls takes more than this share of the time to write the group. */
-const SHARE_OF_CALLS = 1 / 3;
-const NEW = { isUnderWay: false, wasSent: false, isDropped: false } as const;
+const MIN_CALL_SHARE = 1 / 3;
+const NEW_ENTRY_FLAGS = { isUnderWay: false, wasSent: false, isDropped: false } as const;
 
 /**
  * A buffer that commits groups of events.
@@ -88,7 +88,7 @@ export class WriteBuffer {
   #minAhead = 0;
   #isDue = false;
   /** Set while a group is due at the end of the event loop's turn. */
-  #later: NodeJS.Immediate | undefined;
+  #immediate: NodeJS.Immediate | undefined;
   #problem: ToolError | undefined;
   /** Number of groups that could not be written so far. */
   #failures = 0;
@@ -105,8 +105,8 @@ export class WriteBuffer {
     const bytes = rows.reduce((sum, row) => sum + bytesOfPieces(row.body), ENTRY_BYTES);
     // a whole output kept besides its result is optional: the room is needed for events that must be recorded
     const isOptional = rows.length > 0 && rows.every(({ type }) => type === "output-keep");
-    if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflow(bytes);
-    this.#push({ log, create, from, rows, jobs, release: false, bytes, durable: undefined, ...NEW });
+    if (this.#bytes + (isOptional ? bytes : 0) >= this.#options.maxBytes) throw this.#overflowError(bytes);
+    this.#push({ log, create, from, rows, jobs, release: false, bytes, durable: undefined, ...NEW_ENTRY_FLAGS });
     this.#scheduleLater();
   }
 
@@ -118,7 +118,7 @@ export class WriteBuffer {
    */
   release(log: BufferedLog, from: number): Promise<void> {
     const durable = Promise.withResolvers<void>();
-    this.#push({ log, create: undefined, from, rows: [], jobs: undefined, release: true, bytes: ENTRY_BYTES, durable, ...NEW });
+    this.#push({ log, create: undefined, from, rows: [], jobs: undefined, release: true, bytes: ENTRY_BYTES, durable, ...NEW_ENTRY_FLAGS });
     this.#schedule();
     return durable.promise;
   }
@@ -191,8 +191,8 @@ export class WriteBuffer {
   }
 
   #scheduleLater(): void {
-    if (this.#later !== undefined || this.#isDue || this.#groupsInFlight > 0) return;
-    this.#later = setImmediate(() => this.#send());
+    if (this.#immediate !== undefined || this.#isDue || this.#groupsInFlight > 0) return;
+    this.#immediate = setImmediate(() => this.#send());
   }
 
   get #maxInFlight(): 1 | 2 {
@@ -200,8 +200,8 @@ export class WriteBuffer {
   }
 
   #send(): void {
-    clearImmediate(this.#later);
-    this.#later = undefined;
+    clearImmediate(this.#immediate);
+    this.#immediate = undefined;
     if (this.#groupsInFlight >= this.#maxInFlight) return;
     const isAhead = this.#groupsInFlight > 0;
     if (isAhead && (this.#entries.length < this.#minAhead || !this.#isWorthSendingAhead())) return;
@@ -223,7 +223,7 @@ export class WriteBuffer {
   /** Whether the calls that the last answer released have already taken a good part of the time that the database needs for a group. */
   #isWorthSendingAhead(): boolean {
     const { clock } = this.#options;
-    return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#lastWriteMs * SHARE_OF_CALLS;
+    return clock !== undefined && this.#answeredAt !== undefined && clock.now() - this.#answeredAt > this.#lastWriteMs * MIN_CALL_SHARE;
   }
 
   /**
@@ -275,7 +275,7 @@ export class WriteBuffer {
   async #write(group: readonly Entry[]): Promise<void> {
     let refusals: readonly LogRefusal[];
     try {
-      refusals = await this.#options.commit(writesOf(group));
+      refusals = await this.#options.commit(mergeWrites(group));
     } catch (error: unknown) {
       this.#recordAnswer(group);
       return this.#rejectWaits(ToolError.fromUnknown(error, "store_failed"));
@@ -342,7 +342,7 @@ export class WriteBuffer {
     for (const child of this.#entries) if (child.create?.parent?.sessionId === entry.log.sessionId) this.#failLog(child, error);
   }
 
-  #overflow(bytes: number): ToolError {
+  #overflowError(bytes: number): ToolError {
     const waits = `${this.#bytes} bytes of events wait to be written, and ${bytes} more would pass the limit of ${this.#options.maxBytes}`;
     const why = this.#problem === undefined ? "" : ` The last try failed: ${this.#problem.message}`;
     return new ToolError("store_failed", `The events were not accepted: ${waits}.${why}`, {
@@ -353,7 +353,7 @@ export class WriteBuffer {
 }
 
 /** Merges the entries of a group into one write per session, in order. */
-function writesOf(group: readonly Entry[]): readonly LogWrite[] {
+function mergeWrites(group: readonly Entry[]): readonly LogWrite[] {
   const writes = new Map<BufferedLog, { -readonly [Key in keyof LogWrite]: LogWrite[Key] } & { readonly events: EventRow[] }>();
   for (const { log, create, from, rows, jobs, release } of group) {
     let write = writes.get(log);

@@ -17,7 +17,7 @@ import {
   type StoredKey,
 } from "../../core/access-store.ts";
 import { ToolError } from "../../core/error.ts";
-import { DAY_MS, DEFAULT_ACCESS_LIMIT, callPage, duplicateKeyError } from "../sql/access-rows.ts";
+import { DAY_MS, DEFAULT_ACCESS_LIMIT, toCallPage, duplicateKeyError } from "../sql/access-rows.ts";
 
 /** Maximum size of keyed requests with their answers, in bytes; beyond it, new ones are refused. */
 const MAX_REQUEST_BYTES = 64 * 1024 * 1024;
@@ -96,7 +96,7 @@ export class MemoryAccess implements AccessStore {
       (principal === undefined || call.principal === principal) &&
       (after === undefined || at < after.at || (at === after.at && number < after.number));
     const found = this.#calls.filter(isWanted).sort((one, other) => other.at - one.at || other.number - one.number);
-    return callPage(found, limit);
+    return toCallPage(found, limit);
   }
 
   async beginRequest(request: NewKeyedRequest): Promise<KeyedRequest | undefined> {

@@ -40,12 +40,12 @@ export class MemoryApprovals implements ApprovalStore {
     const { id, askedAt } = question;
     const left = this.#questions.get(id);
     const isAnswered = left?.end?.status === "allowed" || left?.end?.status === "denied";
-    if (left?.isLeftToOthers === true && isAnswered && left.question.digest === question.digest) return recordOf(left, askedAt);
+    if (left?.isLeftToOthers === true && isAnswered && left.question.digest === question.digest) return toRecord(left, askedAt);
     const kept = { question, position: ++this.#position, wantsPreview: false };
     this.#questions.delete(id);
     this.#questions.set(id, kept);
     this.#onPut?.(question);
-    return recordOf(kept, askedAt);
+    return toRecord(kept, askedAt);
   }
 
   async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
@@ -54,7 +54,7 @@ export class MemoryApprovals implements ApprovalStore {
     const all = [...this.#questions.values()];
     const found: ApprovalRecord[] = [];
     for (const kept of first === "oldest" ? all : all.reverse()) {
-      const record = recordOf(kept, now);
+      const record = toRecord(kept, now);
       if (ids?.has(record.id) !== false && matchesQuery(record, query)) found.push(record);
       if (found.length === limit) break;
     }
@@ -147,7 +147,7 @@ export class MemoryApprovals implements ApprovalStore {
   }
 }
 
-function recordOf({ question, position, end, isLeftToOthers }: StoredQuestion, now: number): ApprovalRecord {
+function toRecord({ question, position, end, isLeftToOthers }: StoredQuestion, now: number): ApprovalRecord {
   const { expiresAt } = question;
   const isOverdue = end === undefined && expiresAt !== undefined && expiresAt <= now;
   const status = end?.status ?? (isOverdue ? "expired" : "open");

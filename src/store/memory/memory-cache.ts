@@ -1,6 +1,6 @@
 /** The persistent result cache of a store in memory: results by key, valid while their resources keep their versions. */
 import type { CacheRecord, CacheStore } from "../../core/store.ts";
-import { generationsOfWrite, versionOf, type Generation } from "../sql/resource-versions.ts";
+import { generationsOfWrite, computeVersion, type Generation } from "../sql/resource-versions.ts";
 
 /** Maximum number of generations. Beyond it all are deleted, together with the cache. */
 const MAX_GENERATIONS = 100_000;
@@ -26,7 +26,7 @@ export class MemoryCache implements CacheStore {
   }
 
   async versions(resources: readonly string[]): Promise<readonly number[]> {
-    return resources.map((resource) => this.#version(resource));
+    return resources.map((resource) => this.#versionOf(resource));
   }
 
   async put(entry: CacheRecord): Promise<void> {
@@ -52,11 +52,11 @@ export class MemoryCache implements CacheStore {
   }
 
   #isCurrent({ resources, versions }: CacheRecord): boolean {
-    return resources.length === versions.length && resources.every((resource, index) => this.#version(resource) === versions[index]);
+    return resources.length === versions.length && resources.every((resource, index) => this.#versionOf(resource) === versions[index]);
   }
 
-  #version(resource: string): number {
-    return this.#base + versionOf(resource, this.#generations);
+  #versionOf(resource: string): number {
+    return this.#base + computeVersion(resource, this.#generations);
   }
 
   #reset(): void {

@@ -40,11 +40,11 @@ export class MemoryChannels implements ChannelStore {
     return this.#entriesOf(channel)
       .filter(({ number }) => number > after)
       .slice(0, limit)
-      .map(entryOf);
+      .map(toEntry);
   }
 
   async latest({ channel, limit }: Omit<ReadChannel, "after">): Promise<readonly ChannelEntry[]> {
-    return this.#entriesOf(channel).slice(-limit).map(entryOf);
+    return this.#entriesOf(channel).slice(-limit).map(toEntry);
   }
 
   async last(channel: string): Promise<number> {
@@ -62,7 +62,7 @@ export class MemoryChannels implements ChannelStore {
     );
     if (first === undefined) return undefined;
     first.isTaken = true;
-    return entryOf(first);
+    return toEntry(first);
   }
 
   async giveBack(key: ChannelEntryKey): Promise<void> {
@@ -84,6 +84,6 @@ export class MemoryChannels implements ChannelStore {
   }
 }
 
-function entryOf({ number, body }: ChannelEntry): ChannelEntry {
+function toEntry({ number, body }: ChannelEntry): ChannelEntry {
   return { number, body };
 }

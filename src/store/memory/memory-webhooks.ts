@@ -16,7 +16,7 @@ export class MemoryWebhooks implements WebhookStore {
   enqueue({ id: messageId, type, payload }: WebhookMessage): void {
     for (const { id: endpoint, types } of this.#endpoints) {
       const delivery = { endpoint, messageId, payload, attempts: 0 };
-      if (types.includes(type) && !this.#pending.has(placeOf(delivery))) this.#pending.set(placeOf(delivery), { delivery, dueAt: 0 });
+      if (types.includes(type) && !this.#pending.has(keyOf(delivery))) this.#pending.set(keyOf(delivery), { delivery, dueAt: 0 });
     }
   }
 
@@ -32,21 +32,21 @@ export class MemoryWebhooks implements WebhookStore {
     const due = [...this.#pending.values()].filter(isWanted).slice(0, limit);
     return due.map(({ delivery }) => {
       const tried = { ...delivery, attempts: delivery.attempts + 1 };
-      this.#pending.set(placeOf(tried), { delivery: tried, dueAt: until });
+      this.#pending.set(keyOf(tried), { delivery: tried, dueAt: until });
       return tried;
     });
   }
 
   async retry({ dueAt, ...key }: DeliveryKey & { readonly dueAt: number }): Promise<void> {
-    const waiting = this.#pending.get(placeOf(key));
-    if (waiting !== undefined) this.#pending.set(placeOf(key), { ...waiting, dueAt });
+    const waiting = this.#pending.get(keyOf(key));
+    if (waiting !== undefined) this.#pending.set(keyOf(key), { ...waiting, dueAt });
   }
 
   async remove(key: DeliveryKey): Promise<void> {
-    this.#pending.delete(placeOf(key));
+    this.#pending.delete(keyOf(key));
   }
 }
 
-function placeOf({ endpoint, messageId }: DeliveryKey): string {
+function keyOf({ endpoint, messageId }: DeliveryKey): string {
   return JSON.stringify([endpoint, messageId]);
 }

@@ -16,7 +16,7 @@ const SCHEMA_NAME = /^[A-Za-z_]\w{0,44}$/u;
 /** Maximum size of a key, in bytes, so that it fits into an index. */
 const KEY_BYTES = 1_000;
 /** Maximum number of sessions offered by one statement. */
-const OFFERED_AT_ONCE = 1_000;
+const OFFER_BATCH_SIZE = 1_000;
 
 /** A session is held while its jobs run. A day is the maximum of pg-boss; after it, the store still refuses the session to other processes. */
 const HELD_SECONDS = 24 * 60 * 60;
@@ -46,7 +46,7 @@ const BOSS_OPTIONS = {
 
 /** How often to poll for offers, in milliseconds: without notifications, and with them, to find failed sessions that are due again. */
 const POLL_MS = 500;
-const POLL_LIVE_MS = 1_000;
+const POLL_NOTIFIED_MS = 1_000;
 
 /** The data of an entry. pg-boss stores it as jsonb, which cannot hold every text. */
 interface QueueData {
@@ -93,8 +93,8 @@ class BossQueue implements SessionQueue {
       work: ({ session }) => work(parseStoredText(session)),
       concurrency,
       clock,
-      onError: (error) => onError(this.#explain(error)),
-      pollMs: () => (follower.isLive ? POLL_LIVE_MS : POLL_MS) * (0.75 + random.next() / 2), // with jitter
+      onError: (error) => onError(this.#toStoreError(error)),
+      pollMs: () => (follower.isLive ? POLL_NOTIFIED_MS : POLL_MS) * (0.75 + random.next() / 2), // with jitter
     });
     this.#consumers.add(entries);
     return {
@@ -119,7 +119,7 @@ class BossQueue implements SessionQueue {
     if (this.#isClosed) return Promise.reject(new ToolError("store_failed", `${this.#place} is closed.`, { retryable: false }));
     this.#opening ??= this.#start().catch((thrown: unknown) => {
       this.#opening = undefined; // the cause may be fixed, so the next call tries again
-      throw this.#explain(thrown);
+      throw this.#toStoreError(thrown);
     });
     return this.#opening;
   }
@@ -151,13 +151,13 @@ class BossQueue implements SessionQueue {
     const boss = await this.#whenOpen();
     let count = 0;
     try {
-      for (let from = 0; from < ids.length; from += OFFERED_AT_ONCE) {
-        const part = ids.slice(from, from + OFFERED_AT_ONCE);
+      for (let from = 0; from < ids.length; from += OFFER_BATCH_SIZE) {
+        const part = ids.slice(from, from + OFFER_BATCH_SIZE);
         const offered = part.map((id) => ({ data: { session: toStoredText(id) }, singletonKey: toStoredKey(id, KEY_BYTES) }));
         count += (await boss.insert(QUEUE, offered, { returnId: true }))?.length ?? 0;
       }
     } catch (thrown: unknown) {
-      throw this.#explain(thrown);
+      throw this.#toStoreError(thrown);
     }
     if (count === 0) return 0;
     this.#notifier?.notify({ parts: ["queue"], sessionIds: [] });
@@ -166,14 +166,14 @@ class BossQueue implements SessionQueue {
   }
 
   #notifyListeners(error: unknown): void {
-    for (const listener of this.#listeners) listener(this.#explain(error));
+    for (const listener of this.#listeners) listener(this.#toStoreError(error));
   }
 
   get #place(): string {
     return `The queue of jobs in ${redactUrl(this.#settings.url)} (schema ${bossSchema(this.#settings)})`;
   }
 
-  #explain(thrown: unknown): ToolError {
+  #toStoreError(thrown: unknown): ToolError {
     if (thrown instanceof ToolError) return thrown;
     const why = describeThrown(thrown);
     const code = thrown instanceof Error && "code" in thrown ? String(thrown.code) : undefined;

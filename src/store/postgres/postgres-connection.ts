@@ -11,10 +11,10 @@ import {
   isPostgresUnstorable,
   isTransactionConflict,
 } from "./postgres-error.ts";
-import { eventOrder } from "./postgres-event-order.ts";
+import { createEventOrder } from "./postgres-event-order.ts";
 import { describePostgresStore, type PostgresSettings } from "./postgres-settings.ts";
 import { readPostgresShape } from "./postgres-shape.ts";
-import { tableLocks } from "./postgres-table-locks.ts";
+import { createTableLocks } from "./postgres-table-locks.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
 import type { Tables } from "../sql/tables.ts";
 
@@ -37,9 +37,9 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     maxKeyBytes: MAX_KEY_BYTES,
     place,
     databaseTime: sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
-    ...eventOrder(schema),
+    ...createEventOrder(schema),
     randomText: sql<string>`replace(gen_random_uuid()::text, '-', '')`,
-    explain: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`, settings),
+    toStoreError: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`, settings),
     isDamageError: () => false, // damaged data is detected by checksums only
     isLockBusy: isPostgresBusy,
     isKeyTaken: isPostgresKeyTaken,
@@ -49,7 +49,7 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
       const query = sql<{ name: string }>`select tablename as name from pg_tables where schemaname = ${schema} order by 1`;
       return (await query.execute(tables)).rows.map(({ name }) => name);
     },
-    ...tableLocks({ schema, place }),
+    ...createTableLocks({ schema, place }),
     readShape: (tables) => readPostgresShape(tables, schema),
     close: () => root.destroy(),
   };

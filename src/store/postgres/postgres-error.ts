@@ -3,24 +3,27 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { StoreRefusal } from "../../core/store-refusal.ts";
 
-interface Meaning {
+interface ErrorMeaning {
   readonly hint: string;
   readonly code?: ErrorCode;
 }
 
 const GRANTS =
   "Grant the role in url usage on the schema, and select, insert, update and delete on its tables; they are created when a role that may create tables opens the store once.";
-const CHANGED: Meaning = {
+const CHANGED: ErrorMeaning = {
   code: "corrupt_record",
   hint: "Its tables are no longer those of Haft: restore them from a backup, or use a separate schema for the store.",
 };
-const UNTRUSTED: Meaning = {
+const UNTRUSTED: ErrorMeaning = {
   hint: "Name the file with the certificate of its authority in url, as in ?sslmode=verify-full&sslrootcert=/etc/ssl/authority.pem, or in NODE_EXTRA_CA_CERTS.",
 };
-const DAMAGED: Meaning = { code: "corrupt_record", hint: "The data of the server itself is damaged: restore its tables from a backup." };
+const DAMAGED: ErrorMeaning = {
+  code: "corrupt_record",
+  hint: "The data of the server itself is damaged: restore its tables from a backup.",
+};
 
 /** Meanings by SQLSTATE or system code. @see https://www.postgresql.org/docs/current/errcodes-appendix.html */
-const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
+const MEANINGS: ReadonlyMap<string, ErrorMeaning> = new Map([
   ["28P01", { hint: "Correct the user or the password in url." }],
   [
     "28000",
@@ -62,7 +65,7 @@ const MEANINGS: ReadonlyMap<string, Meaning> = new Map([
  *
  * @see https://github.com/pgbouncer/pgbouncer/blob/master/src/client.c (2026-11)
  */
-const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
+const REFUSALS: readonly (readonly [text: RegExp, meaning: ErrorMeaning])[] = [
   [/statement pooling mode/iu, { hint: "Set pool_mode of PgBouncer to session or transaction: the store needs transactions." }],
   [/authentication failed|no such user/iu, { hint: "Correct the user or the password in url, and in auth_file of PgBouncer." }],
   [
@@ -82,8 +85,8 @@ const REFUSALS: readonly (readonly [text: RegExp, meaning: Meaning])[] = [
 /** Codes of refusals that last until a login, a certificate or a right is changed. */
 const FINAL_CODES =
   /^(?:28\w{3}|3D000|42501|EACCES|CERT_\w+|ERR_TLS_CERT_\w+|UNABLE_TO_\w+|SELF_SIGNED_CERT_IN_CHAIN|DEPTH_ZERO_SELF_SIGNED_CERT)$/u;
-const NO_FILE: Meaning = { hint: "url names a file that does not exist; correct sslrootcert, sslcert or sslkey." };
-const UNREACHABLE: Meaning = { hint: "Start PostgreSQL, or correct url; waiting writes are retried." };
+const NO_FILE: ErrorMeaning = { hint: "url names a file that does not exist; correct sslrootcert, sslcert or sslkey." };
+const UNREACHABLE: ErrorMeaning = { hint: "Start PostgreSQL, or correct url; waiting writes are retried." };
 
 /**
  * SQLSTATEs and system codes of connections that ended, could not be made, or are of no use. 25006 is among them: after a failover, a connection to a
@@ -123,7 +126,7 @@ const TIMEOUTS: readonly (readonly [text: RegExp, what: (times: PostgresTimes) =
     ({ connectTimeoutMs: ms }) => `no connection was made or became free within ${ms} ms (connectTimeoutMs)`,
   ],
 ];
-const SILENT: Meaning = { hint: "Check that PostgreSQL, and any proxy in front of it, answers; waiting writes are retried." };
+const SILENT: ErrorMeaning = { hint: "Check that PostgreSQL, and any proxy in front of it, answers; waiting writes are retried." };
 
 /** Converts an error of the driver or server to `store_failed`, or to `corrupt_record` if the data is the cause. Returns a ToolError unchanged. */
 export function explainPostgres(thrown: unknown, doing: string, times?: PostgresTimes): ToolError {
@@ -153,7 +156,7 @@ export function isConnectionLost(thrown: unknown): boolean {
   return !(thrown instanceof ToolError) && thrown instanceof Error && LOST_TEXT.test(thrown.message);
 }
 
-function findRefusal(thrown: unknown): Meaning | undefined {
+function findRefusal(thrown: unknown): ErrorMeaning | undefined {
   if (thrown instanceof ToolError || !(thrown instanceof Error)) return undefined;
   const code = codeOf(thrown);
   if (code === "ENOENT") return "syscall" in thrown && thrown.syscall === "open" ? NO_FILE : undefined; // else it is a missing socket, and temporary

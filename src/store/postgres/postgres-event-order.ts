@@ -13,7 +13,7 @@ const LAST = "haft_last_event";
 const SETTLED = "haft_settled_event";
 const MARK = "haft_mark_writer";
 
-export function eventOrder(
+export function createEventOrder(
   schema: string,
 ): Required<Pick<SqlConnection, "lastSequence" | "settledSequence" | "orderEvents" | "setLastSequence">> {
   return {
@@ -36,7 +36,7 @@ async function createFunctions(transaction: Transaction<Tables>, schema: string)
   if (found === undefined) throw new Error("haft_event has no sequence");
   const sequence = sql.raw(found.name);
   const number = sql.lit(found.number);
-  const lockClass = sql.lit(signed(found.number));
+  const lockClass = sql.lit(toSigned32(found.number));
   await sql`
     create or replace function ${sql.id(schema, LAST)}() returns bigint language sql volatile security definer set search_path = pg_catalog
     as $$ select case when is_called then last_value else 0 end from ${sequence} $$`.execute(transaction);
@@ -65,6 +65,6 @@ async function createFunctions(transaction: Transaction<Tables>, schema: string)
 }
 
 /** Converts a number to a signed 32-bit one, as the two-key advisory locks need. */
-function signed(number: number): number {
+function toSigned32(number: number): number {
   return number | 0;
 }

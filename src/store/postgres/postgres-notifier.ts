@@ -60,7 +60,7 @@ export class PostgresNotifier implements StoreNotifier {
   /** Settles with the last statement of the connection. */
   #lastStatement: Promise<unknown> = Promise.resolve();
   #cancelRetry: (() => void) | undefined;
-  #cancelTry: (() => void) | undefined;
+  #cancelProbe: (() => void) | undefined;
   readonly #parts = new Set<ChangedPart>();
   /** Sessions whose events were written since the last notification; undefined if there are too many to name. */
   #sessions: Set<string> | undefined = new Set();
@@ -88,7 +88,7 @@ export class PostgresNotifier implements StoreNotifier {
     for (const part of parts) this.#parts.add(part);
     this.#sessions = mergeNames(this.#sessions, sessionIds);
     if (parts.includes("channels")) this.#channels = mergeNames(this.#channels, channels);
-    this.#plan();
+    this.#scheduleSend();
   }
 
   follow(listener: Listener): StoreFollower {
@@ -108,24 +108,24 @@ export class PostgresNotifier implements StoreNotifier {
   async close(): Promise<void> {
     if (this.#isClosed) return;
     this.#isClosed = true;
-    for (const cancel of [this.#cancelRetry, this.#cancelTry, this.#cancelSend]) cancel?.();
+    for (const cancel of [this.#cancelRetry, this.#cancelProbe, this.#cancelSend]) cancel?.();
     this.#listeners.clear();
     if (this.#connecting !== undefined) await waitAtMost(CLOSE_MS, this.#connecting);
     const client = this.#client;
     this.#client = undefined;
     if (client === undefined) return;
     client.ref(); // keep the process alive until the connection is closed
-    await waitAtMost(ANSWER_MS, this.#end(client));
+    await waitAtMost(ANSWER_MS, this.#closeClient(client));
     client.unref(); // a dead connection may take minutes to close
   }
 
-  async #end(client: Client): Promise<void> {
+  async #closeClient(client: Client): Promise<void> {
     await this.#sending;
     await this.#send(client);
     await client.end().catch(() => {});
   }
 
-  #plan(): void {
+  #scheduleSend(): void {
     if (this.#parts.size === 0 || this.#sending !== undefined || this.#isClosed) return;
     if (this.#client === undefined) return this.#connect(); // connecting plans again
     const clock = this.#clock;
@@ -143,7 +143,7 @@ export class PostgresNotifier implements StoreNotifier {
       this.#sentAt = clock.now();
       this.#sending = this.#send(client).finally(() => {
         this.#sending = undefined;
-        this.#plan();
+        this.#scheduleSend();
       });
     };
     if (waitMs <= 0) send();
@@ -175,14 +175,14 @@ export class PostgresNotifier implements StoreNotifier {
     this.#connecting = this.#open().finally(() => {
       this.#connecting = undefined;
       if (this.#client === undefined) this.#retry();
-      else this.#plan();
+      else this.#scheduleSend();
     });
   }
 
   async #open(): Promise<void> {
     let client: NotifierClient | undefined;
     try {
-      client = await this.#newClient();
+      client = await this.#createClient();
       const opened = client;
       const lost = new AbortController();
       const lose = (): void => {
@@ -208,7 +208,7 @@ export class PostgresNotifier implements StoreNotifier {
     }
   }
 
-  async #newClient(): Promise<NotifierClient> {
+  async #createClient(): Promise<NotifierClient> {
     const { url, connectTimeoutMs } = this.#settings;
     const { Client: NewClient } = await loadPostgresDriver();
     return new NewClient({
@@ -230,7 +230,7 @@ export class PostgresNotifier implements StoreNotifier {
     this.#isReceiving = false;
     const heard = (this.#received = Promise.withResolvers());
     lost.addEventListener("abort", () => heard.resolve(), { once: true });
-    const other = await this.#newClient();
+    const other = await this.#createClient();
     other.on("error", () => {});
     try {
       const connecting = other.connect();
@@ -271,14 +271,14 @@ export class PostgresNotifier implements StoreNotifier {
   #handleLoss(client: Client): void {
     if (this.#client !== client) return;
     this.#client = undefined;
-    this.#cancelTry?.();
+    this.#cancelProbe?.();
     void client.end().catch(() => {});
     this.#retry();
   }
 
   /** Schedules a probe, because a connection whose other end is gone may stay open for hours. */
   #scheduleProbe(client: Client): void {
-    this.#cancelTry = this.#clock.timer(() => void this.#probe(client), PROBE_EVERY_MS, { background: true });
+    this.#cancelProbe = this.#clock.timer(() => void this.#probe(client), PROBE_EVERY_MS, { background: true });
   }
 
   async #probe(client: Client): Promise<void> {
@@ -331,12 +331,12 @@ function parseChange(payload: string): StoreChange & { readonly from?: unknown }
     const read = parseJson(payload) as { readonly [Field in "from" | keyof StoreChange]?: unknown }; // checked below
     const { from, parts: named, sessionIds, channels } = read;
     const parts = Array.isArray(named) ? CHANGED_PARTS.filter((part) => named.includes(part)) : CHANGED_PARTS;
-    return { from, parts, sessionIds: namesOf(sessionIds), channels: namesOf(channels) };
+    return { from, parts, sessionIds: readNames(sessionIds), channels: readNames(channels) };
   } catch {
     return ANY_CHANGE;
   }
 }
 
-function namesOf(value: unknown): readonly string[] | undefined {
+function readNames(value: unknown): readonly string[] | undefined {
   return isStringArray(value) ? value : undefined;
 }

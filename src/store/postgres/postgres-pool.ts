@@ -78,7 +78,7 @@ export async function loadPostgresDriver(): Promise<typeof import("pg")> {
 async function prepare(client: CheckedClient, { lockTimeoutMs, leaseMs }: PostgresSettings): Promise<void> {
   try {
     const [facts] = (await client.query<ServerFacts>(PREPARE, [`${lockTimeoutMs}`, `${leaseMs}`])).rows;
-    if (facts !== undefined) requireServer(facts);
+    if (facts !== undefined) checkServer(facts);
   } catch (error: unknown) {
     client.discard();
     client.release();
@@ -86,7 +86,7 @@ async function prepare(client: CheckedClient, { lockTimeoutMs, leaseMs }: Postgr
   }
 }
 
-function requireServer({ encoding, version, versionText, product }: ServerFacts): void {
+function checkServer({ encoding, version, versionText, product }: ServerFacts): void {
   if (product.startsWith("CockroachDB"))
     throw new ToolError("store_failed", "The server is CockroachDB, whose advisory locks do nothing; PostgreSQL 13 or newer works.", {
       retryable: false,

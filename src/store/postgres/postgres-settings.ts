@@ -23,8 +23,8 @@ const MAX_NAME_BYTES = 63;
 /** Default of `retryMs` for a read-only store, which has no buffered events to protect. */
 const RETRY_READS_MS = 1_000;
 const SCHEMES: readonly string[] = ["postgres:", "postgresql:"];
-const SHAPE = "postgres://user:password@host:5432/database";
-const ESCAPES = "Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.";
+const URL_EXAMPLE = "postgres://user:password@host:5432/database";
+const ESCAPE_HINT = "Characters such as @ / # ? in a password are written as %40 %2F %23 %3F.";
 /** A placeholder host for an address without one, such as `postgres://user@/database?host=/run/postgresql`. */
 const NO_HOST = "no-host";
 
@@ -35,13 +35,13 @@ export function isPostgresUrl(text: string): boolean {
 
 /** Explains why a text is not the address of a database; undefined if it is one. Repeats no part of it, because it may contain a password. */
 export function findPostgresUrlProblem(text: unknown): string | undefined {
-  if (typeof text !== "string" || text === "") return `url is missing; it must be a URL such as ${SHAPE}.`;
-  if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${SHAPE}.`;
+  if (typeof text !== "string" || text === "") return `url is missing; it must be a URL such as ${URL_EXAMPLE}.`;
+  if (!isPostgresUrl(text)) return `url must begin with postgres://, as in ${URL_EXAMPLE}.`;
   if (namesSeveralHosts(text))
     return "url names several hosts, but only one is supported. Name one that leads to the primary, such as a proxy or a service.";
   const url = parseUrl(text);
-  if (url === undefined || hasUnescapedPassword(url)) return `url is not a URL such as ${SHAPE}. ${ESCAPES}`;
-  return url.pathname.length > 1 ? undefined : `url names no database; it must be a URL such as ${SHAPE}.`;
+  if (url === undefined || hasUnescapedPassword(url)) return `url is not a URL such as ${URL_EXAMPLE}. ${ESCAPE_HINT}`;
+  return url.pathname.length > 1 ? undefined : `url names no database; it must be a URL such as ${URL_EXAMPLE}.`;
 }
 
 /** Returns the settings with defaults filled in. @throws ToolError `invalid_argument` */

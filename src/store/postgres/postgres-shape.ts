@@ -23,11 +23,11 @@ export async function readPostgresShape(tables: Kysely<Tables>, schema: string):
       join pg_attribute a on a.attrelid = t.oid and a.attnum = c.conkey[1] join pg_attribute b on b.attrelid = f.oid and b.attnum = c.confkey[1]
     where ${ours}`.execute(tables);
   const found = toTableShapes({ columns: columns.rows, indexes: indexes.rows, references: references.rows });
-  return { tables: found, missing: found.get("haft_event")?.columns.has("sequence") === true ? await lacksOf(tables, schema) : [] };
+  return { tables: found, missing: found.get("haft_event")?.columns.has("sequence") === true ? await findMissing(tables, schema) : [] };
 }
 
 /** The missing functions and triggers that order events; see postgres-event-order.ts. */
-async function lacksOf(tables: Kysely<Tables>, schema: string): Promise<readonly string[]> {
+async function findMissing(tables: Kysely<Tables>, schema: string): Promise<readonly string[]> {
   const functions = await sql<{ name: string }>`
     select proname::text as name from pg_proc where pronamespace = (select oid from pg_namespace where nspname = ${schema})`.execute(
     tables,

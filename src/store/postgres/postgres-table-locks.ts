@@ -8,7 +8,7 @@ import type { Tables } from "../sql/tables.ts";
 /** The advisory lock for changes of tables; the same for all stores of a server. */
 const TABLES_LOCK = 4_726_183;
 
-export function tableLocks(store: {
+export function createTableLocks(store: {
   readonly schema: string;
   readonly place: string;
 }): Required<Pick<SqlConnection, "lockTables" | "requireRights" | "excludeWriters">> {
@@ -61,7 +61,7 @@ async function requireRights(
         and not pg_has_role(c.relowner, 'USAGE') order by 1 limit 1) as "foreign"
     from (select 1) as always left join pg_namespace found on found.nspname = ${schema}`.execute(tables);
   const [rights] = rows;
-  const lack = rights === undefined ? "its rights cannot be read" : lackOf(rights, schema);
+  const lack = rights === undefined ? "its rights cannot be read" : describeMissingRight(rights, schema);
   if (rights !== undefined && lack === undefined) return rights.hasSchema;
   throw new ToolError("store_failed", `${place} has to be migrated, but its role may not do that: ${lack}.`, {
     retryable: false,
@@ -70,7 +70,7 @@ async function requireRights(
   });
 }
 
-function lackOf({ role, hasSchema, mayCreate, foreign }: Rights, schema: string): string | undefined {
+function describeMissingRight({ role, hasSchema, mayCreate, foreign }: Rights, schema: string): string | undefined {
   if (!mayCreate) return `${role} may not create ${hasSchema ? `tables in the schema ${schema}` : "a schema in this database"} (42501)`;
   return foreign === null ? undefined : `${foreign} is not owned by ${role} (42501)`;
 }

@@ -15,19 +15,19 @@ import { toStoredTime } from "./stored-text.ts";
  * @throws ToolError `not_json` for a value that JSON cannot hold, `too_large` for an event that could not be read back
  */
 export function writeEvent(event: SessionEvent): EventRow {
-  return { at: toStoredTime(event.at), type: event.type, callId: callIdOf(event), body: bodyOf(event) };
+  return { at: toStoredTime(event.at), type: event.type, callId: callIdOf(event), body: encodeBody(event) };
 }
 
 /** Returns pieces if a long string is left to the database's thread to write as JSON, or the output was written as JSON before. */
-function bodyOf(event: SessionEvent): string | JsonPieces {
+function encodeBody(event: SessionEvent): string | JsonPieces {
   const pieces = tryEncode(event, splitOutputEvent);
   if (pieces !== undefined && maxCharsOf(pieces) <= EVENT_LIMITS.maxChars) {
     requireDepth(event, pieces.filter((piece) => typeof piece === "string").join(""));
     return pieces;
   }
-  const body = tryEncode(event, jsonText);
+  const body = tryEncode(event, encodeJson);
   if (body.length > EVENT_LIMITS.maxChars)
-    throw tooLarge(event, `has ${body.length} characters of JSON; ${EVENT_LIMITS.maxChars} is the limit`);
+    throw tooLargeError(event, `has ${body.length} characters of JSON; ${EVENT_LIMITS.maxChars} is the limit`);
   requireDepth(event, body);
   return body;
 }
@@ -47,7 +47,7 @@ function tryEncode<Encoded>(event: SessionEvent, encode: (event: SessionEvent) =
   throw new ToolError("not_json", "An event cannot be stored: it cannot be written as JSON with a time and a type.", { cause });
 }
 
-function jsonText(event: SessionEvent): string {
+function encodeJson(event: SessionEvent): string {
   const text: unknown = JSON.stringify(event);
   if (typeof text === "string") return text;
   throw new TypeError("It cannot be written as JSON.");
@@ -55,10 +55,10 @@ function jsonText(event: SessionEvent): string {
 
 /** @param text the event's JSON, which may lack the contents of its strings */
 function requireDepth(event: SessionEvent, text: string): void {
-  if (nestsDeeper(text, EVENT_LIMITS.maxDepth)) throw tooLarge(event, `nests deeper than ${EVENT_LIMITS.maxDepth} levels`);
+  if (nestsDeeper(text, EVENT_LIMITS.maxDepth)) throw tooLargeError(event, `nests deeper than ${EVENT_LIMITS.maxDepth} levels`);
 }
 
-function tooLarge({ type }: SessionEvent, problem: string): ToolError {
+function tooLargeError({ type }: SessionEvent, problem: string): ToolError {
   return new ToolError("too_large", `A ${type} event cannot be stored: it ${problem}.`);
 }
 
@@ -92,7 +92,7 @@ export function readStoredPage({ bodies, next, damage }: StoredPage, from: numbe
   return { events, next, ...(damage === undefined ? {} : { damage }) };
 }
 
-function newerText(type: string): string {
+function newerEventReason(type: string): string {
   return `It is of the type ${JSON.stringify(type.slice(0, MAX_ID_LENGTH))}, which this version of Haft does not know: a newer version wrote it.`;
 }
 
@@ -100,7 +100,7 @@ function readBody(body: string, position: number): { readonly event: SessionEven
   try {
     const value = parseJson(body, EVENT_LIMITS);
     const type = isJsonObject(value) ? value["type"] : undefined;
-    if (typeof type === "string" && !isKnownType(type)) return { position, reason: newerText(type), isNewer: true };
+    if (typeof type === "string" && !isKnownType(type)) return { position, reason: newerEventReason(type), isNewer: true };
     return { event: readEvent(value, `Event ${position}`) };
   } catch (error: unknown) {
     const { message } = ToolError.fromUnknown(error);

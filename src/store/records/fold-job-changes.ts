@@ -23,13 +23,14 @@ export function foldJobChanges(session: string, changes: readonly JobChange[]): 
   const jobs = new Map<string, FoldedJob>();
   for (const change of changes) {
     const before = jobs.get(change.id);
-    if (before === undefined) jobs.set(change.id, { session, id: toStoredText(change.id), ...NOTHING, ...foldChange(undefined, change) });
+    if (before === undefined)
+      jobs.set(change.id, { session, id: toStoredText(change.id), ...NO_CHANGES, ...foldChange(undefined, change) });
     else if (before.end === undefined) jobs.set(change.id, { ...before, ...foldChange(before, change) });
   }
   return [...jobs.values()];
 }
 
-const NOTHING = { start: undefined, state: undefined, starts: undefined, end: undefined };
+const NO_CHANGES = { start: undefined, state: undefined, starts: undefined, end: undefined };
 
 function foldChange(before: FoldedJob | undefined, change: JobChange): Partial<FoldedJob> {
   switch (change.type) {

@@ -29,7 +29,7 @@ export function deriveJobChanges(sessionId: string, events: readonly SessionEven
   const own = findLastCopied(events[0]) === 0 ? events : events.slice(countCopied(sessionId, events)); // appended with the first event
   for (const event of own) {
     if (!event.type.startsWith("job-") || event.sessionId !== sessionId) continue;
-    const change = changeOf(event, events);
+    const change = toJobChange(event, events);
     if (change !== undefined) (changes ??= []).push(change);
   }
   return changes ?? NONE;
@@ -41,7 +41,7 @@ function countCopied(sessionId: string, events: readonly SessionEvent[]): number
   return brought.findLast(sessionId);
 }
 
-function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {
+function toJobChange(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {
   switch (event.type) {
     case "job-start": {
       const { callId: id, toolName, mode, notify, queued, at } = event;
@@ -55,7 +55,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
       return { type: "answer", id: event.callId };
     case "job-end": {
       const { callId: id, toolName, status, at } = event;
-      const errorCode = errorOf(id, events);
+      const errorCode = findErrorCode(id, events);
       return { type: "end", id, toolName, state: toEndState(status, errorCode), at: toStoredTime(at), errorCode: errorCode ?? null };
     }
     default:
@@ -64,7 +64,7 @@ function changeOf(event: SessionEvent, events: readonly SessionEvent[]): JobChan
 }
 
 /** Looks for the `call-end`, which is recorded together with the `job-end`. */
-function errorOf(callId: string, events: readonly SessionEvent[]): string | undefined {
+function findErrorCode(callId: string, events: readonly SessionEvent[]): string | undefined {
   for (const event of events) if (event.type === "call-end" && event.callId === callId) return event.result.error?.code;
   return undefined;
 }

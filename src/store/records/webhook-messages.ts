@@ -18,18 +18,18 @@ export interface WebhookMessage {
 export function createApprovalMessage(question: NewApproval): WebhookMessage {
   const { id, sessionId, callId, toolName, reason, digest, askedAt: at, expiresAt } = question;
   const data = { id, sessionId, callId, toolName, reason, digest, ...omitUndefined({ expiresAt }) };
-  return message("approval.asked", at, { key: [id, digest], data });
+  return createMessage("approval.asked", at, { key: [id, digest], data });
 }
 
 export function createJobMessage(
   sessionId: string,
   { id, toolName, state, at, errorCode }: JobChange & { readonly type: "end" },
 ): WebhookMessage {
-  return message("job.ended", at, { key: [sessionId, id], data: { id, sessionId, toolName, state, errorCode } });
+  return createMessage("job.ended", at, { key: [sessionId, id], data: { id, sessionId, toolName, state, errorCode } });
 }
 
 /** Makes a message with a deterministic id, so that a message sent twice, for example after a crash, can be recognized. */
-function message(
+function createMessage(
   type: WebhookType,
   at: number,
   { key, data }: { readonly key: readonly string[]; readonly data: JsonObject },

@@ -23,19 +23,21 @@ export const DEFAULT_ACCESS_LIMIT = 1_000;
 /** How long session keys are kept after they have expired: one day, in milliseconds. */
 export const DAY_MS = 86_400_000;
 
-const some = textOfLength(1, Infinity);
+const nonEmptyText = textOfLength(1, Infinity);
 const at = numberBetween(-8.64e15, 8.64e15);
 const KEY = shape({
-  id: some,
-  name: some,
-  salt: some,
-  hash: some,
+  id: nonEmptyText,
+  name: nonEmptyText,
+  salt: nonEmptyText,
+  hash: nonEmptyText,
   scopes: arrayOf(anyText),
   allow: optional(arrayOf(anyText)),
   deny: optional(arrayOf(anyText)),
   sessionId: optional(anyText),
   createdBy: optional(anyText),
-  maker: optional(shape({ name: some, claims: optional(anyObject), allow: optional(arrayOf(anyText)), deny: optional(arrayOf(anyText)) })),
+  maker: optional(
+    shape({ name: nonEmptyText, claims: optional(anyObject), allow: optional(arrayOf(anyText)), deny: optional(arrayOf(anyText)) }),
+  ),
   createdAt: at,
   expiresAt: optional(at),
 });
@@ -89,7 +91,7 @@ export function readCall({ number, body }: AuditedCallTable): AuditedCall {
 }
 
 /** Returns a page of at most `limit` calls. `found` has one call more if there is another page. */
-export function callPage(found: readonly (AuditedCallPlace & { readonly call: AuditedCall })[], limit: number): AuditedCallPage {
+export function toCallPage(found: readonly (AuditedCallPlace & { readonly call: AuditedCall })[], limit: number): AuditedCallPage {
   const calls = found.slice(0, limit).map(({ call }) => call);
   const last = found.length > limit ? found[limit - 1] : undefined;
   return last === undefined ? { calls } : { calls, next: { at: last.at, number: last.number } };

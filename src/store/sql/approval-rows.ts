@@ -72,10 +72,10 @@ export function withDatabaseExpiry({ expiresAt: _expiresAt, ...question }: NewAp
 /** @param now by the database's clock, to tell whether an open question has expired. @throws ToolError `corrupt_record` that names the row */
 export function readApproval(row: ApprovalTable, now: number, askedIn: string | undefined): ApprovalRecord {
   const where = `The approval ${row.id}`;
-  const question = withDatabaseExpiry(read(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
-  const { at, scope, ruleId, by } = (row.answer === null ? {} : read(row.answer, ANSWER, where)) as Partial<ApprovalEnd>; // so was this
+  const question = withDatabaseExpiry(readObject(row.question, QUESTION, where) as unknown as NewApproval, row); // its shape was just checked
+  const { at, scope, ruleId, by } = (row.answer === null ? {} : readObject(row.answer, ANSWER, where)) as Partial<ApprovalEnd>; // so was this
   const stored = APPROVAL_STATUSES.find((one) => one === row.status);
-  if (stored === undefined) throw damaged(where, `its status is ${JSON.stringify(row.status)}`);
+  if (stored === undefined) throw damagedError(where, `its status is ${JSON.stringify(row.status)}`);
   const isOverdue = stored === "open" && question.expiresAt !== undefined && question.expiresAt <= now;
   const status: ApprovalStatus = isOverdue ? "expired" : stored;
   const answeredAt = isOverdue ? question.expiresAt : at;
@@ -129,28 +129,28 @@ export function encodeAnswer({ at, scope, ruleId, by }: ApprovalEnd): string {
 export function readRule({ id, rule, session, expires_at, created_at }: ApprovalRuleTable): ApprovalRule {
   const facts = { sessionId: session === null ? undefined : parseStoredTextOrRaw(session), expiresAt: expires_at ?? undefined };
   return readOrDamage<ApprovalRule>(
-    () => read(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule, // its shape was just checked
+    () => readObject(rule, RULE, `The approval rule ${id}`) as unknown as ApprovalRule, // its shape was just checked
     (damage) => ({ id: parseStoredTextOrRaw(id), pattern: "", scope: "rule", createdAt: created_at, ...omitUndefined(facts), damage }),
   );
 }
 
 /** @throws ToolError `corrupt_record` */
 export function readPreview(id: string, text: string): JsonObject {
-  return read(text, anyObject, `The preview of the approval ${id}`);
+  return readObject(text, anyObject, `The preview of the approval ${id}`);
 }
 
-function read(text: string, check: ShapeCheck, where: string): JsonObject {
+function readObject(text: string, check: ShapeCheck, where: string): JsonObject {
   let value: JsonValue;
   try {
     value = parseJson(text, EVENT_LIMITS);
   } catch (cause: unknown) {
-    throw damaged(where, ToolError.fromUnknown(cause).message, cause);
+    throw damagedError(where, ToolError.fromUnknown(cause).message, cause);
   }
   const found = check(value);
-  if (found !== undefined) throw damaged(where, describeProblem(found));
+  if (found !== undefined) throw damagedError(where, describeProblem(found));
   return isJsonObject(value) ? value : {};
 }
 
-function damaged(where: string, what: string, cause?: unknown): ToolError {
+function damagedError(where: string, what: string, cause?: unknown): ToolError {
   return new ToolError("corrupt_record", `${where} is damaged in the store: ${what.replace(/\.$/u, "")}.`, { cause });
 }

@@ -38,7 +38,7 @@ export function sessionChecksum(session: Omit<SessionTable, "checksum" | "owner"
 }
 
 /** The record of a new log that has no events of its own. @param parentSum checksum of the last event that it shares with its parent, or empty */
-export function newRecord(
+export function createRecord(
   { sessionId, epoch, create: { at, durability, parent } }: Pick<LogWrite, "sessionId" | "epoch"> & { readonly create: LogOptions },
   { owner, parentSum = "" }: { readonly owner: string | null; readonly parentSum?: string },
 ): SessionTable {

@@ -24,7 +24,7 @@ export class ClockWatch {
   readonly #toleranceMs: number;
   /** The intersection of all readings since the clock was set. A late answer has wide bounds, but does not widen these. */
   #offset: ClockOffset | undefined;
-  #since = Infinity;
+  #steadySince = Infinity;
   #wasSet = false;
 
   constructor({ clock, toleranceMs }: ClockWatchOptions) {
@@ -39,7 +39,7 @@ export class ClockWatch {
 
   /** For how long the clock is known to have run evenly, in milliseconds: since the first reading, or since it was last set. */
   get steadyForMs(): number {
-    return Math.max(0, this.#clock.now() - this.#since);
+    return Math.max(0, this.#clock.now() - this.#steadySince);
   }
 
   /** Runs a query and notes the time in its answer. @param timeIn the database's time in the answer; undefined if it has none */
@@ -58,14 +58,14 @@ export class ClockWatch {
     const driftMs = known === undefined ? 0 : (at - known.at) * MAX_DRIFT;
     const apartMs = this.#toleranceMs + driftMs;
     const isEven = known !== undefined && read.max >= known.min - apartMs && read.min <= known.max + apartMs;
-    if (known === undefined || !isEven) this.#since = at;
+    if (known === undefined || !isEven) this.#steadySince = at;
     this.#wasSet ||= known !== undefined && !isEven;
-    this.#offset = (isEven ? bothOf(read, known, driftMs) : undefined) ?? read;
+    this.#offset = (isEven ? intersectOffsets(read, known, driftMs) : undefined) ?? read;
   }
 }
 
 /** The intersection of both bounds; undefined if the clocks have diverged by more than their drift. */
-function bothOf(read: ClockOffset, known: ClockOffset, driftMs: number): ClockOffset | undefined {
+function intersectOffsets(read: ClockOffset, known: ClockOffset, driftMs: number): ClockOffset | undefined {
   const min = Math.max(read.min, known.min - driftMs);
   const max = Math.min(read.max, known.max + driftMs);
   return min > max ? undefined : { min, max, at: read.at };

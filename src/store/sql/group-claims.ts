@@ -55,8 +55,8 @@ export class GroupClaims {
     const unsound: string[] = [];
     for (const [id, [first, ...others]] of Map.groupBy(rows, (row) => row.id)) {
       if (first === undefined) continue;
-      const row = recordOf(first);
-      const page = this.#parts.reader.toVerifiedPage(row, [first, ...others].flatMap(eventOf));
+      const row = toSessionRow(first);
+      const page = this.#parts.reader.toVerifiedPage(row, [first, ...others].flatMap(toStoredEvents));
       if (page !== undefined) claimed.set(id, { row, page, isUnasked: first.is_unasked });
       else unsound.push(id);
     }
@@ -85,11 +85,11 @@ function claimStatement(schema: string) {
     order by claimed.id, event.position`;
 }
 
-function recordOf(row: ClaimedRow): SessionTable {
+function toSessionRow(row: ClaimedRow): SessionTable {
   const { id, parent_id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch } = row;
   return { id, parent_id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch };
 }
 
-function eventOf({ position, event_at: at, type, call_id, body, event_checksum: checksum }: ClaimedRow): readonly StoredEvent[] {
+function toStoredEvents({ position, event_at: at, type, call_id, body, event_checksum: checksum }: ClaimedRow): readonly StoredEvent[] {
   return position === null ? [] : [{ position, at, type, call_id, body, checksum }];
 }

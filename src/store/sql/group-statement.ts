@@ -25,7 +25,7 @@ type Column<Row> = readonly [name: string, type: "text" | "bigint", valueOf: (ro
 
 const ownerOf = ({ write, to }: GroupPart): string | null => (write.release === true ? ownerAfterRelease(write) : to.owner);
 
-const MOVED: readonly Column<GroupPart>[] = [
+const MOVED_COLUMNS: readonly Column<GroupPart>[] = [
   ["id", "text", ({ to }) => to.id],
   ["epoch", "bigint", ({ from }) => from.epoch],
   ["known_owner", "text", ({ from }) => from.owner],
@@ -39,7 +39,7 @@ const MOVED: readonly Column<GroupPart>[] = [
   ["owner", "text", ownerOf],
 ];
 
-const MADE: readonly Column<GroupPart>[] = [
+const MADE_COLUMNS: readonly Column<GroupPart>[] = [
   ["id", "text", ({ to }) => to.id],
   ["parent_length", "bigint", ({ to }) => to.parent_length],
   ["created_at", "bigint", ({ to }) => to.created_at],
@@ -52,7 +52,7 @@ const MADE: readonly Column<GroupPart>[] = [
   ["epoch", "bigint", ({ to }) => to.epoch],
 ];
 
-const EVENTS: readonly Column<EventTable>[] = [
+const EVENT_COLUMNS: readonly Column<EventTable>[] = [
   ["session", "text", (event) => event.session],
   ["position", "bigint", (event) => event.position],
   ["at", "bigint", (event) => event.at],
@@ -62,7 +62,7 @@ const EVENTS: readonly Column<EventTable>[] = [
   ["checksum", "text", (event) => event.checksum],
 ];
 
-const BEGUN: readonly Column<FoldedJob>[] = [
+const BEGUN_COLUMNS: readonly Column<FoldedJob>[] = [
   ["session", "text", ({ session }) => session],
   ["id", "text", ({ id }) => id],
   ["tool", "text", ({ start }) => toStoredText(start?.toolName ?? "")],
@@ -75,7 +75,7 @@ const BEGUN: readonly Column<FoldedJob>[] = [
   ["error_code", "text", ({ end }) => end?.errorCode],
 ];
 
-const CHANGED: readonly Column<FoldedJob>[] = [
+const CHANGED_COLUMNS: readonly Column<FoldedJob>[] = [
   ["session", "text", ({ session }) => session],
   ["id", "text", ({ id }) => id],
   ["state", "text", ({ state }) => state],
@@ -89,7 +89,7 @@ interface QueuedMessage {
   readonly message: WebhookMessage;
 }
 
-const KEPT: readonly Column<QueuedMessage>[] = [
+const KEPT_COLUMNS: readonly Column<QueuedMessage>[] = [
   ["session", "text", ({ session }) => session],
   ["message", "text", ({ message }) => message.id],
   ["type", "text", ({ message }) => message.type],
@@ -107,27 +107,27 @@ export function groupParameters(parts: readonly GroupPart[]): {
     end === undefined ? [] : [{ session, message: createJobMessage(parseStoredText(session), end) }],
   );
   const arrays: Readonly<Record<GroupKind, readonly unknown[]>> = {
-    moved: arraysOf(
-      MOVED,
+    moved: toColumnArrays(
+      MOVED_COLUMNS,
       parts.filter(({ write }) => write.create === undefined),
     ),
-    made: arraysOf(
-      MADE,
+    made: toColumnArrays(
+      MADE_COLUMNS,
       parts.filter(({ write }) => write.create !== undefined),
     ),
-    added: arraysOf(
-      EVENTS,
+    added: toColumnArrays(
+      EVENT_COLUMNS,
       parts.flatMap(({ events }) => events),
     ),
-    begun: arraysOf(
-      BEGUN,
+    begun: toColumnArrays(
+      BEGUN_COLUMNS,
       jobs.filter(({ start }) => start !== undefined),
     ),
-    changed: arraysOf(
-      CHANGED,
+    changed: toColumnArrays(
+      CHANGED_COLUMNS,
       jobs.filter(({ start }) => start === undefined),
     ),
-    kept: arraysOf(KEPT, ends),
+    kept: toColumnArrays(KEPT_COLUMNS, ends),
   };
   const kinds = KINDS.filter((kind) => arrays[kind].length > 0);
   return { kinds, parameters: kinds.flatMap((kind) => arrays[kind]) };
@@ -136,12 +136,12 @@ export function groupParameters(parts: readonly GroupPart[]): {
 const KINDS = ["moved", "made", "added", "begun", "changed", "kept"] as const satisfies readonly GroupKind[];
 
 /** One array for each column; none if there are no rows. */
-function arraysOf<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly unknown[][] {
+function toColumnArrays<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly unknown[][] {
   return rows.length === 0 ? [] : columns.map(([, , valueOf]) => rows.map((row) => valueOf(row) ?? null));
 }
 
 /** Selects the rows of the arrays, numbered by `turn`. */
-function given<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<unknown> {
+function selectArrays<Row>(name: string, columns: readonly Column<Row>[]): RawBuilder<unknown> {
   const arrays = columns.map(([, type]) => (type === "text" ? sql`${""}::text[]` : sql`${""}::bigint[]`));
   const names = [...columns.map(([column]) => column), "turn"].map((column) => sql.ref(column));
   return sql`unnest(${sql.join(arrays)}) with ordinality as ${sql.ref(name)}(${sql.join(names)})`;
@@ -170,21 +170,21 @@ function sessionClauses(schema: string): Readonly<Record<"moved" | "made" | "add
     moved: sql`moved as (
       update ${session} as session
       set updated_at = part.updated_at, length = part.length, head = part.head, checksum = part.checksum, owner = part.owner
-      from ${given("part", MOVED)}
+      from ${selectArrays("part", MOVED_COLUMNS)}
       where session.id = part.id and session.owner = part.known_owner and session.epoch = part.epoch
         and session.length = part.known_length and session.head = part.known_head and session.checksum = part.known_checksum
       returning session.id
     )`,
     made: sql`made as (
       insert into ${session} (id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch)
-      select id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch from ${given("part", MADE)}
+      select id, parent_length, created_at, durability, updated_at, length, head, checksum, owner, epoch from ${selectArrays("part", MADE_COLUMNS)}
       on conflict (id) do nothing
       returning id
     )`,
     added: sql`added as (
       insert into ${sql.id(schema, "haft_event")} (session, position, at, type, call_id, body, checksum)
       select event.session, event.position, event.at, event.type, event.call_id, event.body, event.checksum
-      from ${given("event", EVENTS)} join written on written.id = event.session
+      from ${selectArrays("event", EVENT_COLUMNS)} join written on written.id = event.session
       order by event.turn
     )`,
   };
@@ -196,7 +196,7 @@ function jobClauses(schema: string): Readonly<Record<"begun" | "changed" | "kept
     begun: sql`begun as (
       insert into ${job} (session, id, tool, mode, notify, state, started_at, ended_at, starts, error_code)
       select part.session, part.id, tool, mode, notify, state, started_at, ended_at, starts, error_code
-      from ${given("part", BEGUN)} join written on written.id = part.session
+      from ${selectArrays("part", BEGUN_COLUMNS)} join written on written.id = part.session
       on conflict (session, id) do nothing
     )`,
     changed: sql`changed as (
@@ -204,13 +204,13 @@ function jobClauses(schema: string): Readonly<Record<"begun" | "changed" | "kept
       set state = coalesce(part.state, case when job.state = 'waiting' then 'running' else job.state end),
         starts = coalesce(part.starts, job.starts), ended_at = part.ended_at, error_code = part.error_code,
         cancel_reason = case when part.ended_at is null then job.cancel_reason end
-      from ${given("part", CHANGED)} join written on written.id = part.session
+      from ${selectArrays("part", CHANGED_COLUMNS)} join written on written.id = part.session
       where job.session = part.session and job.id = part.id and job.ended_at is null
     )`,
     kept: sql`kept as (
       insert into ${sql.id(schema, "haft_delivery")} (endpoint, message, payload, attempts, created_at, due_at)
       select webhook.endpoint, part.message, part.payload, 0, part.at, 0
-      from ${given("part", KEPT)} join written on written.id = part.session
+      from ${selectArrays("part", KEPT_COLUMNS)} join written on written.id = part.session
       join ${sql.id(schema, "haft_webhook")} as webhook on webhook.type = part.type
       on conflict (endpoint, message) do nothing
     )`,

@@ -4,7 +4,7 @@
  * The statement is a whole transaction with a single answer, and a process that stops in the middle holds no lock.
  */
 import type { CompiledQuery, Kysely } from "kysely";
-import { advanceRecord, newRecord } from "./checksum.ts";
+import { advanceRecord, createRecord } from "./checksum.ts";
 import { toEventRows } from "./event-rows.ts";
 import { groupParameters, groupStatement, type GroupKind, type GroupPart } from "./group-statement.ts";
 import type { RecordCache } from "./record-cache.ts";
@@ -34,13 +34,13 @@ export class GroupWrites {
     if (!owner.isRegistered || owner.id === undefined) return writes;
     const parts: GroupPart[] = [];
     for (const write of writes) {
-      const part = this.#partOf(write, owner.id);
+      const part = this.#toPart(write, owner.id);
       if (part !== undefined) parts.push(part);
     }
     if (parts.length === 0) return writes;
     records.beginTransaction();
     const { kinds, parameters } = groupParameters(parts);
-    const { rows } = await tables.executeQuery(withParameters(this.#statementFor(tables, kinds), parameters));
+    const { rows } = await tables.executeQuery(withParameters(this.#findStatement(tables, kinds), parameters));
     const written = new Set(rows.map(({ id }) => id));
     const done = new Set<LogWrite>();
     for (const { write, to } of parts) {
@@ -53,17 +53,17 @@ export class GroupWrites {
     return done.size === writes.length ? [] : writes.filter((write) => !done.has(write));
   }
 
-  #partOf(write: LogWrite, owner: string): GroupPart | undefined {
+  #toPart(write: LogWrite, owner: string): GroupPart | undefined {
     const { create } = write;
     if (create?.parent !== undefined) return undefined;
-    const from = create === undefined ? this.#parts.records.findRecordFor(write) : newRecord({ ...write, create }, { owner });
+    const from = create === undefined ? this.#parts.records.findRecordFor(write) : createRecord({ ...write, create }, { owner });
     if (from === undefined) return undefined;
     const events = toEventRows(write.events, from);
     const last = events.at(-1);
     return { write, from, to: last === undefined ? from : advanceRecord(from, last), events };
   }
 
-  #statementFor(tables: Kysely<Tables>, kinds: readonly GroupKind[]): CompiledQuery<{ readonly id: string }> {
+  #findStatement(tables: Kysely<Tables>, kinds: readonly GroupKind[]): CompiledQuery<{ readonly id: string }> {
     const key = kinds.join();
     let statement = this.#statements.get(key);
     if (statement === undefined) this.#statements.set(key, (statement = groupStatement(this.#parts.schema, kinds).compile(tables)));

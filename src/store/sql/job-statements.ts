@@ -32,12 +32,12 @@ export class JobStatements {
 
   /** The statement for a change. @param session as in the table */
   statementFor(session: string, change: JobChange): JobStatement {
-    const query = (this.#queries ??= compile(this.#tables))[change.type];
+    const query = (this.#queries ??= compileJobStatements(this.#tables))[change.type];
     return { query, parameters: parametersOf(session, change) };
   }
 }
 
-function compile(tables: Kysely<Tables>): Readonly<Record<JobChange["type"], CompiledQuery>> {
+function compileJobStatements(tables: Kysely<Tables>): Readonly<Record<JobChange["type"], CompiledQuery>> {
   const row = { session: "", id: "", tool: "", mode: "", notify: 0, state: "", started_at: 0, starts: 0 };
   const unended = tables.updateTable("haft_job").where("session", "=", "").where("id", "=", "").where("ended_at", "is", null);
   return {

@@ -21,7 +21,7 @@ interface Segment {
   readonly last: number;
 }
 
-interface ReadEvents {
+interface EventRange {
   readonly events: readonly StoredEvent[];
   readonly problem?: string;
 }
@@ -48,7 +48,7 @@ export class LogReader {
   async find(tables: Kysely<Tables>, id: string): Promise<FoundSession | undefined> {
     try {
       const row = await this.#statements.findSession(tables, id);
-      if (row !== undefined) return checkRow(id, row);
+      if (row !== undefined) return verifyRow(id, row);
       const event = await tables.selectFrom("haft_event").select("position").where("session", "=", id).limit(1).executeTakeFirst();
       return event === undefined ? undefined : toLostRecord(id, "the session's own record is missing");
     } catch (error: unknown) {
@@ -63,7 +63,7 @@ export class LogReader {
     found: FoundSession,
     { from, limit }: { readonly from: number; readonly limit: number },
   ): Promise<StoredPage> {
-    const page = new Page(from, limit, found);
+    const page = new PageBuilder(from, limit, found);
     if (found.damage !== undefined && !(await this.#isParentRight(tables, found.row))) page.endDamaged(found.damage);
     for (const segment of await this.#segments(tables, found, from)) {
       if (page.isFull) break;
@@ -76,9 +76,9 @@ export class LogReader {
 
   /** Makes a page of the whole log of a session without a parent from its events, in order; undefined if they do not match its record. */
   toVerifiedPage(row: SessionTable, events: readonly StoredEvent[]): StoredPage | undefined {
-    const found = checkRow(row.id, row);
+    const found = verifyRow(row.id, row);
     if (found.damage !== undefined || row.parent_id !== null || events.length !== row.length) return undefined;
-    const page = new Page(1, row.length + 1, found);
+    const page = new PageBuilder(1, row.length + 1, found);
     page.previous = rootChecksum(row, "");
     for (const event of events) if (!page.isFull) page.add(event);
     const result = page.build();
@@ -89,7 +89,7 @@ export class LogReader {
   async #segments(tables: Kysely<Tables>, found: FoundSession, from: number): Promise<readonly Segment[]> {
     const segments: Segment[] = [];
     let row = found.row;
-    let last = endOf(found);
+    let last = lengthOf(found);
     for (const passed = new Set([row.id]); ; passed.add(row.id)) {
       segments.unshift({ row, first: row.parent_length + 1, last });
       last = Math.min(last, row.parent_length);
@@ -103,7 +103,7 @@ export class LogReader {
     return parent_id === null ? undefined : (await this.find(tables, parent_id))?.row;
   }
 
-  async #readSegment(tables: Kysely<Tables>, { row, first, last }: Segment, page: Page): Promise<void> {
+  async #readSegment(tables: Kysely<Tables>, { row, first, last }: Segment, page: PageBuilder): Promise<void> {
     const before = page.previous ?? (await this.checksumAt(tables, row, page.position - 1));
     if (before === undefined) return page.endDamagedBefore();
     page.previous = page.position === first ? rootChecksum(row, before) : before;
@@ -118,7 +118,7 @@ export class LogReader {
   }
 
   /** Reads a range up to the first unreadable event, with the reason. */
-  async #events(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<ReadEvents> {
+  async #events(tables: Kysely<Tables>, session: string, [first, last]: readonly [number, number]): Promise<EventRange> {
     try {
       return { events: await this.#statements.eventsBetween(tables, session, [first, last]) };
     } catch (error: unknown) {
@@ -154,7 +154,7 @@ export class LogReader {
   }
 }
 
-class Page {
+class PageBuilder {
   readonly #bodies: string[] = [];
   readonly #limit: number;
   readonly #found: FoundSession;
@@ -201,7 +201,7 @@ class Page {
   }
 
   build(): StoredPage {
-    const ended = this.#damage !== undefined || this.position > endOf(this.#found);
+    const ended = this.#damage !== undefined || this.position > lengthOf(this.#found);
     return { bodies: this.#bodies, next: ended ? undefined : this.position, damage: this.#damage };
   }
 }
@@ -211,11 +211,11 @@ function headAfter(row: SessionTable, { position, checksum }: StoredEvent): stri
   return position === row.parent_length ? rootChecksum(row, checksum) : checksum;
 }
 
-function endOf({ row, damage }: FoundSession): number {
+function lengthOf({ row, damage }: FoundSession): number {
   return damage === undefined ? row.length : UNKNOWN_END;
 }
 
-function checkRow(id: string, row: SessionTable): FoundSession {
+function verifyRow(id: string, row: SessionTable): FoundSession {
   const sound =
     row.id === id &&
     Number.isSafeInteger(row.length) &&

@@ -4,7 +4,7 @@ import type { EventTable, SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
 /** Number of events inserted by one statement, if there are as many. */
-const MANY = 32;
+const INSERT_BATCH_SIZE = 32;
 const EVENT_COLUMNS = ["session", "position", "at", "type", "call_id", "body", "checksum"] as const;
 
 const ANY_EVENT: EventTable = { session: "", position: 0, at: 0, type: "", call_id: null, body: "", checksum: "" };
@@ -16,13 +16,13 @@ export class LogStatements {
   readonly #insertEvent: CompiledQuery;
   /** Compiled when first needed, because it is long. */
   #insertEvents: CompiledQuery | undefined;
-  readonly #moveSession: CompiledQuery;
+  readonly #updateSession: CompiledQuery;
   readonly #eventsBetween: CompiledQuery<StoredEvent>;
 
   constructor(tables: Kysely<Tables>) {
     this.#findSession = tables.selectFrom("haft_session").selectAll().where("id", "=", "").compile();
     this.#insertEvent = tables.insertInto("haft_event").values(ANY_EVENT).compile();
-    this.#moveSession = tables
+    this.#updateSession = tables
       .updateTable("haft_session")
       .set({ updated_at: 0, length: 0, head: "", checksum: "" })
       .where("id", "=", "")
@@ -47,9 +47,9 @@ export class LogStatements {
 
   async insertEvents(tables: Kysely<Tables>, events: readonly EventTable[]): Promise<void> {
     let at = 0;
-    if (events.length >= MANY) this.#insertEvents ??= insertMany(tables);
-    for (; this.#insertEvents !== undefined && at + MANY <= events.length; at += MANY) {
-      const values = events.slice(at, at + MANY).flatMap((event) => EVENT_COLUMNS.map((column) => event[column]));
+    if (events.length >= INSERT_BATCH_SIZE) this.#insertEvents ??= insertMany(tables);
+    for (; this.#insertEvents !== undefined && at + INSERT_BATCH_SIZE <= events.length; at += INSERT_BATCH_SIZE) {
+      const values = events.slice(at, at + INSERT_BATCH_SIZE).flatMap((event) => EVENT_COLUMNS.map((column) => event[column]));
       await tables.executeQuery(withParameters(this.#insertEvents, values));
     }
     for (const event of events.slice(at)) {
@@ -61,7 +61,7 @@ export class LogStatements {
   /** Updates a session's record. Returns false if the record has changed since it was read, including its owner and epoch. */
   async updateSession(tables: Kysely<Tables>, from: SessionTable, to: SessionTable): Promise<boolean> {
     const values = [to.updated_at, to.length, to.head, to.checksum, from.id, from.owner, from.epoch, from.length, from.head];
-    const { numAffectedRows } = await tables.executeQuery(withParameters(this.#moveSession, values));
+    const { numAffectedRows } = await tables.executeQuery(withParameters(this.#updateSession, values));
     return numAffectedRows === 1n;
   }
 
@@ -74,6 +74,6 @@ export class LogStatements {
 function insertMany(tables: Kysely<Tables>): CompiledQuery {
   return tables
     .insertInto("haft_event")
-    .values(Array.from({ length: MANY }, () => ANY_EVENT))
+    .values(Array.from({ length: INSERT_BATCH_SIZE }, () => ANY_EVENT))
     .compile();
 }

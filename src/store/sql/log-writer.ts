@@ -3,7 +3,7 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
 import { plural } from "../../core/base/wording.ts";
-import { advanceRecord, newRecord, rootChecksum } from "./checksum.ts";
+import { advanceRecord, createRecord, rootChecksum } from "./checksum.ts";
 import { toEventRows } from "./event-rows.ts";
 import { GroupWrites } from "./group-writes.ts";
 import { formatBranchPoint, type LogRefusal, type LogWrite } from "../records/log-database.ts";
@@ -19,7 +19,7 @@ import type { SessionTable, Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
 /** Maximum number of sessions looked up in one statement. */
-const ASKED_AT_ONCE = 500;
+const LOOKUP_BATCH_SIZE = 500;
 
 export interface LogWriterOptions {
   readonly connection: SqlConnection;
@@ -98,11 +98,11 @@ export class LogWriter {
   async #withoutConfirmed(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
     const epochs = new Map<string, number>();
     const ids = writes.filter(isConfirmation).map(({ sessionId }) => toStoredText(sessionId));
-    for (let at = 0; at < ids.length; at += ASKED_AT_ONCE) {
+    for (let at = 0; at < ids.length; at += LOOKUP_BATCH_SIZE) {
       const some = tables
         .selectFrom("haft_session")
         .select(["id", "epoch"])
-        .where("id", "in", ids.slice(at, at + ASKED_AT_ONCE));
+        .where("id", "in", ids.slice(at, at + LOOKUP_BATCH_SIZE));
       for (const { id, epoch } of await some.where("owner", "=", this.#owner.id ?? "").execute()) epochs.set(id, epoch);
     }
     return writes.filter((write) => !isConfirmation(write) || epochs.get(toStoredText(write.sessionId)) !== write.epoch);
@@ -145,9 +145,9 @@ export class LogWriter {
     const { row } = found;
     if (row.owner !== this.#owner.id || row.epoch !== write.epoch) {
       if (write.release === true && (await this.#isWritten(transaction, write, row))) return undefined;
-      return write.create === undefined ? this.#takenOverError(transaction, write, row) : duplicate(write);
+      return write.create === undefined ? this.#takenOverError(transaction, write, row) : duplicateError(write);
     }
-    if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: ${found.damage}.`);
+    if (found.damage !== undefined) return new ToolError("corrupt_record", `Session ${quoteId(write)} cannot be written: ${found.damage}.`);
     return this.#append(transaction, write, row);
   }
 
@@ -172,7 +172,7 @@ export class LogWriter {
       parentSum = hasIt ? await this.#reader.checksumAt(transaction, found.row, parent.length) : undefined;
       if (parentSum === undefined) return missingParentError(write, formatBranchPoint(parent));
     }
-    const row = newRecord({ ...write, create }, { owner: this.#owner.id ?? null, parentSum });
+    const row = createRecord({ ...write, create }, { owner: this.#owner.id ?? null, parentSum });
     await transaction.insertInto("haft_session").values(row).execute();
     return this.#append(transaction, write, row);
   }
@@ -223,7 +223,7 @@ export class LogWriter {
   async #takenOverError(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
     const by = owner === undefined ? "was claimed by another process and closed again" : `is claimed by ${owner.text} now`;
-    return new ToolError("conflict", `Session ${name(write)} ${by}; this log can no longer write to it.`, {
+    return new ToolError("conflict", `Session ${quoteId(write)} ${by}; this log can no longer write to it.`, {
       operatorHint: "Claim the session again to continue it.",
     });
   }
@@ -234,7 +234,7 @@ function isConfirmation({ events, create, jobs, release }: LogWrite): boolean {
   return events.length === 0 && create === undefined && jobs === undefined && release !== true;
 }
 
-function name({ sessionId }: LogWrite): string {
+function quoteId({ sessionId }: LogWrite): string {
   return JSON.stringify(sessionId);
 }
 
@@ -243,33 +243,33 @@ function toRefusal({ sessionId }: LogWrite, error: ToolError): LogRefusal {
 }
 
 function strayEventsError(write: LogWrite): ToolError {
-  return new ToolError("corrupt_record", `Session ${name(write)} cannot be written: there are already events after its end.`);
+  return new ToolError("corrupt_record", `Session ${quoteId(write)} cannot be written: there are already events after its end.`);
 }
 
 function unstorableError(write: LogWrite, cause: unknown): ToolError {
-  return new ToolError("too_large", `Session ${name(write)} cannot be written: ${describeThrown(cause)}.`, { cause });
+  return new ToolError("too_large", `Session ${quoteId(write)} cannot be written: ${describeThrown(cause)}.`, { cause });
 }
 
-function duplicate(write: LogWrite): ToolError {
-  return new ToolError("duplicate", `A session ${name(write)} already exists; nothing was written to it.`, {
-    operatorHint: `Continue it with runtime.resume(${name(write)}), or choose another id.`,
+function duplicateError(write: LogWrite): ToolError {
+  return new ToolError("duplicate", `A session ${quoteId(write)} already exists; nothing was written to it.`, {
+    operatorHint: `Continue it with runtime.resume(${quoteId(write)}), or choose another id.`,
   });
 }
 
 function removedError(write: LogWrite): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${name(write)} was removed by another process, or the database lost it; this log can no longer write to it.`,
+    `Session ${quoteId(write)} was removed by another process, or the database lost it; this log can no longer write to it.`,
   );
 }
 
 function missingParentError(write: LogWrite, from: string): ToolError {
-  return new ToolError("not_found", `Session ${name(write)} was not created: the store does not have ${from}, where it branches off.`);
+  return new ToolError("not_found", `Session ${quoteId(write)} was not created: the store does not have ${from}, where it branches off.`);
 }
 
 function mismatchError(write: LogWrite, length: number): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${name(write)} has ${plural(length, "event")}, which do not match this log at position ${write.from}.`,
+    `Session ${quoteId(write)} has ${plural(length, "event")}, which do not match this log at position ${write.from}.`,
   );
 }

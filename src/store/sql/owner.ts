@@ -49,7 +49,7 @@ export interface DescribedOwner extends OwnerTable {
 
 export class Owner {
   readonly #connection: SqlConnection;
-  readonly #watch: ClockWatch;
+  readonly #clockWatch: ClockWatch;
   #id: string | undefined;
   #registered = false;
   /** Undefined until `announce` was called. */
@@ -63,7 +63,7 @@ export class Owner {
   constructor(connection: SqlConnection) {
     this.#connection = connection;
     const { leaseMs, clock = systemPorts.clock } = connection.liveness;
-    this.#watch = new ClockWatch({ clock, toleranceMs: leaseMs / HEARTBEATS_IN_LEASE });
+    this.#clockWatch = new ClockWatch({ clock, toleranceMs: leaseMs / HEARTBEATS_IN_LEASE });
   }
 
   /** Undefined until the owner is first registered. */
@@ -210,12 +210,12 @@ export class Owner {
     const { leaseMs } = this.#connection.liveness;
     if (Math.abs(silentMs) <= leaseMs) return true;
     // a time in the future shows that the clock was set back
-    return silentMs < 0 ? this.#watch.steadyForMs < leaseMs : this.#isClockDoubtful;
+    return silentMs < 0 ? this.#clockWatch.steadyForMs < leaseMs : this.#isClockDoubtful;
   }
 
   /** Whether a time that seems older than a lease may be recent, because the clock was set. */
   get #isClockDoubtful(): boolean {
-    return this.#watch.wasSet && this.#watch.steadyForMs < this.#connection.liveness.leaseMs;
+    return this.#clockWatch.wasSet && this.#clockWatch.steadyForMs < this.#connection.liveness.leaseMs;
   }
 
   #isOnThisHost({ host }: OwnerTable): boolean {
@@ -225,14 +225,14 @@ export class Owner {
   /** Reads owners together with the database's time in one statement: between two, the clock might be set, or a connection be waited for. */
   async #read(tables: Kysely<Tables>, ids?: readonly string[]): Promise<readonly SeenOwner[]> {
     const all = tables.selectFrom("haft_owner").selectAll().select(this.#connection.databaseTime.as("now"));
-    return await this.#watch.measure(
+    return await this.#clockWatch.measure(
       () => (ids === undefined ? all : all.where("id", "in", ids)).execute(),
       ([row]) => row?.now,
     );
   }
 
   #now(tables: Kysely<Tables>): Promise<number> {
-    return this.#watch.measure(
+    return this.#clockWatch.measure(
       () => evaluateExpression(this.#connection.databaseTime, tables),
       (now) => now,
     );

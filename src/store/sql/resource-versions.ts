@@ -15,7 +15,7 @@ export function withOuterResources(resources: readonly string[]): ReadonlySet<st
  * The version of a resource: its own `below`, plus `self` of every resource around it. It increases with every write of the resource, of a resource
  * inside it or of one around it, and with no other write.
  */
-export function versionOf(resource: string, generations: ReadonlyMap<string, Generation>): number {
+export function computeVersion(resource: string, generations: ReadonlyMap<string, Generation>): number {
   const inside = generations.get(resource)?.below ?? 0;
   return outerResources(resource).reduce((sum, outer) => sum + (generations.get(outer)?.self ?? 0), inside);
 }

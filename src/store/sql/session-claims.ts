@@ -9,9 +9,9 @@ import { parseStoredTextOrRaw, toStoredText } from "../records/stored-text.ts";
 import type { SessionTable, Tables } from "./tables.ts";
 
 /** Number of events verified in one transaction, between which others may write. */
-const VERIFIED_AT_ONCE = 5_000;
+const VERIFY_BATCH_SIZE = 5_000;
 /** Maximum number of events verified in the transaction that claims. */
-const VERIFIED_WITH_CLAIM = 500;
+const MAX_VERIFIED_WITH_CLAIM = 500;
 /** A hint for development servers, which load a changed module again and leave its earlier stores open. */
 const RELOADED_HINT =
   "That is another store in this process, or a container with the same host name: if modules are reloaded, keep the runtime on globalThis. ";
@@ -40,8 +40,8 @@ export class SessionClaims {
   }
 
   async claim(tables: Kysely<Tables>, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
-    const { verified, length } = await runInSnapshot(tables, (transaction) => this.#verify(transaction, request));
-    if (length - verified > VERIFIED_WITH_CLAIM) return { claimed: false, verified };
+    const { verified, length } = await runInSnapshot(tables, (transaction) => this.#verifyNext(transaction, request));
+    if (length - verified > MAX_VERIFIED_WITH_CLAIM) return { claimed: false, verified };
     const row = await tables
       .transaction()
       .execute((transaction) => this.#claimInTransaction(transaction, { ...request, verified }, before));
@@ -60,15 +60,18 @@ export class SessionClaims {
       await this.#requireFree(transaction, sessionId, row);
       // a record that is unchanged although it could not be taken does not exist in the table
       if (row.owner === before?.owner && row.epoch === before.epoch) return true;
-      if (await this.#fence(transaction, row)) return true;
+      if (await this.#setOwner(transaction, row)) return true;
       before = row;
     }
   }
 
   /** Verifies the next events of a log that may be claimed. */
-  async #verify(transaction: Transaction<Tables>, request: ClaimRequest): Promise<{ readonly verified: number; readonly length: number }> {
+  async #verifyNext(
+    transaction: Transaction<Tables>,
+    request: ClaimRequest,
+  ): Promise<{ readonly verified: number; readonly length: number }> {
     const { row } = await this.#findClaimable(transaction, request);
-    if (row.length - request.verified <= VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
+    if (row.length - request.verified <= MAX_VERIFIED_WITH_CLAIM) return { verified: request.verified, length: row.length };
     return { verified: await this.#verifyPage(transaction, request), length: row.length };
   }
 
@@ -81,7 +84,7 @@ export class SessionClaims {
     const found = await this.#findClaimable(transaction, request);
     before.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
     await this.#owner.register(transaction);
-    if (!(await this.#fence(transaction, found.row))) return undefined;
+    if (!(await this.#setOwner(transaction, found.row))) return undefined;
     const { row } = await this.#findClaimable(transaction, { ...request, takeOver: true }); // as its last owner left it
     let verified = request.verified;
     while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
@@ -89,7 +92,7 @@ export class SessionClaims {
   }
 
   /** Makes this owner the owner of a session, if its record is still as found. From then on no other owner can write it. */
-  async #fence(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
+  async #setOwner(transaction: Transaction<Tables>, { id, owner, epoch }: SessionTable): Promise<boolean> {
     const { numUpdatedRows } = await transaction
       .updateTable("haft_session")
       .set({ owner: this.#owner.id ?? null, epoch: epoch + 1 })
@@ -102,25 +105,25 @@ export class SessionClaims {
 
   async #findClaimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
     const found = await this.#reader.find(transaction, toStoredText(sessionId));
-    if (found === undefined) throw notFound(sessionId);
+    if (found === undefined) throw notFoundError(sessionId);
     if (!takeOver) await this.#requireFree(transaction, sessionId, found.row);
-    if (found.damage !== undefined) throw damaged(sessionId, await this.#soundLength(transaction, found), found.damage);
+    if (found.damage !== undefined) throw damagedError(sessionId, await this.#countSoundEvents(transaction, found), found.damage);
     return found;
   }
 
   /** Verifies a page. Returns the number of events known to be sound. */
   async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
     const found = await this.#reader.find(transaction, toStoredText(sessionId));
-    if (found === undefined) throw notFound(sessionId);
-    const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFIED_AT_ONCE });
+    if (found === undefined) throw notFoundError(sessionId);
+    const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFY_BATCH_SIZE });
     const sound = verified + page.bodies.length;
-    if (page.damage !== undefined) throw damaged(sessionId, sound, `event ${page.damage.position}: ${page.damage.reason}`);
+    if (page.damage !== undefined) throw damagedError(sessionId, sound, `event ${page.damage.position}: ${page.damage.reason}`);
     return sound;
   }
 
-  async #soundLength(transaction: Transaction<Tables>, found: FoundSession): Promise<number> {
+  async #countSoundEvents(transaction: Transaction<Tables>, found: FoundSession): Promise<number> {
     for (let sound = 0; ;) {
-      const page = await this.#reader.read(transaction, found, { from: sound + 1, limit: VERIFIED_AT_ONCE });
+      const page = await this.#reader.read(transaction, found, { from: sound + 1, limit: VERIFY_BATCH_SIZE });
       sound += page.bodies.length;
       if (page.next === undefined) return sound;
     }
@@ -141,7 +144,7 @@ export class SessionClaims {
 }
 
 export function toClaimAnswer(row: SessionTable, seen: ClaimFacts): ClaimAnswer {
-  return { claimed: true, length: row.length, options: optionsOf(row), epoch: row.epoch, ...seen };
+  return { claimed: true, length: row.length, options: toLogOptions(row), epoch: row.epoch, ...seen };
 }
 
 /** Runs several statements on one snapshot of the tables. */
@@ -152,16 +155,16 @@ export function runInSnapshot<Result>(
   return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
 }
 
-export function optionsOf({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
+export function toLogOptions({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
   const parent = parent_id === null ? {} : { parent: { sessionId: parseStoredTextOrRaw(parent_id), length: parent_length } };
   return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
 }
 
-export function notFound(sessionId: string): ToolError {
+export function notFoundError(sessionId: string): ToolError {
   return new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
 }
 
-function damaged(sessionId: string, sound: number, reason: string): ToolError {
+function damagedError(sessionId: string, sound: number, reason: string): ToolError {
   return new ToolError("corrupt_record", `Session ${JSON.stringify(sessionId)} is damaged after its first ${sound} events (${reason}).`, {
     hint: "Those can be read: export them, and continue in a new session.",
   });

@@ -15,13 +15,13 @@ import {
   type RevokeKeyRequest,
   type StoredKey,
 } from "../../core/access-store.ts";
-import { DEFAULT_ACCESS_LIMIT, DAY_MS, callPage, readCall, readKey, readRefusal, readRequest, duplicateKeyError } from "./access-rows.ts";
+import { DEFAULT_ACCESS_LIMIT, DAY_MS, toCallPage, readCall, readKey, readRefusal, readRequest, duplicateKeyError } from "./access-rows.ts";
 import { lockCounter } from "./counters.ts";
 import { toStoredText } from "../records/stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
 /** Maximum number of rows inserted by one statement. */
-const WRITTEN_AT_ONCE = 100;
+const INSERT_BATCH_SIZE = 100;
 
 /** The counters that a transaction locks to number new rows, by table. */
 const COUNTERS = { haft_refusal: "refusals", haft_call: "calls" } as const;
@@ -109,7 +109,7 @@ export class SqlAccess implements AccessStore {
         .where("at", "<=", after.at) // lets the index be used
         .where((eb) => eb.or([eb("at", "<", after.at), eb("number", "<", after.number)]));
     const rows = await newest.execute();
-    return callPage(
+    return toCallPage(
       rows.map((row) => ({ at: row.at, number: row.number, call: readCall(row) })),
       limit,
     );
@@ -119,12 +119,12 @@ export class SqlAccess implements AccessStore {
   #append(bodies: readonly (RefusedRequest | AuditedCall)[], table: NumberedTable, keep: number): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
       await lockCounter(tables, COUNTERS[table]); // as for the positions of approvals
-      let number = await lastNumber(tables, table);
-      const rows = bodies.map((body) => rowOf(++number, body));
-      for (let from = 0; from < rows.length; from += WRITTEN_AT_ONCE)
+      let number = await readLastNumber(tables, table);
+      const rows = bodies.map((body) => toRow(++number, body));
+      for (let from = 0; from < rows.length; from += INSERT_BATCH_SIZE)
         await tables
           .insertInto(table)
-          .values(rows.slice(from, from + WRITTEN_AT_ONCE))
+          .values(rows.slice(from, from + INSERT_BATCH_SIZE))
           .execute();
       await tables
         .deleteFrom(table)
@@ -201,12 +201,12 @@ export class SqlAccess implements AccessStore {
   }
 }
 
-function rowOf(number: number, body: RefusedRequest | AuditedCall): RefusalTable {
+function toRow(number: number, body: RefusedRequest | AuditedCall): RefusalTable {
   const principal = body.principal === undefined ? null : toStoredText(body.principal);
   return { number, at: Math.trunc(body.at), principal, body: JSON.stringify(body) };
 }
 
-async function lastNumber(tables: Transaction<Tables>, table: NumberedTable): Promise<number> {
+async function readLastNumber(tables: Transaction<Tables>, table: NumberedTable): Promise<number> {
   const last = await tables
     .selectFrom(table)
     .select((select) => select.fn.max("number").as("number"))

@@ -25,7 +25,7 @@ import { createApprovalMessage } from "../records/webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
 
 type QuestionRow = Omit<ApprovalTable, "expires_at"> & { readonly expires_at: RawBuilder<number> | null };
-type AskedBy = Pick<ApprovalTable, "id" | "owner">;
+type AskedQuestion = Pick<ApprovalTable, "id" | "owner">;
 
 interface QuestionsOfOthers {
   readonly session: string;
@@ -34,18 +34,18 @@ interface QuestionsOfOthers {
 type Row = ExpressionBuilder<Tables, "haft_approval">;
 
 /** Maximum number of rows deleted or updated by one statement. */
-const PRUNED_AT_ONCE = 10_000;
+const PRUNE_BATCH_SIZE = 10_000;
 
 export class SqlApprovals implements ApprovalStore {
   readonly #connection: SqlConnection;
   readonly #owner: Owner;
   /** Batches the look-ups of open questions of sessions that are resumed at the same time. */
-  readonly #openIn: Batcher<string, readonly Pick<ApprovalTable, "id" | "owner" | "session" | "call_id">[]>;
+  readonly #openQuestions: Batcher<string, readonly Pick<ApprovalTable, "id" | "owner" | "session" | "call_id">[]>;
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
     this.#owner = owner;
-    this.#openIn = new Batcher((sessions) => {
+    this.#openQuestions = new Batcher((sessions) => {
       const open = connection.tables.selectFrom("haft_approval").select(["id", "owner", "session", "call_id"]).where("status", "=", "open");
       return open.where("session", "in", [...sessions]).execute();
     });
@@ -60,7 +60,7 @@ export class SqlApprovals implements ApprovalStore {
 
   async #put(tables: Transaction<Tables>, question: NewApproval): Promise<ApprovalTable> {
     await this.#owner.register(tables);
-    await this.#requireOwn(tables, question.sessionId);
+    await this.#requireOwnSession(tables, question.sessionId);
     await lockCounter(tables, "approvals"); // otherwise two transactions could read the same last position
     const id = toStoredText(question.id);
     const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
@@ -114,7 +114,7 @@ export class SqlApprovals implements ApprovalStore {
     if (callId !== undefined) rows = rows.where("call_id", "=", toStoredText(callId));
     if (toolName !== undefined) rows = rows.where("tool", "=", toStoredText(toolName));
     if (after !== undefined) rows = rows.where("position", isOldest ? ">" : "<", after);
-    return this.#read(await rows.execute(), now);
+    return this.#toRecords(await rows.execute(), now);
   }
 
   end(end: ApprovalEnd): Promise<boolean> {
@@ -150,18 +150,18 @@ export class SqlApprovals implements ApprovalStore {
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
     const session = toStoredText(sessionId);
     const isMeant = createCallFilter(callIds?.map(toStoredText), exceptCallIds?.map(toStoredText));
-    const open = (await this.#openIn.add(session)).filter((row) => row.session === session && isMeant(row.call_id));
+    const open = (await this.#openQuestions.add(session)).filter((row) => row.session === session && isMeant(row.call_id));
     if (open.length === 0) return 0;
-    return (await this.#withdraw(await this.#abandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
+    return (await this.#withdraw(await this.#filterAbandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
   }
 
   /** Withdraws questions that an earlier owner, which still lives, asked in a session that this owner has claimed. */
-  async #withdrawOfOthers(open: readonly AskedBy[], { session, at }: QuestionsOfOthers): Promise<number> {
+  async #withdrawOfOthers(open: readonly AskedQuestion[], { session, at }: QuestionsOfOthers): Promise<number> {
     const owner = this.#owner.id ?? "";
     const others = open.filter((row) => row.owner !== owner);
     let withdrawn = 0;
-    for (let index = 0; index < others.length; index += PRUNED_AT_ONCE) {
-      const ids = others.slice(index, index + PRUNED_AT_ONCE).map(({ id }) => id);
+    for (let index = 0; index < others.length; index += PRUNE_BATCH_SIZE) {
+      const ids = others.slice(index, index + PRUNE_BATCH_SIZE).map(({ id }) => id);
       const claimed = this.#connection.tables.selectFrom("haft_session").select("id").where("id", "=", session).where("owner", "=", owner);
       const { numUpdatedRows } = await this.#connection.tables
         .updateTable("haft_approval")
@@ -177,7 +177,7 @@ export class SqlApprovals implements ApprovalStore {
   }
 
   /** @throws ToolError `conflict` if another owner has claimed the session */
-  async #requireOwn(tables: Transaction<Tables>, sessionId: string): Promise<void> {
+  async #requireOwnSession(tables: Transaction<Tables>, sessionId: string): Promise<void> {
     const row = await tables.selectFrom("haft_session").select("owner").where("id", "=", toStoredText(sessionId)).executeTakeFirst();
     if (row === undefined || row.owner === null || row.owner === this.#owner.id) return;
     throw new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed by another process, which now asks its questions.`, {
@@ -265,12 +265,12 @@ export class SqlApprovals implements ApprovalStore {
       .where("haft_approval.status", "=", "open")
       .where("haft_session.id", "is", null)
       .execute();
-    await this.#withdraw(await this.#abandoned(lost), now);
+    await this.#withdraw(await this.#filterAbandoned(lost), now);
     await tables.deleteFrom("haft_approval_rule").where("expires_at", "<=", now).execute();
     const ended = tables.selectFrom("haft_approval").select("id").where("status", "!=", "open").orderBy("position", "desc");
     let pruned = 0;
-    for (let gone = PRUNED_AT_ONCE; gone === PRUNED_AT_ONCE; pruned += gone) {
-      const surplus = ended.offset(keep).limit(PRUNED_AT_ONCE);
+    for (let gone = PRUNE_BATCH_SIZE; gone === PRUNE_BATCH_SIZE; pruned += gone) {
+      const surplus = ended.offset(keep).limit(PRUNE_BATCH_SIZE);
       const { numDeletedRows } = await tables.deleteFrom("haft_approval").where("id", "in", surplus).executeTakeFirst();
       gone = Number(numDeletedRows);
     }
@@ -278,16 +278,16 @@ export class SqlApprovals implements ApprovalStore {
   }
 
   /** Filters the questions that no living process waits for. */
-  async #abandoned(open: readonly AskedBy[]): Promise<readonly AskedBy[]> {
+  async #filterAbandoned(open: readonly AskedQuestion[]): Promise<readonly AskedQuestion[]> {
     const living = await this.#describeLivingOwners(open);
     return open.filter(({ owner }) => living.get(owner) === undefined);
   }
 
   /** Withdraws open questions. A question that another owner has asked again meanwhile is left unchanged. */
-  async #withdraw(abandoned: readonly AskedBy[], at: number): Promise<number> {
+  async #withdraw(abandoned: readonly AskedQuestion[], at: number): Promise<number> {
     let withdrawn = 0;
-    for (let index = 0; index < abandoned.length; index += PRUNED_AT_ONCE) {
-      const some = abandoned.slice(index, index + PRUNED_AT_ONCE);
+    for (let index = 0; index < abandoned.length; index += PRUNE_BATCH_SIZE) {
+      const some = abandoned.slice(index, index + PRUNE_BATCH_SIZE);
       const { numUpdatedRows } = await this.#connection.tables
         .updateTable("haft_approval")
         .set({ status: "withdrawn", answer: JSON.stringify({ at }) })
@@ -304,12 +304,12 @@ export class SqlApprovals implements ApprovalStore {
     return withdrawn;
   }
 
-  async #read(rows: readonly ApprovalTable[], now: number): Promise<readonly ApprovalRecord[]> {
+  async #toRecords(rows: readonly ApprovalTable[], now: number): Promise<readonly ApprovalRecord[]> {
     const living = await this.#describeLivingOwners(rows.filter(({ status }) => status === "open"));
     return rows.map((row) => readListedApproval(row, now, row.status === "open" ? living.get(row.owner) : undefined));
   }
 
-  async #describeLivingOwners(rows: readonly Pick<AskedBy, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
+  async #describeLivingOwners(rows: readonly Pick<AskedQuestion, "owner">[]): Promise<ReadonlyMap<string, string | undefined>> {
     const living = new Map<string, string | undefined>();
     for (const { owner } of rows)
       if (!living.has(owner)) living.set(owner, (await this.#owner.describe(this.#connection.tables, owner))?.text);

@@ -5,7 +5,7 @@ import type { CacheRecord } from "../../core/store.ts";
 import { cacheChecksum } from "./checksum.ts";
 import { lockCounter, setCounter } from "./counters.ts";
 import type { Owner } from "./owner.ts";
-import { generationsOfWrite, withOuterResources, versionOf, type Generation } from "./resource-versions.ts";
+import { generationsOfWrite, withOuterResources, computeVersion, type Generation } from "./resource-versions.ts";
 import { parseStoredText, parseStoredTexts, toStoredKey, toStoredText, toStoredTexts, toStoredTime } from "../records/stored-text.ts";
 import type { CacheTable, GenerationTable, Tables } from "./tables.ts";
 import type { ImmediateSql, RunStatement } from "./sql-connection.ts";
@@ -15,9 +15,9 @@ import { withParameters } from "./with-parameters.ts";
 const MAX_GENERATIONS = 100_000;
 const WRITES_BETWEEN_CHECKS = 1_000;
 /** Number of entries deleted at a time. */
-const CHUNK = 100;
+const DELETE_BATCH_SIZE = 100;
 /** Maximum number of resources in a look-up: a power of two, less than the maximum number of parameters of a statement. */
-const MAX_AROUND = 16_384;
+const MAX_LOOKED_UP_RESOURCES = 16_384;
 /** The row whose `self` is added to every version. No resource is stored as an empty text. */
 const BASE = "";
 /** Prefix of the row of a writing process, followed by the id of its owner. No stored resource begins with it. */
@@ -81,12 +81,13 @@ export class SqlCache {
       if (resource === undefined) base = row.self;
       else generations.set(resource, row);
     }
-    return resources.map((resource) => base + versionOf(resource, generations));
+    return resources.map((resource) => base + computeVersion(resource, generations));
   }
 
   /** Uses one statement for all sizes up to a power of two, and pads the parameters with the base row, which is always wanted. */
   async #generations(tables: Kysely<Tables>, stored: readonly string[]): Promise<readonly GenerationTable[]> {
-    if (stored.length > MAX_AROUND) throw new ToolError("too_large", `${stored.length} resources are too many for one cached result.`);
+    if (stored.length > MAX_LOOKED_UP_RESOURCES)
+      throw new ToolError("too_large", `${stored.length} resources are too many for one cached result.`);
     const size = 2 ** Math.ceil(Math.log2(stored.length));
     const parameters = [...stored, ...Array.from({ length: size - stored.length }, () => BASE)];
     const find =
@@ -100,7 +101,7 @@ export class SqlCache {
     await tables.transaction().execute(async (transaction) => {
       const before = await lockCounter(transaction, "cache-bytes");
       if (JSON.stringify(await this.versions(transaction, record.resources)) !== entry.versions) return;
-      let total = before - (await drop(transaction, [entry.key]));
+      let total = before - (await deleteEntries(transaction, [entry.key]));
       if (entry.bytes <= this.#maxBytes) {
         await transaction.insertInto("haft_cache").values(entry).execute();
         total = await this.#makeRoom(transaction, total + entry.bytes);
@@ -164,7 +165,12 @@ export class SqlCache {
   async #makeRoom(transaction: Transaction<Tables>, total: number): Promise<number> {
     let left = total;
     while (left > this.#maxBytes) {
-      const oldest = await transaction.selectFrom("haft_cache").select(["key", "bytes"]).orderBy("stored_at").limit(CHUNK).execute();
+      const oldest = await transaction
+        .selectFrom("haft_cache")
+        .select(["key", "bytes"])
+        .orderBy("stored_at")
+        .limit(DELETE_BATCH_SIZE)
+        .execute();
       if (oldest.length === 0) return 0;
       const keys: string[] = [];
       let freed = 0;
@@ -173,7 +179,7 @@ export class SqlCache {
         keys.push(key);
         freed += bytes;
       }
-      left -= await drop(transaction, keys);
+      left -= await deleteEntries(transaction, keys);
     }
     return left;
   }
@@ -238,9 +244,9 @@ export async function pruneEntries(
   times: { readonly before: number; readonly now: number },
 ): Promise<number> {
   const before = await lockCounter(transaction, "cache-bytes");
-  const old = await selectOldEntries(transaction, times).select("key").limit(CHUNK).execute();
+  const old = await selectOldEntries(transaction, times).select("key").limit(DELETE_BATCH_SIZE).execute();
   if (old.length > 0) {
-    const freed = await drop(
+    const freed = await deleteEntries(
       transaction,
       old.map(({ key }) => key),
     );
@@ -256,7 +262,7 @@ export async function pruneEntries(
 }
 
 /** Deletes entries. Returns the number of bytes freed. */
-async function drop(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
+async function deleteEntries(transaction: Transaction<Tables>, keys: readonly string[]): Promise<number> {
   const dropped = await transaction.deleteFrom("haft_cache").where("key", "in", keys).returning("bytes").execute();
   return dropped.reduce((sum, { bytes }) => sum + bytes, 0);
 }

@@ -8,14 +8,14 @@ import { toStoredText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
 /** Old messages are removed with one in so many sent messages. */
-const REMOVED_EVERY = 64;
+const REMOVE_EVERY = 64;
 /** Maximum number of channels whose messages are counted; for others, the number of the message decides whether to remove old ones. */
-const COUNTED = 1_000;
+const MAX_COUNTED_CHANNELS = 1_000;
 /** 2³² divided by the golden ratio. Its multiples are spread evenly, even for numbers at equal distances. */
 const SPREAD = 0x9e3779b1;
 
 /** Thrown to roll back a refused message, including its number. */
-const FULL = new Error("The queue is full.");
+const QUEUE_FULL = new Error("The queue is full.");
 
 export class SqlChannels implements ChannelStore {
   readonly #connection: SqlConnection;
@@ -31,32 +31,32 @@ export class SqlChannels implements ChannelStore {
   send(message: NewChannelEntry): Promise<number> {
     const channel = toStoredText(message.channel);
     const isQueue = message.capacity !== undefined;
-    const sent = this.#sent.get(channel) ?? (this.#sent.size < COUNTED ? 0 : undefined);
+    const sent = this.#sent.get(channel) ?? (this.#sent.size < MAX_COUNTED_CHANNELS ? 0 : undefined);
     if (sent !== undefined) this.#sent.set(channel, sent + 1);
     const sending = this.#connection.tables.transaction().execute(async (tables) => {
       const number = await this.#nextNumber(tables, channel);
-      if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw FULL;
+      if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw QUEUE_FULL;
       const [sender, senderId] = [toStoredText(message.sender), toStoredText(message.senderId)];
       await tables
         .insertInto("haft_channel_message")
         .values({ channel, number, sender, sender_id: senderId, body: message.body, holder: null, ended: 0 })
         .execute();
-      if (sent === undefined ? shouldRemoveOld(number) : sent % REMOVED_EVERY === 0)
+      if (sent === undefined ? shouldRemoveOld(number) : sent % REMOVE_EVERY === 0)
         await removeOld(tables, { channel, isQueue, keep: message.keep });
       return number;
     });
     return sending.catch((thrown: unknown) => {
-      if (thrown === FULL) return 0;
+      if (thrown === QUEUE_FULL) return 0;
       throw thrown;
     });
   }
 
   async read({ channel, after, limit }: ReadChannel): Promise<readonly ChannelEntry[]> {
-    return (await this.#entries(channel).where("number", ">", after).orderBy("number").limit(limit).execute()).map(entryOf);
+    return (await this.#entries(channel).where("number", ">", after).orderBy("number").limit(limit).execute()).map(toEntry);
   }
 
   async latest({ channel, limit }: Omit<ReadChannel, "after">): Promise<readonly ChannelEntry[]> {
-    return (await this.#entries(channel).orderBy("number", "desc").limit(limit).execute()).toReversed().map(entryOf);
+    return (await this.#entries(channel).orderBy("number", "desc").limit(limit).execute()).toReversed().map(toEntry);
   }
 
   async last(channel: string): Promise<number> {
@@ -80,22 +80,22 @@ export class SqlChannels implements ChannelStore {
         .execute(); // locks the channel
       const first = await this.#findFirstFree(tables, query);
       if (first !== undefined)
-        await one(tables, { ...query, ...first })
+        await updateMessage(tables, { ...query, ...first })
           .set("holder", this.#owner.id ?? "")
           .execute();
       return { first };
     });
     if (found !== undefined) this.#owner.confirmRegistration();
-    return found?.first === undefined ? undefined : entryOf(found.first);
+    return found?.first === undefined ? undefined : toEntry(found.first);
   }
 
   async giveBack(key: ChannelEntryKey): Promise<void> {
     const { id = "" } = this.#owner;
-    await one(this.#connection.tables, key).set("holder", null).where("holder", "=", id).execute();
+    await updateMessage(this.#connection.tables, key).set("holder", null).where("holder", "=", id).execute();
   }
 
   async end(key: ChannelEntryKey): Promise<void> {
-    await one(this.#connection.tables, key).set("ended", 1).execute();
+    await updateMessage(this.#connection.tables, key).set("ended", 1).execute();
   }
 
   /** Returns the next number, and locks the channel until the transaction ends, so that messages become visible in order. */
@@ -141,11 +141,11 @@ export class SqlChannels implements ChannelStore {
 }
 
 function shouldRemoveOld(number: number): boolean {
-  return Math.imul(number, SPREAD) >>> 0 < 2 ** 32 / REMOVED_EVERY;
+  return Math.imul(number, SPREAD) >>> 0 < 2 ** 32 / REMOVE_EVERY;
 }
 
 /** Makes a plain object, because SQLite returns rows without a prototype. */
-function entryOf({ number, body }: ChannelEntry): ChannelEntry {
+function toEntry({ number, body }: ChannelEntry): ChannelEntry {
   return { number, body };
 }
 
@@ -172,6 +172,6 @@ async function removeOld(
   await (isQueue ? old.where("ended", "=", 1) : old).execute();
 }
 
-function one(tables: SqlConnection["tables"], { channel, number }: ChannelEntryKey) {
+function updateMessage(tables: SqlConnection["tables"], { channel, number }: ChannelEntryKey) {
   return tables.updateTable("haft_channel_message").where("channel", "=", toStoredText(channel)).where("number", "=", number);
 }

@@ -26,7 +26,7 @@ export interface SqlConnection {
   /** 32 random characters. */
   readonly randomText: RawBuilder<string>;
   /** Converts an error of the database to a ToolError. @param doing describes what failed */
-  explain(thrown: unknown, doing: string): ToolError;
+  toStoreError(thrown: unknown, doing: string): ToolError;
   /** Whether the cause is damaged data, so that retrying does not help. */
   isDamageError(thrown: unknown): boolean;
   /** Whether another connection holds the lock. */

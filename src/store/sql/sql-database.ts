@@ -28,7 +28,7 @@ import { LogWriter } from "./log-writer.ts";
 import { requirePart } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { SessionClaims, toClaimAnswer, runInSnapshot, notFound, optionsOf, type ClaimRetryState } from "./session-claims.ts";
+import { SessionClaims, toClaimAnswer, runInSnapshot, notFoundError, toLogOptions, type ClaimRetryState } from "./session-claims.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { SqlFeed } from "./sql-feed.ts";
@@ -91,11 +91,11 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.remember(sessionId, row) });
     if (connection.groups === undefined) return;
     const claims = new GroupClaims({ ...parts, schema: connection.groups.schema });
-    this.#groupClaims = new Batcher((ids) => this.#do("could not claim sessions", (tables) => claims.claim(tables, ids)));
+    this.#groupClaims = new Batcher((ids) => this.#run("could not claim sessions", (tables) => claims.claim(tables, ids)));
   }
 
   open(): Promise<void> {
-    return this.#do("could not be opened", () => this.#options.prepare(this.#connection));
+    return this.#run("could not be opened", () => this.#options.prepare(this.#connection));
   }
 
   request<Method extends keyof LogRequests>(method: Method, ...argument: Parameters<LogRequests[Method]>): Promise<LogAnswer<Method>> {
@@ -104,7 +104,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   commit(writes: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
     for (const { sessionId, create } of writes) if (create !== undefined) this.#doubtful.remove(toStoredText(sessionId));
-    return this.#do("could not be written", (tables) => this.#writer.commit(tables, writes));
+    return this.#run("could not be written", (tables) => this.#writer.commit(tables, writes));
   }
 
   claim(request: ClaimRequest): Promise<ClaimAnswer> {
@@ -114,17 +114,17 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   async #claim(id: string, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
     const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
-    if (claimed === undefined) return this.#do("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
+    if (claimed === undefined) return this.#run("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
     const { row, ...seen } = claimed;
     this.#writer.remember(request.sessionId, row);
     return toClaimAnswer(row, { ...seen, wasLeftOpen: false }); // it had no owner
   }
 
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
-    return this.#do("could not be read", (tables) =>
+    return this.#run("could not be read", (tables) =>
       runInSnapshot(tables, async (transaction) => {
         const found = await this.#reader.find(transaction, toStoredText(sessionId));
-        if (found === undefined) throw notFound(sessionId);
+        if (found === undefined) throw notFoundError(sessionId);
         return this.#reader.read(transaction, found, { from, limit });
       }),
     );
@@ -132,7 +132,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   list({ sessionId, sessionIds, parentId, limit, offset }: CheckedListOptions): Promise<readonly StoredSession[]> {
     if (sessionIds?.length === 0) return Promise.resolve([]);
-    return this.#do("could not list its sessions", (tables) =>
+    return this.#run("could not list its sessions", (tables) =>
       runInSnapshot(tables, async (transaction) => {
         const all = transaction.selectFrom("haft_session").selectAll();
         const named = sessionId === undefined ? all : all.where("id", "=", toStoredText(sessionId));
@@ -148,7 +148,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   remove(sessionId: string): Promise<boolean> {
     let existed = false; // a first try may have removed it and lost the answer
-    return this.#do("could not remove a session", async (tables) => {
+    return this.#run("could not remove a session", async (tables) => {
       try {
         return await tables.transaction().execute(async (transaction) => {
           const id = toStoredText(sessionId);
@@ -173,11 +173,11 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   operate(operation: StoreOperation): Promise<unknown> {
-    return this.#do(failureOf(operation), async () => {
+    return this.#run(describeFailure(operation), async () => {
       try {
         return await runOperation(this.#parts, operation);
       } catch (thrown: unknown) {
-        const tables = tablesOf(operation);
+        const tables = findPartOf(operation);
         if (tables !== undefined) await requirePart(this.#connection, tables);
         throw thrown;
       }
@@ -185,27 +185,27 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   cacheGet(request: { readonly key: string; readonly now: number }): Promise<string | undefined> {
-    return this.#do("could not be read", (tables) => this.#cache.get(tables, request));
+    return this.#run("could not be read", (tables) => this.#cache.get(tables, request));
   }
 
   cacheVersions(resources: readonly string[]): Promise<readonly number[]> {
-    return this.#do("could not be read", (tables) => this.#cache.versions(tables, resources));
+    return this.#run("could not be read", (tables) => this.#cache.versions(tables, resources));
   }
 
   cachePut(entry: CacheRecord): Promise<void> {
-    return this.#do("could not store a result", (tables) => this.#cache.put(tables, entry));
+    return this.#run("could not store a result", (tables) => this.#cache.put(tables, entry));
   }
 
   cacheInvalidate(resources: readonly string[]): Promise<void> {
-    return this.#do("could not remove results", (tables) => this.#cache.invalidate(tables, resources));
+    return this.#run("could not remove results", (tables) => this.#cache.invalidate(tables, resources));
   }
 
   announce(description: ProcessDescription): Promise<void> {
-    return this.#do("could not register this process", (tables) => this.#owner.announce(tables, description));
+    return this.#run("could not register this process", (tables) => this.#owner.announce(tables, description));
   }
 
   processes(): Promise<readonly StoredProcess[]> {
-    return this.#do("could not list its processes", (tables) =>
+    return this.#run("could not list its processes", (tables) =>
       requirePart(this.#connection, "processes").then(() =>
         runInSnapshot(tables, (transaction) => listProcesses(transaction, this.#owner)),
       ),
@@ -215,17 +215,17 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
   async sendHeartbeat(): Promise<void> {
     const { beats } = this.#options;
-    const sendHeartbeat = (): Promise<void> => this.#do("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
+    const sendHeartbeat = (): Promise<void> => this.#run("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
     // a server or role that allows no separate connection may still accept the statement on an open one
     await (beats === undefined
       ? sendHeartbeat()
       : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendHeartbeat));
-    await this.#do("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
+    await this.#run("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
   }
 
   async close(): Promise<void> {
     try {
-      await this.#do("could not release its claims", async (tables) => {
+      await this.#run("could not release its claims", async (tables) => {
         const { id } = this.#owner;
         if (id !== undefined) await removeLeases(tables, id);
         if (id !== undefined) await this.#cache.removeWriterRow(tables);
@@ -238,7 +238,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   async #describe(transaction: Transaction<Tables>, row: SessionTable): Promise<StoredSession> {
     const owner = row.owner === null ? undefined : await this.#owner.describe(transaction, row.owner);
-    const { parent } = optionsOf(row);
+    const { parent } = toLogOptions(row);
     return {
       sessionId: parseStoredTextOrRaw(row.id),
       createdAt: row.created_at,
@@ -250,12 +250,12 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     };
   }
 
-  async #do<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
+  async #run<Result>(failure: string, run: (tables: Kysely<Tables>) => Promise<Result>): Promise<Result> {
     try {
       return await this.#connection.runWithRetries(() => run(this.#connection.tables));
     } catch (error: unknown) {
-      const explained = this.#connection.explain(error, failure);
-      throw this.#connection.isLockBusy(error) ? await this.#busy(explained) : explained;
+      const explained = this.#connection.toStoreError(error, failure);
+      throw this.#connection.isLockBusy(error) ? await this.#withLockHolders(explained) : explained;
     }
   }
 
@@ -268,7 +268,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   /** Adds the processes that may hold the lock to an error; finding them needs no lock. */
-  async #busy(error: ToolError): Promise<ToolError> {
+  async #withLockHolders(error: ToolError): Promise<ToolError> {
     const others = await this.#others();
     const holders = others.length === 0 ? "a program that has no session open here" : others.join("; ");
     return new ToolError(error.code, `${error.message} The lock is held by ${holders}.`, {
@@ -286,14 +286,14 @@ const JOB_FAILURES: Readonly<Record<keyof JobStore, string>> = {
   prune: "could not remove jobs",
 };
 
-function failureOf({ part, method }: StoreOperation): string {
+function describeFailure({ part, method }: StoreOperation): string {
   if (part === "jobs") return JOB_FAILURES[method];
   if (part === "feed") return "could not be read";
   return part === "access" ? "could not access its keys" : "could not be used";
 }
 
 /** The part whose tables an older version may lack; undefined if the part checks that itself. */
-function tablesOf({ part, method }: StoreOperation): "access" | "approvals" | "calls" | "channels" | undefined {
+function findPartOf({ part, method }: StoreOperation): "access" | "approvals" | "calls" | "channels" | undefined {
   if (part === "jobs" || part === "feed") return undefined;
   if (part === "access") return method === "addCalls" || method === "calls" ? "calls" : "access";
   return part === "channels" ? "channels" : "approvals";

@@ -27,7 +27,7 @@ export class SqlFeed implements StoreFeed {
       let events = tables.selectFrom("haft_event").select(["sequence", "checksum"]);
       if (settled !== undefined) events = events.where("sequence", "<=", settled);
       const row = await events.orderBy("sequence", "desc").limit(1).executeTakeFirst();
-      return row === undefined ? formatMark({ sequence: 0, seal: undefined }) : markOf(row);
+      return row === undefined ? formatMark({ sequence: 0, seal: undefined }) : toMark(row);
     });
   }
 
@@ -60,7 +60,7 @@ async function readFeed(
   if (seal !== undefined) {
     const row = await tables.selectFrom("haft_event").select("checksum").where("sequence", "=", sequence).executeTakeFirst();
     // the row is missing if its session was removed, but its number is never reused
-    const isKnown = row === undefined ? sequence <= (await lastNumber(tables, lastSequence)) : sealOf(row.checksum) === seal;
+    const isKnown = row === undefined ? sequence <= (await readLastNumber(tables, lastSequence)) : toSeal(row.checksum) === seal;
     if (!isKnown) throw unknownMarkError(after);
   }
   let behind = tables
@@ -72,23 +72,23 @@ async function readFeed(
   if (settled !== undefined) behind = behind.where("sequence", "<=", settled);
   const rows = await behind.execute();
   const entries = rows.flatMap((row) => {
-    const sessionId = readableId(row.session);
-    return sessionId === undefined ? [] : [{ sessionId, position: row.position, mark: markOf(row) }];
+    const sessionId = decodeId(row.session);
+    return sessionId === undefined ? [] : [{ sessionId, position: row.position, mark: toMark(row) }];
   });
   return { entries, isFull: rows.length === limit };
 }
 
-async function lastNumber(tables: Kysely<Tables>, lastSequence: SqlConnection["lastSequence"]): Promise<number> {
+async function readLastNumber(tables: Kysely<Tables>, lastSequence: SqlConnection["lastSequence"]): Promise<number> {
   const row = await tables.selectNoFrom(lastSequence.as("last")).executeTakeFirst();
   return row?.last ?? 0;
 }
 
-function markOf({ sequence, checksum }: { readonly sequence: number; readonly checksum: string }): string {
-  return formatMark({ sequence, seal: sealOf(checksum) });
+function toMark({ sequence, checksum }: { readonly sequence: number; readonly checksum: string }): string {
+  return formatMark({ sequence, seal: toSeal(checksum) });
 }
 
 /** Returns the seal of a checksum, reduced to valid characters in case the checksum is damaged. */
-function sealOf(checksum: string): string {
+function toSeal(checksum: string): string {
   return checksum
     .toLowerCase()
     .replaceAll(/[^0-9a-z]/gu, "")
@@ -97,7 +97,7 @@ function sealOf(checksum: string): string {
 }
 
 /** Undefined for a damaged id, which names no readable session. */
-function readableId(stored: string): string | undefined {
+function decodeId(stored: string): string | undefined {
   try {
     return parseStoredText(stored);
   } catch {

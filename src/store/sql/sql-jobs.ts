@@ -13,7 +13,7 @@ import { parseStoredText, toStoredText, toStoredTime } from "../records/stored-t
 import type { StoredJobTable, Tables } from "./tables.ts";
 
 /** Maximum number of rows deleted by one statement. */
-const PRUNED_AT_ONCE = 10_000;
+const PRUNE_BATCH_SIZE = 10_000;
 
 export class SqlJobs implements JobStore {
   readonly #connection: SqlConnection;
@@ -55,7 +55,7 @@ export class SqlJobs implements JobStore {
     const jobs: StoredJob[] = [];
     for (const row of await query.execute()) {
       if (row.owner !== null && !owners.has(row.owner)) owners.set(row.owner, (await this.#owner.describe(tables, row.owner))?.text);
-      jobs.push(jobOf(row, row.owner === null ? undefined : owners.get(row.owner)));
+      jobs.push(toStoredJob(row, row.owner === null ? undefined : owners.get(row.owner)));
     }
     return jobs;
   }
@@ -119,11 +119,11 @@ export class SqlJobs implements JobStore {
 
 export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: PruneJobsOptions): Promise<number> {
   const ended = tables.selectFrom("haft_job").select(["session", "id"]).where("ended_at", "is not", null);
-  const surplus = ended.orderBy("ended_at", "desc").orderBy("session").orderBy("id").offset(keep).limit(PRUNED_AT_ONCE);
-  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", toStoredTime(Math.ceil(endedBefore))).limit(PRUNED_AT_ONCE)];
+  const surplus = ended.orderBy("ended_at", "desc").orderBy("session").orderBy("id").offset(keep).limit(PRUNE_BATCH_SIZE);
+  const old = endedBefore === undefined ? [] : [ended.where("ended_at", "<", toStoredTime(Math.ceil(endedBefore))).limit(PRUNE_BATCH_SIZE)];
   let pruned = 0;
   for (const rows of [...old, surplus])
-    for (let gone = PRUNED_AT_ONCE; gone === PRUNED_AT_ONCE; pruned += gone) {
+    for (let gone = PRUNE_BATCH_SIZE; gone === PRUNE_BATCH_SIZE; pruned += gone) {
       const { numDeletedRows } = await tables
         .deleteFrom("haft_job")
         .where((build) => build(build.refTuple("session", "id"), "in", rows.$asTuple("session", "id")))
@@ -134,21 +134,21 @@ export async function pruneJobs(tables: Kysely<Tables>, { keep, endedBefore }: P
 }
 
 /** @throws ToolError `corrupt_record` that names the job */
-function jobOf(row: StoredJobTable, openedBy: string | undefined): StoredJob {
+function toStoredJob(row: StoredJobTable, openedBy: string | undefined): StoredJob {
   const text = (stored: string): string => {
     try {
       return parseStoredText(stored);
     } catch {
-      throw damaged(row, `${stored.slice(0, 60)} is not a JSON string`);
+      throw damagedError(row, `${stored.slice(0, 60)} is not a JSON string`);
     }
   };
   return {
     id: text(row.id),
     sessionId: text(row.session),
     toolName: text(row.tool),
-    mode: modeOf(row),
+    mode: readMode(row),
     notify: row.notify !== 0,
-    state: stateOf(row),
+    state: readState(row),
     startedAt: row.started_at,
     starts: row.starts,
     ...omitUndefined({
@@ -160,18 +160,18 @@ function jobOf(row: StoredJobTable, openedBy: string | undefined): StoredJob {
   };
 }
 
-function modeOf(row: StoredJobTable): JobMode {
+function readMode(row: StoredJobTable): JobMode {
   if (row.mode === "background" || row.mode === "stateful") return row.mode;
-  throw damaged(row, `its mode is ${JSON.stringify(row.mode)}`);
+  throw damagedError(row, `its mode is ${JSON.stringify(row.mode)}`);
 }
 
-function stateOf(row: StoredJobTable): JobState {
+function readState(row: StoredJobTable): JobState {
   const state = JOB_STATES.find((one) => one === row.state);
-  if (state === undefined) throw damaged(row, `its state is ${JSON.stringify(row.state)}, which this version does not know`);
+  if (state === undefined) throw damagedError(row, `its state is ${JSON.stringify(row.state)}, which this version does not know`);
   return state;
 }
 
-function damaged({ session, id }: StoredJobTable, what: string): ToolError {
+function damagedError({ session, id }: StoredJobTable, what: string): ToolError {
   return new ToolError("corrupt_record", `The row of the job ${id} of session ${session} is damaged: ${what}.`, {
     hint: "The log of its session says what became of it.",
   });

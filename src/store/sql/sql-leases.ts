@@ -15,14 +15,14 @@ interface OwnedEntry extends LeaseQueueEntry {
 }
 
 /** Requests to put in the queue, the locked slots of their keys, and the fence of leases granted now. */
-interface Taking {
+interface TakeRequest {
   readonly wanted: readonly LeaseRequest[];
   readonly slots: readonly number[];
   readonly fence: number;
 }
 
 /** Maximum number of rows inserted by one statement, within the limits of every database. */
-const ROWS_AT_ONCE = 1_000;
+const INSERT_BATCH_SIZE = 1_000;
 /** A slot that no key has. Requests that may form a cycle lock it, one at a time. */
 const CYCLE_SLOT = -1;
 
@@ -51,7 +51,7 @@ export class SqlLeases implements LeaseStore {
     }
     const slots = slotsOfAll(wanted);
     // waits until a failed update of these tickets is committed or rolled back, because it holds its slots until then
-    const locked = listSlotsToLock(wanted, ascending([...slots, ...doubtful]));
+    const locked = listSlotsToLock(wanted, sortSlots([...slots, ...doubtful]));
     try {
       const answers = await tables.transaction().execute(async (transaction) => {
         await this.#owner.register(transaction);
@@ -102,7 +102,7 @@ export class SqlLeases implements LeaseStore {
     return gone.length > 0 ? undefined : answers;
   }
 
-  async #answerRequests(transaction: Transaction<Tables>, { wanted, slots, fence }: Taking): Promise<readonly LeaseAnswer[]> {
+  async #answerRequests(transaction: Transaction<Tables>, { wanted, slots, fence }: TakeRequest): Promise<readonly LeaseAnswer[]> {
     if (wanted.length === 0) return [];
     const entries = await this.#livingEntries(transaction, slots);
     const known = new Map(entries.map((entry) => [entry.ticket, entry]));
@@ -175,10 +175,10 @@ function listSlotsToLock(wanted: readonly LeaseRequest[], slots: readonly number
 }
 
 function slotsOfAll(wanted: readonly LeaseRequest[]): readonly number[] {
-  return ascending(wanted.flatMap(slotsOf));
+  return sortSlots(wanted.flatMap(slotsOf));
 }
 
-function ascending(slots: readonly number[]): readonly number[] {
+function sortSlots(slots: readonly number[]): readonly number[] {
   return [...new Set(slots)].toSorted((one, other) => one - other);
 }
 
@@ -229,9 +229,9 @@ async function insertEntries(transaction: Transaction<Tables>, entries: readonly
       request: JSON.stringify(request),
     })),
   );
-  for (let from = 0; from < rows.length; from += ROWS_AT_ONCE)
+  for (let from = 0; from < rows.length; from += INSERT_BATCH_SIZE)
     await transaction
       .insertInto("haft_lease")
-      .values(rows.slice(from, from + ROWS_AT_ONCE))
+      .values(rows.slice(from, from + INSERT_BATCH_SIZE))
       .execute();
 }

@@ -7,7 +7,7 @@ import type { Tables } from "./tables.ts";
 import type { WebhookMessage } from "../records/webhook-messages.ts";
 
 /** A due time that has passed by any clock. Other due times are by the database's clock. */
-const AT_ONCE = 0;
+const DUE_NOW = 0;
 
 export class SqlWebhooks implements WebhookStore {
   readonly #connection: SqlConnection;
@@ -37,7 +37,7 @@ export class SqlWebhooks implements WebhookStore {
       const again = databaseTimeAfter(until - now, this.#connection);
       const claimed: typeof rows = [];
       for (const row of rows) {
-        const own = one(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
+        const own = updateDelivery(tables, { endpoint: row.endpoint, messageId: row.message }).where("due_at", "=", row.due_at);
         const { numUpdatedRows } = await own.set({ due_at: again, attempts: row.attempts + 1 }).executeTakeFirst();
         if (numUpdatedRows === 1n) claimed.push(row); // otherwise another process claimed it first
       }
@@ -46,7 +46,7 @@ export class SqlWebhooks implements WebhookStore {
   }
 
   async retry({ now, dueAt, ...key }: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void> {
-    await one(this.#connection.tables, key)
+    await updateDelivery(this.#connection.tables, key)
       .set({ due_at: databaseTimeAfter(dueAt - now, this.#connection) })
       .execute();
   }
@@ -75,7 +75,7 @@ export function enqueueStatement(tables: Kysely<Tables>, { id, payload, at, type
           row.val(payload).as("payload"),
           row.val(0).as("attempts"),
           row.val(at).as("created_at"),
-          row.val(AT_ONCE).as("due_at"),
+          row.val(DUE_NOW).as("due_at"),
         ])
         .where("type", "=", type),
     )
@@ -84,9 +84,9 @@ export function enqueueStatement(tables: Kysely<Tables>, { id, payload, at, type
 }
 
 export function messageValues({ id, payload, at, type }: WebhookMessage): readonly unknown[] {
-  return [id, payload, 0, at, AT_ONCE, type];
+  return [id, payload, 0, at, DUE_NOW, type];
 }
 
-function one(tables: Kysely<Tables>, { endpoint, messageId }: DeliveryKey) {
+function updateDelivery(tables: Kysely<Tables>, { endpoint, messageId }: DeliveryKey) {
   return tables.updateTable("haft_delivery").where("endpoint", "=", endpoint).where("message", "=", messageId);
 }

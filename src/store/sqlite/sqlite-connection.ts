@@ -35,7 +35,7 @@ export interface SqliteConnection extends SqlConnection {
  */
 export function connectSqlite(settings: SqliteSettings): SqliteConnection {
   const place = settings.path === ":memory:" ? "The store in memory" : `The store ${settings.path}`;
-  const explain = (thrown: unknown, doing: string): ToolError => explainSqlite(thrown, `${place} ${doing}`);
+  const toStoreError = (thrown: unknown, doing: string): ToolError => explainSqlite(thrown, `${place} ${doing}`);
   try {
     const database = openFile(settings);
     const requireFile = requireSameFile(settings.path);
@@ -47,7 +47,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
       databaseTime: sql<number>`cast(unixepoch('subsec') * 1000 as integer)`,
       lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
       randomText: sql<string>`lower(hex(randomblob(16)))`,
-      explain,
+      toStoreError,
       isDamageError: isSqliteDamage,
       isLockBusy: isSqliteBusy,
       isKeyTaken: isSqliteKeyTaken,
@@ -68,7 +68,7 @@ export function connectSqlite(settings: SqliteSettings): SqliteConnection {
     };
   } catch (error: unknown) {
     if (isIllegalConstructor(error)) throw sqliteUnavailableError(error, place);
-    throw explain(explainOpenFailure(error, settings), "could not be opened");
+    throw toStoreError(explainOpenFailure(error, settings), "could not be opened");
   }
 }
 

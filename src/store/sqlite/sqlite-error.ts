@@ -1,13 +1,13 @@
 /** Explains SQLite's errors to users of a store, with hints that help. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 
-interface Meaning {
+interface ErrorMeaning {
   readonly name: string;
   readonly hint: string;
 }
 
 /** Meanings by primary result code. @see https://sqlite.org/rescode.html */
-const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
+const MEANINGS: ReadonlyMap<number, ErrorMeaning> = new Map([
   [3, { name: "SQLITE_PERM", hint: "Allow this user to read and write the file and its folder." }],
   [5, { name: "SQLITE_BUSY", hint: "Another process has been writing to it for longer than busyTimeoutMs; waiting writes are retried." }],
   [6, { name: "SQLITE_LOCKED", hint: "Another connection is writing to it; waiting writes are retried." }],
@@ -19,7 +19,7 @@ const MEANINGS: ReadonlyMap<number, Meaning> = new Map([
   [18, { name: "SQLITE_TOOBIG", hint: "One value is larger than a database can hold." }],
 ]);
 
-const NEEDS =
+const REQUIREMENTS_HINT =
   "haft/sqlite needs node:sqlite and threads, as Node, Bun and Deno have them (node --permission: --allow-worker). Elsewhere use postgresStore() or memoryStore(), or call a server of Haft with haft/client.";
 const ERROR = 1;
 const BUSY = 5;
@@ -29,11 +29,11 @@ const CORRUPT = 11;
 const CONSTRAINT = 19;
 const NOTADB = 26;
 
-const DAMAGED: Meaning = {
+const DAMAGED: ErrorMeaning = {
   name: "SQLITE_CORRUPT",
   hint: "Open a copy with readOnly to read what is left, export it, and continue in a new file.",
 };
-const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Use a separate file for the store." };
+const NO_DATABASE: ErrorMeaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed. Use a separate file for the store." };
 
 /**
  * The error of a host that has no `node:sqlite` or no threads, or forbids them.
@@ -43,7 +43,7 @@ const NO_DATABASE: Meaning = { name: "SQLITE_NOTADB", hint: "Nothing was changed
 export function sqliteUnavailableError(thrown: unknown, place: string): ToolError {
   return new ToolError("store_failed", `${place} could not be opened: ${describeThrown(thrown).replace(/\.$/u, "")}.`, {
     retryable: false,
-    operatorHint: NEEDS,
+    operatorHint: REQUIREMENTS_HINT,
     cause: thrown,
   });
 }
@@ -65,7 +65,7 @@ export function explainSqlite(thrown: unknown, doing: string): ToolError {
 export function isSqliteDamage(thrown: unknown): boolean {
   if (thrown instanceof ToolError) return thrown.code === "corrupt_record";
   const code = primaryCode(thrown);
-  return code === CORRUPT || code === NOTADB || code === ERROR || property(thrown, "code") === "ERR_OUT_OF_RANGE";
+  return code === CORRUPT || code === NOTADB || code === ERROR || readProperty(thrown, "code") === "ERR_OUT_OF_RANGE";
 }
 
 /** Whether another connection holds the lock. */
@@ -90,10 +90,10 @@ export function isSqliteKeyTaken(thrown: unknown): boolean {
 
 /** Extended codes contain the primary code in their lowest byte. */
 function primaryCode(thrown: unknown): number | undefined {
-  const code = property(thrown, "errcode");
+  const code = readProperty(thrown, "errcode");
   return typeof code === "number" ? code & 0xff : undefined;
 }
 
-function property(thrown: unknown, name: string): unknown {
+function readProperty(thrown: unknown, name: string): unknown {
   return typeof thrown === "object" && thrown !== null ? Reflect.get(thrown, name) : undefined;
 }

@@ -17,7 +17,7 @@ export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { 
 /** Hardly any object in the thread outlives its request. Without a limit, V8 would fill some 100 MB with young objects before it collects garbage. */
 const WORKER_MEMORY = { maxYoungGenerationSizeMb: 8 } as const;
 
-interface Waiter {
+interface PendingRequest {
   resolve(value: unknown): void;
   reject(error: ToolError): void;
 }
@@ -37,7 +37,7 @@ export function findWorkerFile(here: unknown = import.meta.url): URL | undefined
 export class WorkerDatabase implements LogDatabase {
   readonly #settings: SqliteSettings;
   readonly #file: URL;
-  readonly #waiters = new Map<number, Waiter>();
+  readonly #pending = new Map<number, PendingRequest>();
   #worker: Worker | undefined;
   #failure: ToolError | undefined;
   #count = 0;
@@ -80,8 +80,8 @@ export class WorkerDatabase implements LogDatabase {
     }
     worker.unref();
     worker.on("message", (answer: WorkerAnswer) => this.#settle(answer));
-    worker.on("error", (error) => this.#end(worker, `its thread failed: ${error.message}`, error));
-    worker.on("exit", (code) => this.#end(worker, `its thread ended with exit code ${code}`));
+    worker.on("error", (error) => this.#handleExit(worker, `its thread failed: ${error.message}`, error));
+    worker.on("exit", (code) => this.#handleExit(worker, `its thread ended with exit code ${code}`));
     this.#worker = worker;
   }
 
@@ -99,21 +99,21 @@ export class WorkerDatabase implements LogDatabase {
       const id = this.#count++;
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
       worker.postMessage({ id, method, argument } satisfies WorkerRequest);
-      this.#waiters.set(id, { resolve, reject });
-      if (this.#waiters.size === 1) worker.ref();
+      this.#pending.set(id, { resolve, reject });
+      if (this.#pending.size === 1) worker.ref();
     });
   }
 
   #settle(answer: WorkerAnswer): void {
-    const waiter = this.#waiters.get(answer.id);
-    this.#waiters.delete(answer.id);
-    if (this.#waiters.size === 0) this.#worker?.unref();
+    const waiter = this.#pending.get(answer.id);
+    this.#pending.delete(answer.id);
+    if (this.#pending.size === 0) this.#worker?.unref();
     if ("value" in answer) waiter?.resolve(answer.value);
     else waiter?.reject(new ToolError(answer.error.code, answer.error.message, answer.error));
   }
 
   /** Handles the end of the thread, which is a failure unless `#stop` was called. */
-  #end(worker: Worker, why: string, cause?: Error): void {
+  #handleExit(worker: Worker, why: string, cause?: Error): void {
     if (this.#worker !== worker) return;
     this.#worker = undefined;
     this.#failure = new ToolError("store_failed", `The store ${this.#settings.path} can no longer be used: ${why}.`, {
@@ -121,8 +121,8 @@ export class WorkerDatabase implements LogDatabase {
       hint: "Acknowledged events are safe, all others are lost. Create a new store for the file.",
       cause,
     });
-    for (const waiter of this.#waiters.values()) waiter.reject(this.#failure);
-    this.#waiters.clear();
+    for (const waiter of this.#pending.values()) waiter.reject(this.#failure);
+    this.#pending.clear();
   }
 }
 

@@ -10,8 +10,8 @@ import type { Finding } from "./finding.ts";
 import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-options.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "../sql/checksum.ts";
 
-const SESSIONS_AT_ONCE = 200;
-const EVENTS_AT_ONCE = 1_000;
+const SESSION_BATCH_SIZE = 200;
+const EVENT_BATCH_SIZE = 1_000;
 /** Maximum number of sessions without a record that are reported. */
 const MAX_ORPHANS = 100;
 
@@ -31,8 +31,8 @@ export async function* checkSessions(
       count++;
       if (sound.has(id)) continue;
       await yieldBetweenSteps(options);
-      const problem = await look((tables) => problemOf(tables, reader, id));
-      if (problem !== undefined) yield damaged(id, problem);
+      const problem = await look((tables) => findProblem(tables, reader, id));
+      if (problem !== undefined) yield damagedFinding(id, problem);
     }
     options.onProgress?.("sessions", count);
     await yieldBetweenSteps(options);
@@ -40,39 +40,39 @@ export async function* checkSessions(
     if (end === undefined) break;
     last = end;
   }
-  for (const id of await look(orphans)) yield damaged(id, "it has events but no record");
+  for (const id of await look(findOrphans)) yield damagedFinding(id, "it has events but no record");
 }
 
 async function nextSessions(
   tables: Transaction<Tables>,
   last: string,
 ): Promise<{ readonly ids: readonly string[]; readonly sound: ReadonlySet<string> }> {
-  const rows = await tables.selectFrom("haft_session").selectAll().where("id", ">", last).orderBy("id").limit(SESSIONS_AT_ONCE).execute();
-  return { ids: rows.map(({ id }) => id), sound: await soundSessions(tables, rows) };
+  const rows = await tables.selectFrom("haft_session").selectAll().where("id", ">", last).orderBy("id").limit(SESSION_BATCH_SIZE).execute();
+  return { ids: rows.map(({ id }) => id), sound: await findSoundSessions(tables, rows) };
 }
 
 /** Returns the problem of a session. Only its own events are read; shared events are verified with the parent. */
-async function problemOf(tables: Transaction<Tables>, reader: LogReader, id: string): Promise<string | undefined> {
+async function findProblem(tables: Transaction<Tables>, reader: LogReader, id: string): Promise<string | undefined> {
   const found = await reader.find(tables, id);
   if (found === undefined) return undefined; // removed meanwhile
   if (found.damage !== undefined) return found.damage;
   for (let from: number | undefined = found.row.parent_length + 1; from !== undefined;) {
-    const page = await reader.read(tables, found, { from, limit: EVENTS_AT_ONCE });
+    const page = await reader.read(tables, found, { from, limit: EVENT_BATCH_SIZE });
     if (page.damage !== undefined) return `event ${page.damage.position}: ${page.damage.reason}`;
     from = page.next;
   }
-  return (await endProblem(tables, reader, found.row)) ?? surplusProblem(tables, found.row);
+  return (await findEndProblem(tables, reader, found.row)) ?? findSurplusEvent(tables, found.row);
 }
 
 /** Checks that the parent has the last event of a log without own events. */
-async function endProblem(tables: Transaction<Tables>, reader: LogReader, row: SessionTable): Promise<string | undefined> {
+async function findEndProblem(tables: Transaction<Tables>, reader: LogReader, row: SessionTable): Promise<string | undefined> {
   if (row.parent_id === null || row.length > row.parent_length) return undefined;
   return (await reader.checksumAt(tables, row, row.parent_length)) === undefined
     ? `event ${row.parent_length}: its parent does not have it`
     : undefined;
 }
 
-async function surplusProblem(tables: Transaction<Tables>, { id, length, parent_length }: SessionTable): Promise<string | undefined> {
+async function findSurplusEvent(tables: Transaction<Tables>, { id, length, parent_length }: SessionTable): Promise<string | undefined> {
   const surplus = await tables
     .selectFrom("haft_event")
     .select("position")
@@ -84,7 +84,7 @@ async function surplusProblem(tables: Transaction<Tables>, { id, length, parent_
   return surplus === undefined ? undefined : `event ${surplus.position}: the record of the session does not count it`;
 }
 
-async function orphans(tables: Transaction<Tables>): Promise<readonly string[]> {
+async function findOrphans(tables: Transaction<Tables>): Promise<readonly string[]> {
   const rows = await tables
     .selectFrom("haft_event")
     .select("session")
@@ -97,7 +97,7 @@ async function orphans(tables: Transaction<Tables>): Promise<readonly string[]> 
   return rows.map(({ session }) => session);
 }
 
-function damaged(stored: string, problem: string): Finding {
+function damagedFinding(stored: string, problem: string): Finding {
   let id = stored;
   try {
     id = parseStoredText(stored);
@@ -116,9 +116,9 @@ function damaged(stored: string, problem: string): Finding {
 const MAX_BYTES = 4 * 1024 * 1024;
 
 /** Finds sound sessions among many small ones at once. A session that is missing from the result must be checked individually. */
-async function soundSessions(tables: Transaction<Tables>, rows: readonly SessionTable[]): Promise<ReadonlySet<string>> {
+async function findSoundSessions(tables: Transaction<Tables>, rows: readonly SessionTable[]): Promise<ReadonlySet<string>> {
   const sound = new Set<string>();
-  for (const group of await smallGroups(tables, rows)) {
+  for (const group of await groupSmallSessions(tables, rows)) {
     const events = await tables
       .selectFrom("haft_event")
       .select(["session", "position", "at", "type", "call_id", "body", "checksum"])
@@ -133,7 +133,7 @@ async function soundSessions(tables: Transaction<Tables>, rows: readonly Session
 }
 
 /** Groups small sessions that share no events with a parent, so that each group is small too. */
-async function smallGroups(
+async function groupSmallSessions(
   tables: Transaction<Tables>,
   rows: readonly SessionTable[],
 ): Promise<readonly ReadonlyMap<string, SessionTable>[]> {

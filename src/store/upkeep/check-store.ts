@@ -12,7 +12,7 @@ import { expectedShape, findSchemaDrift } from "./schema-drift.ts";
 import { yieldBetweenSteps, type UpkeepOptions } from "./upkeep-options.ts";
 
 /** Number of artifacts or cached results read at once; they are large. */
-const ROWS_AT_ONCE = 20;
+const ROW_BATCH_SIZE = 20;
 const ARTIFACTS_SINCE = 9;
 
 /**
@@ -49,7 +49,7 @@ async function* checkArtifacts({ tables }: SqlConnection, options: UpkeepOptions
   for (let last = ""; ;) {
     await yieldBetweenSteps(options);
     const query = tables.selectFrom("haft_artifact").select(["id", "data"]).where("id", ">", last);
-    const rows = await query.orderBy("id").limit(ROWS_AT_ONCE).execute();
+    const rows = await query.orderBy("id").limit(ROW_BATCH_SIZE).execute();
     for (const { id, data } of rows) {
       if (hash("sha256", Buffer.from(data, "base64")) === id) continue;
       const wayOut = `Restore it from a backup; or delete it, so that the next answer with these bytes stores it again: delete from haft_artifact where id = '${id}'`;
@@ -81,7 +81,7 @@ async function inspectCache(
   let bytes = 0;
   for (let last = ""; ;) {
     await yieldBetweenSteps(options);
-    const rows = await tables.selectFrom("haft_cache").selectAll().where("key", ">", last).orderBy("key").limit(ROWS_AT_ONCE).execute();
+    const rows = await tables.selectFrom("haft_cache").selectAll().where("key", ">", last).orderBy("key").limit(ROW_BATCH_SIZE).execute();
     for (const row of rows) {
       if (row.checksum !== cacheChecksum(row)) damaged++;
       bytes += row.bytes;

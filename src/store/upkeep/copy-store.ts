@@ -30,7 +30,7 @@ export const COPIED_TABLES: readonly Pick<TableLayout, "name" | "key">[] = [
   { name: "haft_channel_message", key: ["channel", "number"] },
 ];
 /** Tables that are not copied. The cache begins empty, because its keys differ between databases; no process has the copy open. */
-export const LEFT_TABLES: readonly string[] = [
+export const UNCOPIED_TABLES: readonly string[] = [
   "haft_migration",
   "haft_owner",
   "haft_process",
@@ -72,7 +72,7 @@ export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions 
       await copyParents({ source, target, table: tables[0] ?? toTableLayout(shape, { name: "haft_session", key: ["id"] }) }, options);
       const last = await source.selectNoFrom(from.lastSequence.as("last")).executeTakeFirst();
       await to.setLastSequence(target, last?.last ?? 0);
-      for (const table of tables) await requireSame(target, table, sums.get(table.name) ?? new TableSum(), options);
+      for (const table of tables) await requireSameSum(target, table, sums.get(table.name) ?? new TableSum(), options);
       for await (const { what } of checkSessions(to, options, target))
         throw new ToolError("corrupt_record", `Nothing was copied: in ${from.place.replace(/^The /u, "the ")} ${what}.`, {
           operatorHint: "haft store check lists everything that is damaged, and what to do about it.",
@@ -86,7 +86,7 @@ export async function copyStore({ from, to }: StoreCopy, options: UpkeepOptions 
 async function prepareTarget(to: SqlConnection, target: Transaction<Tables>): Promise<void> {
   while ((await runNextSteps(target, to)).length > 0);
   await to.excludeWriters?.(target);
-  for (const name of [...COPIED_TABLES.map((table) => table.name), ...LEFT_TABLES]) {
+  for (const name of [...COPIED_TABLES.map((table) => table.name), ...UNCOPIED_TABLES]) {
     if (name === "haft_migration") continue;
     const row = await toUntypedTables(target)
       .selectFrom(name)
@@ -112,7 +112,7 @@ async function copyTable(
 ): Promise<TableSum> {
   const sum = new TableSum();
   for await (const piece of readRowBatches(source, table, options)) {
-    const rows = piece.map(COPIED_AS.get(table.name) ?? ((row) => row));
+    const rows = piece.map(ROW_TRANSFORMS.get(table.name) ?? ((row) => row));
     sum.add(rows, table);
     try {
       await toUntypedTables(target)
@@ -144,7 +144,7 @@ function unstorableRowError(
 }
 
 /** Rows that differ in the copy: open sessions count as left open, and media types are normalized as for new artifacts. */
-const COPIED_AS = new Map<string, (row: Row) => Row>([
+const ROW_TRANSFORMS = new Map<string, (row: Row) => Row>([
   ["haft_session", (row) => ({ ...row, owner: ownerAfterRelease({ leavesOpen: row["owner"] !== null }) })],
   ["haft_artifact", (row) => ({ ...row, media_type: toStorableMediaType(String(row["media_type"])) })],
 ]);
@@ -158,7 +158,7 @@ async function copyParents({ source, target, table }: TableCopy, options: Upkeep
         await toUntypedTables(target).updateTable("haft_session").set({ parent_id }).where("id", "=", id).execute();
 }
 
-async function requireSame(target: Transaction<Tables>, table: TableLayout, expected: TableSum, options: UpkeepOptions): Promise<void> {
+async function requireSameSum(target: Transaction<Tables>, table: TableLayout, expected: TableSum, options: UpkeepOptions): Promise<void> {
   const found = new TableSum();
   for await (const rows of readRowBatches(target, table, options)) {
     found.add(rows, table);

@@ -6,7 +6,7 @@ import type { Tables } from "../sql/tables.ts";
 import type { PruneOptions } from "./pruned-parts.ts";
 import { yieldBetweenSteps } from "./upkeep-options.ts";
 
-const SESSIONS_AT_ONCE = 200;
+const SESSION_BATCH_SIZE = 200;
 /** Maximum number of tries of a batch. A branch that is created during a batch makes it fail; then it is read again. */
 const MAX_TRIES = 5;
 
@@ -44,16 +44,16 @@ interface BatchOptions {
 async function removeBatch(connection: SqlConnection, options: BatchOptions): Promise<Batch> {
   for (let tries = 1; ; tries++) {
     try {
-      return await connection.runWithRetries(() => connection.tables.transaction().execute((tables) => removeSome(tables, options)));
+      return await connection.runWithRetries(() => connection.tables.transaction().execute((tables) => removeNext(tables, options)));
     } catch (thrown: unknown) {
       if (!connection.isKeyTaken(thrown) || tries === MAX_TRIES) throw thrown;
     }
   }
 }
 
-async function removeSome(tables: Transaction<Tables>, { owner, last, before }: BatchOptions): Promise<Batch> {
+async function removeNext(tables: Transaction<Tables>, { owner, last, before }: BatchOptions): Promise<Batch> {
   const living = await owner.listLiving(tables);
-  const rows = await idle(tables, before, living)
+  const rows = await selectIdleSessions(tables, before, living)
     .select(["id", "epoch"])
     .where("id", ">", last)
     .where((session) =>
@@ -64,17 +64,17 @@ async function removeSome(tables: Transaction<Tables>, { owner, last, before }: 
       ),
     )
     .orderBy("id")
-    .limit(SESSIONS_AT_ONCE)
+    .limit(SESSION_BATCH_SIZE)
     .execute();
   const end = rows.at(-1);
   if (end === undefined) return { found: 0, removed: 0, last };
-  const ids = await fence(tables, rows, before);
+  const ids = await fenceSessions(tables, rows, before);
   if (ids.length > 0) await remove(tables, ids);
   return { found: rows.length, removed: ids.length, last: end.id };
 }
 
 /** Makes sessions unwritable for every owner. Returns those neither claimed, which would change the epoch, nor written since they were found. */
-async function fence(
+async function fenceSessions(
   tables: Transaction<Tables>,
   found: readonly { readonly id: string; readonly epoch: number }[],
   before: number,
@@ -98,7 +98,7 @@ async function remove(tables: Transaction<Tables>, ids: readonly string[]): Prom
 }
 
 /** Selects sessions without events since a time that no living process has open. */
-function idle(tables: Kysely<Tables>, before: number, living: readonly string[]) {
+function selectIdleSessions(tables: Kysely<Tables>, before: number, living: readonly string[]) {
   const old = tables.selectFrom("haft_session").where("updated_at", "<", before);
   return living.length === 0
     ? old

@@ -15,8 +15,8 @@ export type PruneCounts = Readonly<Partial<Record<PrunedPart, number>>>;
 
 type Prune = (connection: SqlConnection, options: PruneOptions) => Promise<number>;
 
-const ROWS_AT_ONCE = 10_000;
-const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly prune: Prune }>> = {
+const ROW_BATCH_SIZE = 10_000;
+const PRUNERS: Readonly<Record<PrunedPart, { readonly count: Prune; readonly prune: Prune }>> = {
   sessions: { count: countOldSessions, prune: pruneSessions },
   artifacts: { count: countOldArtifacts, prune: pruneArtifacts },
   jobs: {
@@ -24,7 +24,7 @@ const PRUNES: Readonly<Record<PrunedPart, { readonly count: Prune; readonly prun
     prune: ({ tables }, { before }) => pruneJobs(tables, { keep: Number.MAX_SAFE_INTEGER, endedBefore: before }),
   },
   answers: {
-    count: ({ tables }, options) => countRows(tables.selectFrom("haft_request").where("at", "<", answersBefore(options))),
+    count: ({ tables }, options) => countRows(tables.selectFrom("haft_request").where("at", "<", answerCutoff(options))),
     prune: pruneAnswers,
   },
   calls: {
@@ -48,7 +48,7 @@ export async function pruneStore(connection: SqlConnection, options: PruneOption
   for (const part of PRUNED_PARTS) {
     if (!parts.includes(part)) continue;
     await yieldBetweenSteps(options);
-    counts[part] = await (options.dryRun === true ? PRUNES[part].count : PRUNES[part].prune)(connection, options);
+    counts[part] = await (options.dryRun === true ? PRUNERS[part].count : PRUNERS[part].prune)(connection, options);
   }
   return counts;
 }
@@ -57,21 +57,21 @@ async function countRows<Table extends keyof Tables>(rows: SelectQueryBuilder<Ta
   return (await rows.select(({ fn }) => fn.countAll<number>().as("rows")).executeTakeFirstOrThrow()).rows;
 }
 
-function answersBefore({ before, now }: PruneOptions): number {
+function answerCutoff({ before, now }: PruneOptions): number {
   return Math.trunc(Math.min(before, now - KEYED_REQUEST_RETENTION_MS));
 }
 
 function pruneAnswers({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
-  const old = tables.selectFrom("haft_request").select("key").where("at", "<", answersBefore(options)).limit(ROWS_AT_ONCE);
-  return inBatches("answers", options, () => tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst());
+  const old = tables.selectFrom("haft_request").select("key").where("at", "<", answerCutoff(options)).limit(ROW_BATCH_SIZE);
+  return deleteInBatches("answers", options, () => tables.deleteFrom("haft_request").where("key", "in", old).executeTakeFirst());
 }
 
 function pruneCalls({ tables }: SqlConnection, options: PruneOptions): Promise<number> {
-  const old = tables.selectFrom("haft_call").select("number").where("at", "<", Math.ceil(options.before)).limit(ROWS_AT_ONCE);
-  return inBatches("calls", options, () => tables.deleteFrom("haft_call").where("number", "in", old).executeTakeFirst());
+  const old = tables.selectFrom("haft_call").select("number").where("at", "<", Math.ceil(options.before)).limit(ROW_BATCH_SIZE);
+  return deleteInBatches("calls", options, () => tables.deleteFrom("haft_call").where("number", "in", old).executeTakeFirst());
 }
 
-async function inBatches(
+async function deleteInBatches(
   part: PrunedPart,
   options: PruneOptions,
   forgetSome: () => Promise<{ readonly numDeletedRows: bigint }>,
@@ -80,7 +80,7 @@ async function inBatches(
     const { numDeletedRows } = await forgetSome();
     pruned += Number(numDeletedRows);
     options.onProgress?.(part, pruned);
-    if (numDeletedRows < BigInt(ROWS_AT_ONCE)) return pruned;
+    if (numDeletedRows < BigInt(ROW_BATCH_SIZE)) return pruned;
     await yieldBetweenSteps(options);
   }
 }
@@ -96,24 +96,24 @@ async function pruneCache({ tables }: SqlConnection, options: PruneOptions): Pro
 }
 
 /** Maximum number of ids looked for in one pass over the events. */
-const IDS_AT_ONCE = 100_000;
-const EVENTS_AT_ONCE = 20;
-const DELETED_AT_ONCE = 500;
+const ID_BATCH_SIZE = 100_000;
+const EVENT_BATCH_SIZE = 20;
+const DELETE_BATCH_SIZE = 500;
 const ADDRESS = /artifact:([0-9a-f]{64})/gu;
 
 async function countOldArtifacts(connection: SqlConnection, options: PruneOptions): Promise<number> {
   let count = 0;
-  for await (const ids of unusedArtifacts(connection, options)) count += ids.length;
+  for await (const ids of listUnusedArtifacts(connection, options)) count += ids.length;
   return count;
 }
 
 async function pruneArtifacts(connection: SqlConnection, options: PruneOptions): Promise<number> {
   let pruned = 0;
-  for await (const ids of unusedArtifacts(connection, options))
-    for (let from = 0; from < ids.length; from += DELETED_AT_ONCE) {
+  for await (const ids of listUnusedArtifacts(connection, options))
+    for (let from = 0; from < ids.length; from += DELETE_BATCH_SIZE) {
       const { numDeletedRows } = await connection.tables
         .deleteFrom("haft_artifact")
-        .where("id", "in", ids.slice(from, from + DELETED_AT_ONCE))
+        .where("id", "in", ids.slice(from, from + DELETE_BATCH_SIZE))
         .where("stored_at", "<", options.before) // one that was stored again meanwhile is in use again
         .executeTakeFirst();
       pruned += Number(numDeletedRows);
@@ -123,10 +123,10 @@ async function pruneArtifacts(connection: SqlConnection, options: PruneOptions):
   return pruned;
 }
 
-async function* unusedArtifacts(connection: SqlConnection, options: PruneOptions): AsyncGenerator<readonly string[], void, undefined> {
+async function* listUnusedArtifacts(connection: SqlConnection, options: PruneOptions): AsyncGenerator<readonly string[], void, undefined> {
   for (let last = ""; ;) {
     const old = connection.tables.selectFrom("haft_artifact").select("id").where("stored_at", "<", options.before);
-    const rows = await old.where("id", ">", last).orderBy("id").limit(IDS_AT_ONCE).execute();
+    const rows = await old.where("id", ">", last).orderBy("id").limit(ID_BATCH_SIZE).execute();
     const end = rows.at(-1);
     if (end === undefined) return;
     const unused = new Set(rows.map(({ id }) => id));
@@ -151,7 +151,7 @@ async function* listReferredArtifacts(connection: SqlConnection, options: PruneO
       .where("sequence", ">", last)
       .where("body", "like", "%artifact:%")
       .orderBy("sequence")
-      .limit(EVENTS_AT_ONCE)
+      .limit(EVENT_BATCH_SIZE)
       .execute();
     for (const { body } of rows) for (const [, id = ""] of body.matchAll(ADDRESS)) yield id;
     const end = rows.at(-1);

@@ -24,12 +24,12 @@ export function findSchemaDrift(expected: SchemaShape, found: SchemaShape): read
   for (const [name, table] of expected.tables) {
     const actual = found.tables.get(name);
     if (actual === undefined) findings.push(createFinding(`the table ${name} is missing`, RESTORE));
-    else findings.push(...columnDrift(name, table, actual), ...indexDrift(name, table, actual));
+    else findings.push(...findColumnDrift(name, table, actual), ...findIndexDrift(name, table, actual));
   }
   return findings;
 }
 
-function columnDrift(table: string, expected: TableShape, found: TableShape): readonly Finding[] {
+function findColumnDrift(table: string, expected: TableShape, found: TableShape): readonly Finding[] {
   const findings: Finding[] = [];
   for (const [name, column] of expected.columns) {
     const actual = found.columns.get(name);
@@ -50,7 +50,7 @@ function columnDrift(table: string, expected: TableShape, found: TableShape): re
   return findings;
 }
 
-function indexDrift(table: string, expected: TableShape, found: TableShape): readonly Finding[] {
+function findIndexDrift(table: string, expected: TableShape, found: TableShape): readonly Finding[] {
   const findings: Finding[] = [];
   for (const columns of expected.keys)
     if (!found.keys.has(columns))

@@ -15,7 +15,7 @@ type AnyTables = Record<string, Record<string, Value>>;
 const MAX_ROWS = 500;
 /** Maximum size of the texts in a piece, in bytes; a larger row is a piece of its own. */
 const MAX_BYTES = 4 * 1024 * 1024;
-const SIZES_AT_ONCE = 1_000;
+const SIZE_BATCH_SIZE = 1_000;
 
 export interface TableLayout {
   readonly name: string;
@@ -68,7 +68,7 @@ async function readSizesAfter(tables: Kysely<Tables>, parts: TableLayout, last: 
   const rows = selectAfter(tables, parts, last)
     .select([...parts.key])
     .select(bytes.as("bytes"))
-    .limit(SIZES_AT_ONCE);
+    .limit(SIZE_BATCH_SIZE);
   return orderByKey(rows, parts).execute();
 }
 

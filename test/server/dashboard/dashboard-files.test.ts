@@ -85,14 +85,14 @@ test("issue 20.1 a server has no dashboard unless it is enabled, and other hosts
 const BROWSER = { accept: "text/html,application/xhtml+xml,*/*;q=0.8" };
 
 test("a browser that requests an unknown address gets the page with the status 404", async () => {
-  const response = files().notFound(get("/sesions", BROWSER));
+  const response = files().notFoundResponse(get("/sesions", BROWSER));
   expect([response?.status, response?.headers.get("content-type"), await response?.text()]).toEqual([
     404,
     "text/html; charset=utf-8",
     "<!doctype html><title>Haft</title>",
   ]);
-  expect(files().notFound(get("/sesions", { accept: "*/*" }))).toBeUndefined();
-  expect(new DashboardFiles({ folder: pathToFileURL("/nowhere/") }).notFound(get("/sesions", BROWSER))).toBeUndefined();
+  expect(files().notFoundResponse(get("/sesions", { accept: "*/*" }))).toBeUndefined();
+  expect(new DashboardFiles({ folder: pathToFileURL("/nowhere/") }).notFoundResponse(get("/sesions", BROWSER))).toBeUndefined();
 });
 
 test("programs that request an unknown address, and unsupported methods, get JSON", async () => {

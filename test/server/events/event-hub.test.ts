@@ -101,19 +101,19 @@ test("issue 19.3 pages use the same positions as streams, and never wait", async
   const runtime = newRuntime();
   const { hub } = await serve(runtime);
   await runtime.session("s").execute([{ name: "echo" }, { name: "echo" }]);
-  const first = await hub.page("s", { limit: 2 });
+  const first = await hub.readPage("s", { limit: 2 });
   expect(first.events.map(({ position }) => position)).toEqual([1, 2]);
   expect(first.next).toBe(2);
-  const rest = await hub.page("s", { after: 2 });
+  const rest = await hub.readPage("s", { after: 2 });
   expect(rest.events.map(({ position, event }) => [position, event.type])).toEqual([
     [3, "call-start"],
     [4, "call-end"],
     [5, "call-end"],
   ]);
   expect(rest.next).toBeUndefined();
-  expect(await hub.page("s", { after: 5 })).toEqual({ events: [] });
-  await expect(hub.page("s", { after: 6 })).rejects.toMatchObject({ code: "gone" });
-  await expect(hub.page("s", { limit: 0 })).rejects.toMatchObject({ code: "invalid_argument" });
+  expect(await hub.readPage("s", { after: 5 })).toEqual({ events: [] });
+  await expect(hub.readPage("s", { after: 6 })).rejects.toMatchObject({ code: "gone" });
+  await expect(hub.readPage("s", { limit: 0 })).rejects.toMatchObject({ code: "invalid_argument" });
 });
 
 test("issue 19.3 a stopping server sends draining to every stream and ends it, and the next server resumes it", async () => {

@@ -73,7 +73,7 @@ function connect({ node, clock, link, sabotage }: NodeStoreParts): SqlConnection
     databaseTime: sabotage === "take over by the clock of the node" ? sql<number>`haft_now_of(${sql.lit(node)})` : sql<number>`haft_now()`,
     lastSequence: sql<number | null>`(select seq from sqlite_sequence where name = 'haft_event')`,
     randomText: sql<string>`haft_random()`,
-    explain: (thrown, doing) =>
+    toStoreError: (thrown, doing) =>
       isConnectionLost(thrown) || isPostgresBusy(thrown)
         ? explainPostgres(thrown, `${place} ${doing}`)
         : explainSqlite(thrown, `${place} ${doing}`),

@@ -4,7 +4,7 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { LOCAL_USER } from "../../../engine/mcp/login/login-store.ts";
 import { findDistrust } from "../../../server/http/guard.ts";
 import { listenOn, type PortListener } from "../../../server/http/listen.ts";
-import { LOCAL_NAMES } from "../../../server/mcp/http-options.ts";
+import { LOCAL_HOST_NAMES } from "../../../server/mcp/http-options.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { stderrPorts, withRuntime, type OpenRuntime } from "../../open/open-runtime.ts";
 import { readPort } from "../../input/read-port.ts";
@@ -82,7 +82,7 @@ async function logInHere(
 
 function servePages(context: CommandContext, logins: OpenRuntime["logins"], port: number): Promise<PortListener> {
   const { clock, log } = { ...systemPorts, ...stderrPorts(context) };
-  const trusted = { allowedHosts: LOCAL_NAMES, allowedOrigins: undefined };
+  const trusted = { allowedHosts: LOCAL_HOST_NAMES, allowedOrigins: undefined };
   const answer = async (request: Request): Promise<Response> =>
     (findDistrust(request, trusted) === undefined ? await logins.response(request) : undefined) ?? new Response(null, { status: 404 });
   return listenOn(answer, { port, host: "127.0.0.1", clock, log });

@@ -68,7 +68,7 @@ async function copy({ source, target }: Places, { err, signal }: CommandContext,
         return await copyStore({ from, to }, { signal, onProgress });
       } catch (thrown: unknown) {
         const isOfFile = typeof thrown === "object" && thrown !== null && "errcode" in thrown;
-        throw ("path" in source === isOfFile ? from : to).explain(thrown, "could not be copied");
+        throw ("path" in source === isOfFile ? from : to).toStoreError(thrown, "could not be copied");
       }
     }),
   );

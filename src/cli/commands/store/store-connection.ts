@@ -14,7 +14,7 @@ export async function withStoreConnection<Result>(
   try {
     return await work(connection);
   } catch (thrown: unknown) {
-    throw connection.explain(thrown, doing);
+    throw connection.toStoreError(thrown, doing);
   } finally {
     await connection.close();
   }

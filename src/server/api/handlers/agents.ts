@@ -99,14 +99,14 @@ function toApiAgent(name: string, agent: Agent): AnswerOf<"getAgent"> {
 function agentOf({ agents, expectedAgents }: ApiServices, name: string, own: string | undefined): Agent {
   const agent = agents.get(name);
   if (agent !== undefined && (own ?? agent.session.id) === agent.session.id) return agent;
-  if (agent === undefined && expectedAgents.has(name) && (own ?? name) === name) throw notRunning(name);
+  if (agent === undefined && expectedAgents.has(name) && (own ?? name) === name) throw notRunningError(name);
   throw new ToolError("not_found", `There is no agent ${JSON.stringify(name)}.`, {
     hint: didYouMean(name, own === undefined ? agents.keys() : []) ?? "GET /v1/agents lists them.",
   });
 }
 
 /** The error for an expected agent whose process has ended, or is still resuming its session. */
-function notRunning(name: string): ToolError {
+function notRunningError(name: string): ToolError {
   return new ToolError(
     "unavailable",
     `The agent ${JSON.stringify(name)} is not running at the moment: it is being started, or continued by another process.`,

@@ -87,20 +87,20 @@ export const approvalHandlers = {
   },
 } satisfies Partial<Handlers>;
 
-interface Place {
+interface ApprovalContext {
   readonly runtime: Runtime;
   readonly principal: Principal;
 }
 
 /** Finds an approval by its id, or the latest one by the id of its call; undefined also if a session key may not see it. */
-async function searchApproval(name: string, { runtime, principal: { sessionId } }: Place): Promise<ApprovalRecord | undefined> {
+async function searchApproval(name: string, { runtime, principal: { sessionId } }: ApprovalContext): Promise<ApprovalRecord | undefined> {
   const { approvals } = runtime;
   const found = (await approvals.get(name)) ?? (await approvals.list({ callId: name, first: "newest", limit: 1 }))[0];
   return found === undefined || (sessionId ?? found.sessionId) !== found.sessionId ? undefined : found;
 }
 
 /** Like `searchApproval`, but undefined for a damaged approval too, so that the other decisions of the request still count. */
-async function findUndamagedApproval(name: string, place: Place): Promise<ApprovalRecord | undefined> {
+async function findUndamagedApproval(name: string, place: ApprovalContext): Promise<ApprovalRecord | undefined> {
   try {
     const found = await searchApproval(name, place);
     return found?.damage === undefined ? found : undefined;
@@ -112,7 +112,7 @@ async function findUndamagedApproval(name: string, place: Place): Promise<Approv
 }
 
 /** @throws ToolError `not_found` */
-async function findApproval(name: string, place: Place): Promise<ApprovalRecord> {
+async function findApproval(name: string, place: ApprovalContext): Promise<ApprovalRecord> {
   const found = await searchApproval(name, place);
   if (found !== undefined) return found;
   throw new ToolError("not_found", `No call ${JSON.stringify(name.slice(0, 200))} waits for approval.`, {
@@ -121,7 +121,7 @@ async function findApproval(name: string, place: Place): Promise<ApprovalRecord>
 }
 
 /** @throws ToolError `not_found`; `conflict` if it is no longer open */
-async function findOpenApproval(name: string, place: Place): Promise<ApprovalRecord> {
+async function findOpenApproval(name: string, place: ApprovalContext): Promise<ApprovalRecord> {
   const found = await findApproval(name, place);
   if (found.status === "open") return found;
   throw new ToolError("conflict", `The question is already ${found.status}: this answer has no effect.`);

@@ -13,7 +13,7 @@ export const auditHandlers = {
     if (store === undefined) return { entries: [], damaged: [] };
     const own: Pick<AuditOptions, "own"> = hasScope(principal, "admin") ? {} : { own: principal.id };
     const damaged: { readonly sessionId: string; readonly reason: string }[] = [];
-    const after = cursor === undefined ? undefined : placeOf(cursor);
+    const after = cursor === undefined ? undefined : parseCursor(cursor);
     const found = await readAudit(
       store,
       { ...filter, ...own, ...omitUndefined({ after, sessionId: principal.sessionId }), limit: limit + 1, signal },
@@ -23,16 +23,16 @@ export const auditHandlers = {
       },
     );
     const entries = found.slice(0, limit);
-    return { entries, damaged, ...(found.length > limit ? { next: cursorOf(lastPosition(entries, after)) } : {}) };
+    return { entries, damaged, ...(found.length > limit ? { next: formatCursor(lastPosition(entries, after)) } : {}) };
   },
 } satisfies Partial<Handlers>;
 
 /** Encodes a position. New entries come before it, so no entry is on two pages; entries of other sessions do not count, so removals skip none. */
-function cursorOf({ at, count, sessionId }: AuditPosition): string {
+function formatCursor({ at, count, sessionId }: AuditPosition): string {
   return `${at}_${count}_${Buffer.from(sessionId).toString("base64url")}`;
 }
 
-function placeOf(cursor: string): AuditPosition {
+function parseCursor(cursor: string): AuditPosition {
   const [at = "", count = "", ...sessionId] = cursor.split("_");
   return { at: Number(at), count: Number(count), sessionId: Buffer.from(sessionId.join("_"), "base64url").toString() };
 }

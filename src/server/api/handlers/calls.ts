@@ -50,7 +50,7 @@ export const callHandlers = {
   simulate: (request, services) => {
     refuseSessionKey(request.principal);
     return runBatch(request, { services }, ({ calls, options }) => {
-      const work = (): Promise<BatchEnd> => request.runtime.simulate(calls, options);
+      const work = (): Promise<BatchResult> => request.runtime.simulate(calls, options);
       return services.calls?.recordSimulated(originOf(request), work) ?? work();
     });
   },
@@ -61,7 +61,7 @@ export const callHandlers = {
     const { concurrent, background, recording } = body;
     if (recording !== undefined) checkCanRead(principal, recording);
     return runBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
-      const replay = recording === undefined ? undefined : await replayOf(recording, services);
+      const replay = recording === undefined ? undefined : await createReplay(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> => session.execute(calls, { ...options, ...more });
       return { results: await runInSession(params.sessionId, run, { services, idempotencyKey }) };
@@ -72,7 +72,7 @@ export const callHandlers = {
     const { sessionId } = request.params;
     checkSeen(request.principal, sessionId);
     return runBatch(request, { services, sessionId }, ({ calls, options }) => {
-      const work = (): Promise<BatchEnd> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
+      const work = (): Promise<BatchResult> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
       return services.calls?.recordSimulated({ ...originOf(request), sessionId }, work) ?? work();
     });
   },
@@ -179,7 +179,7 @@ function checkCanRead(principal: Principal, sessionId: string): void {
 }
 
 /** Makes an engine that answers as the session's recorded calls. @throws ToolError `not_found`, as a rejection */
-function replayOf(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
+function createReplay(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
   return sessions.use(sessionId, async (session) => {
     const events: SessionEvent[] = [];
     for await (const event of session.events()) if (event.type === "call-start" || event.type === "call-end") events.push(event);
@@ -192,7 +192,7 @@ interface Batch {
   readonly options: ExecuteOptions;
 }
 
-interface BatchEnd {
+interface BatchResult {
   readonly results: readonly ToolResult[];
   readonly diff?: SessionDiff;
 }
@@ -201,12 +201,12 @@ interface BatchEnd {
 async function runBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
   { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
-  work: (batch: Batch) => Promise<BatchEnd>,
+  work: (batch: Batch) => Promise<BatchResult>,
 ): Promise<TextResponse> {
   const { submissions, basePath } = services;
   const { waitMs = DEFAULT_WAIT_MS } = body;
   const options = optionsOf({ principal, body }, services);
-  const { calls, encode } = callsOf(body, { registry, allow: options.allow });
+  const { calls, encode } = readCalls(body, { registry, allow: options.allow });
   const end = countCalls(calls, principal, services);
   const run = async (): Promise<TextResponse> => {
     try {
@@ -229,7 +229,7 @@ function countCalls(calls: readonly ToolCall[], principal: Principal, services: 
 }
 
 /** The calls of the request, or of the message in it. @throws ToolError `invalid_argument`, `too_large` */
-function callsOf(
+function readCalls(
   { calls, message, format }: BodyOf<BatchId>,
   shown: Pick<ReadMessageOptions, "registry" | "allow">,
 ): Pick<MessageCalls, "calls"> & Partial<MessageCalls> {
@@ -276,7 +276,7 @@ async function findCall(
   const open = sessionId === undefined ? runtime.sessions.list() : [runtime.sessions.get(sessionId)];
   const found = open.flatMap((session) => (session === undefined ? [] : (findInEvents(session.log, { callId, session }) ?? [])));
   const [only] = found;
-  if (only !== undefined) return found.length === 1 ? only : ownOf(found, callId);
+  if (only !== undefined) return found.length === 1 ? only : pickOwnCall(found, callId);
   if (sessionId === undefined || store === undefined) return undefined;
   const events: SessionEvent[] = [];
   try {
@@ -293,7 +293,7 @@ async function findCall(
  *
  * @throws ToolError `ambiguous` if several sessions made a call with this id, or only copies of it are open
  */
-function ownOf(found: readonly FoundCall[], callId: string): FoundCall {
+function pickOwnCall(found: readonly FoundCall[], callId: string): FoundCall {
   const [only, ...more] = found.filter(({ session, start }) => session?.id === start.sessionId);
   if (only !== undefined && more.length === 0) return only;
   const ids = found.flatMap(({ session }) => (session === undefined ? [] : [JSON.stringify(session.id)]));

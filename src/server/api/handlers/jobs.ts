@@ -71,14 +71,14 @@ export const jobHandlers = {
   },
 } satisfies Partial<Handlers>;
 
-interface Place {
+interface JobContext {
   readonly runtime: Runtime;
   readonly principal: Principal;
   readonly services: ApiServices;
 }
 
 /** @throws ToolError `not_found`, also if the principal may not see the job */
-async function findJob(jobId: string, { runtime, principal, services: { store } }: Place): Promise<ApiJob> {
+async function findJob(jobId: string, { runtime, principal, services: { store } }: JobContext): Promise<ApiJob> {
   const here = runtime.jobs.get(jobId);
   const [stored] = here === undefined && store !== undefined ? await runtime.jobs.listStored({ id: jobId, limit: 1 }) : [];
   const job = here === undefined ? stored && toStoredApiJob(stored, runtime) : toApiJob(here);

@@ -20,7 +20,7 @@ import { textFormat } from "../../../wire/text/formats.ts";
 import type { WireFormat } from "../../../wire/wire-format.ts";
 import { TEXT_PREFIX, type WIRE_NAMES } from "./message-formats.ts";
 
-interface Known {
+interface MessageFormat {
   readonly make: () => WireFormat;
   /** Wraps a bare message into a reply of the provider. */
   readonly reply: (message: JsonValue) => JsonValue;
@@ -34,7 +34,7 @@ const FORMATS = {
   "openai-responses": {
     make: openAiResponses,
     reply: (message) =>
-      isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: listOf(message), status: "completed" },
+      isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: toArray(message), status: "completed" },
   },
   "anthropic-messages": {
     make: anthropicMessages,
@@ -50,7 +50,7 @@ const FORMATS = {
   "gemini-interactions": {
     make: geminiInteractions,
     reply: (message) =>
-      isJsonObject(message) && Object.hasOwn(message, "steps") ? message : { steps: listOf(message), status: "requires_action" },
+      isJsonObject(message) && Object.hasOwn(message, "steps") ? message : { steps: toArray(message), status: "requires_action" },
   },
   mistral: { make: mistral, reply: wrapInChoices },
   cohere: {
@@ -67,7 +67,7 @@ const FORMATS = {
     reply: (message) =>
       isJsonObject(message) && Object.hasOwn(message, "output") ? message : { output: { message }, stopReason: "tool_use" },
   },
-} as const satisfies Record<(typeof WIRE_NAMES)[number], Known>;
+} as const satisfies Record<(typeof WIRE_NAMES)[number], MessageFormat>;
 
 /** The calls of a message, and how to write their results. */
 export interface MessageCalls {
@@ -146,7 +146,7 @@ function pickCall(calls: readonly ModelCall[], index: number): Pick<ModelCall, "
   return omitUndefined({ id, kind, offeredName, native });
 }
 
-function listOf(message: JsonValue): readonly JsonValue[] {
+function toArray(message: JsonValue): readonly JsonValue[] {
   return isJsonArray(message) ? message : [message];
 }
 

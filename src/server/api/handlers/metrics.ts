@@ -15,7 +15,7 @@ interface MetricSources {
   readonly node: () => string;
 }
 
-interface Family {
+interface MetricFamily {
   readonly name: string;
   readonly type: "counter" | "gauge" | "histogram";
   readonly help: string;
@@ -59,7 +59,7 @@ export class Metrics {
       .concat("\n");
   }
 
-  #families({ runtime, limits, calls: log, sessions, submissions, stopping }: MetricSources): readonly Family[] {
+  #families({ runtime, limits, calls: log, sessions, submissions, stopping }: MetricSources): readonly MetricFamily[] {
     const { calls, succeeded, attempts, repairs, orphans, abandoned } = runtime.counters;
     const jobs = runtime.jobs.list({ states: ["queued", "running", "waiting"] }).length;
     return [
@@ -76,7 +76,7 @@ export class Metrics {
         "Calls outside sessions that are missing from the audit, because the store did not keep up.",
         log?.missed ?? 0,
       ),
-      this.#callTimes(),
+      this.#callDurations(),
       gauge("haft_calls_running", "Calls that are running.", runtime.running.length),
       gauge("haft_jobs_running", "Background jobs that have not ended.", jobs),
       gauge("haft_jobs_queued", "Background jobs that wait to be started.", runtime.jobs.queue.length),
@@ -89,7 +89,7 @@ export class Metrics {
     ];
   }
 
-  #callTimes(): Family {
+  #callDurations(): MetricFamily {
     let total = 0;
     const buckets = [...this.#calls].map((calls, index) => {
       total += calls;
@@ -100,10 +100,10 @@ export class Metrics {
   }
 }
 
-function counter(name: string, help: string, value: number | Family["samples"]): Family {
+function counter(name: string, help: string, value: number | MetricFamily["samples"]): MetricFamily {
   return { name, type: "counter", help, samples: typeof value === "number" ? [["", value]] : value };
 }
 
-function gauge(name: string, help: string, value: number): Family {
+function gauge(name: string, help: string, value: number): MetricFamily {
   return { name, type: "gauge", help, samples: [["", value]] };
 }

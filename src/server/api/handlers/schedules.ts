@@ -18,9 +18,9 @@ export const scheduleHandlers = {
     const { triggers } = services;
     if (triggers === undefined) return { schedules: [] };
     const { sessionId = principal.sessionId } = query;
-    if (sessionId === undefined) return { schedules: runtime.sessions.list().flatMap((session) => schedulesOf(triggers, session)) };
+    if (sessionId === undefined) return { schedules: runtime.sessions.list().flatMap((session) => listSchedulesOf(triggers, session)) };
     checkSeen(principal, sessionId);
-    return services.sessions.use(sessionId, (session) => ({ schedules: schedulesOf(triggers, session) }));
+    return services.sessions.use(sessionId, (session) => ({ schedules: listSchedulesOf(triggers, session) }));
   },
 
   addSchedule({ principal, body: { sessionId, ...definition } }, services) {
@@ -53,7 +53,7 @@ interface ScheduleRequest {
   readonly query: { readonly sessionId?: string };
 }
 
-interface UsedSchedule {
+interface ScheduleInUse {
   readonly own: SessionTriggers;
   readonly id: string;
   /** The schedule for the response. @throws ToolError `not_found` if it was removed meanwhile */
@@ -64,10 +64,10 @@ interface UsedSchedule {
 async function useSchedule<Answer>(
   { principal, params: { scheduleId: id }, query }: ScheduleRequest,
   services: ApiServices,
-  use: (schedule: UsedSchedule) => Promise<Answer>,
+  use: (schedule: ScheduleInUse) => Promise<Answer>,
 ): Promise<Answer> {
   const triggers = triggersOf(services);
-  const sessionId = query.sessionId ?? principal.sessionId ?? sessionWith(id, triggers, services);
+  const sessionId = query.sessionId ?? principal.sessionId ?? findSessionWith(id, triggers, services);
   checkSeen(principal, sessionId);
   return services.sessions.use(sessionId, (session) => {
     const own = triggers.of(session);
@@ -81,7 +81,7 @@ async function useSchedule<Answer>(
 }
 
 /** The id of the open session that has a schedule with this id. @throws ToolError `not_found`; `conflict` if several have one */
-function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiServices): string {
+function findSessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiServices): string {
   const [one, ...more] = runtime.sessions.list().filter((session) => triggers.of(session).get(scheduleId)?.type === TYPE);
   if (one === undefined) throw noSchedule(scheduleId);
   if (more.length === 0) return one.id;
@@ -90,7 +90,7 @@ function sessionWith(scheduleId: string, triggers: Triggers, { runtime }: ApiSer
   });
 }
 
-function schedulesOf(triggers: Triggers, session: RuntimeSession): readonly ApiSchedule[] {
+function listSchedulesOf(triggers: Triggers, session: RuntimeSession): readonly ApiSchedule[] {
   const own = triggers.of(session).list();
   return own.filter(({ type }) => type === TYPE).map((status) => toApiSchedule(triggers, session, status));
 }

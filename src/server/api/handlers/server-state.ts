@@ -56,9 +56,9 @@ export function serverHandlers(about: {
 }
 
 /** Minimum time between two probes of the store, in milliseconds, since readiness needs no credentials. No probe starts while one is pending. */
-const PROBED_MS = 1_000;
+const PROBE_INTERVAL_MS = 1_000;
 /** A store that takes longer than this to answer counts as not writable, in milliseconds. */
-const ANSWER_MS = 5_000;
+const PROBE_TIMEOUT_MS = 5_000;
 
 interface Probe {
   readonly at: number;
@@ -71,13 +71,13 @@ function createStoreProbe(): (store: Store | undefined, clock: Clock) => Promise
   let probe: Probe | undefined;
   return async (store, clock) => {
     const now = clock.now();
-    if (probe === undefined || (probe.hasEnded && now - probe.at >= PROBED_MS)) probe = probeOf(store, now);
+    if (probe === undefined || (probe.hasEnded && now - probe.at >= PROBE_INTERVAL_MS)) probe = startProbe(store, now);
     const { at, ended } = probe;
-    await withTimeLimit({ clock, limitMs: Math.max(0, at + ANSWER_MS - now) }, (signal) => rejectOnAbort(ended, signal));
+    await withTimeLimit({ clock, limitMs: Math.max(0, at + PROBE_TIMEOUT_MS - now) }, (signal) => rejectOnAbort(ended, signal));
   };
 }
 
-function probeOf(store: Store | undefined, at: number): Probe {
+function startProbe(store: Store | undefined, at: number): Probe {
   const ask = async (): Promise<void> => await (store?.writable?.() ?? store?.access.forgetRequests(0));
   const probe: Probe = { at, ended: ask(), hasEnded: false };
   const end = (): void => void (probe.hasEnded = true);

@@ -19,10 +19,10 @@ import { acceptsStream } from "../requests/accepts-stream.ts";
 
 /** Maximum number of sessions examined for one page of a search, in parts of SEARCHED_AT_ONCE: the title of each may have to be read. */
 const MAX_SEARCHED = 2_000;
-const SEARCHED_AT_ONCE = 500;
+const SEARCH_PAGE_SIZE = 500;
 
 /** Number of events of a recording that are read at a time. */
-const EXPORTED_AT_ONCE = 100;
+const EXPORT_PAGE_SIZE = 100;
 
 interface StoredPage {
   readonly found: readonly ApiSession[];
@@ -40,13 +40,13 @@ interface PageRange {
 }
 
 /** @param find returns the session as listed; undefined to skip it */
-async function storedPage(
+async function findStoredPage(
   store: Store,
   { limit, offset, maxRead, signal }: PageRange,
   find: (session: StoredSession) => Promise<ApiSession | undefined>,
 ): Promise<StoredPage> {
   const found: ApiSession[] = [];
-  const size = Math.min(maxRead, SEARCHED_AT_ONCE);
+  const size = Math.min(maxRead, SEARCH_PAGE_SIZE);
   for (let at = offset; at < offset + maxRead; at += size) {
     signal.throwIfAborted();
     const read = await store.list({ limit: size + 1, offset: at });
@@ -87,7 +87,7 @@ export const sessionHandlers = {
     }
     // the session with exactly this id is found at once, however old it is, and is not listed twice
     const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
-    const { found, searched, next } = await storedPage(
+    const { found, searched, next } = await findStoredPage(
       store,
       { limit: limit - named.length, offset, maxRead: q === "" ? limit : MAX_SEARCHED, signal },
       async (one) => {
@@ -228,13 +228,13 @@ export async function eventsOf(
   services: ApiServices,
 ): Promise<PlacedEvents | Response> {
   const { query, request: raw } = request;
-  if (!acceptsStream(raw)) return services.events.page(sessionId, query);
+  if (!acceptsStream(raw)) return services.events.readPage(sessionId, query);
   return streamResponse(request, services, { sessionId }, raw.headers.get("last-event-id") ?? query.after);
 }
 
 /** A log that is read in small pages, so that a client that reads slowly keeps little of it in memory. */
 function readInSmallPages(store: Store, sessionId: string): ReadableLog {
-  return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORTED_AT_ONCE }) };
+  return { sessionId, read: (options) => store.read(sessionId, { ...options, limit: EXPORT_PAGE_SIZE }) };
 }
 
 /** Adds a new session or branch to the pool. @throws ToolError `duplicate` if another session has the id */

@@ -14,7 +14,7 @@ interface Submission {
 }
 
 /** How long results are kept after the end of their batch, in milliseconds. */
-const KEPT_MS = 600_000;
+const RETENTION_MS = 600_000;
 /** Total size of kept results; beyond it, the oldest are dropped early. */
 const MAX_RETAINED_BYTES = 64 * 1024 * 1024;
 
@@ -54,7 +54,7 @@ export class Submissions {
 
   /** Keeps a result. If the total is too large, older results of the same principal are dropped before those of others. */
   #retain(submissionId: string, submission: Submission, bytes: number): void {
-    this.#clock.timer(() => this.#drop(submissionId), KEPT_MS, { background: true });
+    this.#clock.timer(() => this.#drop(submissionId), RETENTION_MS, { background: true });
     this.#retainedBytes += bytes;
     if (this.#retainedBytes <= MAX_RETAINED_BYTES) return;
     const others = [...this.#byId].filter(([, one]) => one !== submission && one.outcome !== undefined);

@@ -32,10 +32,10 @@ function stateOf({ loggedIn, endsAt: until }: Upstream): { readonly state: "logg
   return { state: loggedIn ? "logged-in" : "login-wanted", ...omitUndefined({ until }) };
 }
 
-type NamingUpstream = Sender & { readonly params: { readonly upstreamName: string } };
+type UpstreamRequest = Sender & { readonly params: { readonly upstreamName: string } };
 
 /** @throws ToolError `not_found`, as a rejection */
-async function upstreamOf(request: NamingUpstream, services: ApiServices): Promise<Upstream> {
+async function upstreamOf(request: UpstreamRequest, services: ApiServices): Promise<Upstream> {
   const { upstreamName: name } = request.params;
   const upstreams = await upstreamsOf(request, services);
   const found = upstreams.find(({ server }) => server === name);

@@ -5,14 +5,14 @@ import { PROBLEM_TYPE } from "../../http/problem.ts";
 import { COMPONENTS } from "./components.ts";
 import type { Parameters, Route } from "../requests/route.ts";
 
-interface About {
+interface DocumentOptions {
   readonly name: string;
   readonly version: string;
   /** Empty at the root of a host. */
   readonly basePath: string;
 }
 
-export function openApiDocument({ name, version, basePath }: About): object {
+export function openApiDocument({ name, version, basePath }: DocumentOptions): object {
   const paths: Record<string, Record<string, object>> = {};
   for (const id of OPERATION_IDS) {
     const route: Route = API[id];

@@ -33,7 +33,7 @@ interface StoredAnswer {
 }
 
 /** How often a process that runs a request sends a heartbeat, in milliseconds. After SILENT_MS without one it counts as ended. */
-const BEAT_MS = 5_000;
+const HEARTBEAT_MS = 5_000;
 const SILENT_MS = 15_000;
 /** How often to check whether the same request has ended in another process, in milliseconds. */
 const POLL_MS = 100;
@@ -42,9 +42,9 @@ const HEADER = "idempotency-key";
 const MAX_KEY_LENGTH = 255;
 /** Operations that end their session: a repetition is answered although the session is gone. */
 const ENDS_SESSION: ReadonlySet<OperationId> = new Set<OperationId>(["commitSession", "discardSession"]);
-const FORGET_EVERY_MS = 60 * 60 * 1_000;
+const DELETE_EVERY_MS = 60 * 60 * 1_000;
 /** Headers of an answer that are stored and repeated. */
-const HEADERS = ["content-type", "location", "cache-control", "retry-after", "x-should-retry"] as const;
+const STORED_HEADERS = ["content-type", "location", "cache-control", "retry-after", "x-should-retry"] as const;
 
 export interface KeyedAnswersOptions {
   readonly clock: Clock;
@@ -84,7 +84,7 @@ export class KeyedAnswers {
     const given = keyed.request.headers.get(HEADER);
     if (given === null) return work(undefined);
     checkKey(given);
-    const scoped = scopedKey(given, keyed);
+    const scoped = scopeKey(given, keyed);
     const key = await this.#storedKeyOf(scoped, keyed.read);
     const fingerprint = hash("sha256", canonicalJson([keyed.read.params, keyed.read.query, keyed.read.body ?? null]));
     const running = this.#running.get(key);
@@ -97,7 +97,7 @@ export class KeyedAnswers {
     try {
       const { storedAnswer, isOwn } = await ended;
       if (key !== scoped && ENDS_SESSION.has(keyed.id)) await this.#storeUnderKey({ key: scoped, fingerprint, keyed }, storedAnswer);
-      return isOwn ? answerOf(storedAnswer) : toReplay(storedAnswer);
+      return isOwn ? toTextResponse(storedAnswer) : toReplay(storedAnswer);
     } finally {
       this.#running.delete(key);
     }
@@ -119,7 +119,7 @@ export class KeyedAnswers {
     return this.#withHold(key, async (hold) => {
       const known = await this.#claim({ ...hold, fingerprint, keyed });
       if (known !== undefined && known.fingerprint !== fingerprint) throw differentContentError();
-      if (known?.answer !== undefined) return { storedAnswer: keptOf(known.answer), isOwn: false, isReleased: true };
+      if (known?.answer !== undefined) return { storedAnswer: parseStoredAnswer(known.answer), isOwn: false, isReleased: true };
       const stopBeats = this.#startHeartbeat(hold);
       try {
         const storedAnswer = await toStoredAnswer(await work());
@@ -186,7 +186,7 @@ export class KeyedAnswers {
           access.holdRequest(hold).catch((thrown: unknown) => log.warn(`A request could not be held: ${describeThrown(thrown)}`));
           plan();
         },
-        BEAT_MS,
+        HEARTBEAT_MS,
         { background: true },
       );
     };
@@ -205,7 +205,7 @@ export class KeyedAnswers {
     const answer = JSON.stringify(storedAnswer);
     try {
       const first = (await access.answerRequest({ key, answer })) ?? answer;
-      return { storedAnswer: first === answer ? storedAnswer : keptOf(first), isOwn: first === answer, isReleased: true };
+      return { storedAnswer: first === answer ? storedAnswer : parseStoredAnswer(first), isOwn: first === answer, isReleased: true };
     } catch (thrown: unknown) {
       if (runsCalls(keyed)) throw notStoredError(thrown);
       log.warn(`An answer could not be kept: ${describeThrown(thrown)}`);
@@ -232,7 +232,7 @@ export class KeyedAnswers {
   /** Deletes expired answers, once an hour. */
   #deleteExpired(): void {
     const { access, clock, log } = this.#options;
-    if (this.#deletedAt !== undefined && clock.now() - this.#deletedAt < FORGET_EVERY_MS) return;
+    if (this.#deletedAt !== undefined && clock.now() - this.#deletedAt < DELETE_EVERY_MS) return;
     this.#deletedAt = clock.now();
     this.#unreleasedHolders.clear();
     void access
@@ -264,12 +264,12 @@ function checkKey(key: string): void {
 }
 
 /** The key scoped to its principal, route and path parameters. */
-function scopedKey(key: string, { id, principal, read: { params } }: KeyedApiRequest): string {
+function scopeKey(key: string, { id, principal, read: { params } }: KeyedApiRequest): string {
   return hash("sha256", canonicalJson([principal.id, id, params, key]));
 }
 
 /** @throws ToolError `corrupt_record` */
-function keptOf(text: string): StoredAnswer {
+function parseStoredAnswer(text: string): StoredAnswer {
   const value: JsonValue = parseJson(text, { maxDepth: 8, maxChars: Infinity });
   if (isJsonObject(value) && typeof value["status"] === "number" && Array.isArray(value["headers"]) && typeof value["body"] === "string")
     return value as unknown as StoredAnswer; // written by #keep
@@ -277,19 +277,19 @@ function keptOf(text: string): StoredAnswer {
 }
 
 async function toStoredAnswer(answer: Answer): Promise<StoredAnswer> {
-  const headers = HEADERS.flatMap((name): [string, string][] => {
+  const headers = STORED_HEADERS.flatMap((name): [string, string][] => {
     const value = answer instanceof Response ? answer.headers.get(name) : answer.headers[name];
     return value === null || value === undefined ? [] : [[name, value]];
   });
   return { status: answer.status, headers, body: answer instanceof Response ? await answer.text() : answer.text };
 }
 
-function answerOf({ status, headers, body }: StoredAnswer): TextResponse {
+function toTextResponse({ status, headers, body }: StoredAnswer): TextResponse {
   return new TextResponse(status, Object.fromEntries(headers), body);
 }
 
 function toReplay(kept: StoredAnswer): TextResponse {
-  return answerOf(kept).with("idempotency-replayed", "true");
+  return toTextResponse(kept).with("idempotency-replayed", "true");
 }
 
 /** Whether the request runs calls: their session knows by the key which of them were made. */

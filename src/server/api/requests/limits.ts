@@ -7,33 +7,33 @@ import type { ServerSettings } from "../server-settings.ts";
 /** Kinds of work whose concurrency is limited. */
 export type LimitedWork = "requests" | "calls" | "streams";
 
-interface Share {
+interface Usage {
   readonly requests: number;
   readonly calls: number;
   readonly streams: number;
-  readonly requestBudget: Budget;
-  readonly byteBudget: Budget;
+  readonly requestBudget: TokenBucket;
+  readonly byteBudget: TokenBucket;
 }
 
-type Counts = { -readonly [Name in keyof Share]: Share[Name] };
+type MutableUsage = { -readonly [Name in keyof Usage]: Usage[Name] };
 
 const MINUTE_MS = 60_000;
 /** A token bucket: an amount per minute, refilled continuously. */
-class Budget {
+class TokenBucket {
   readonly #capacity: number;
   #available: number;
-  #at: number;
+  #refilledAt: number;
 
   constructor(most: number, now: number) {
     this.#capacity = most;
     this.#available = most;
-    this.#at = now;
+    this.#refilledAt = now;
   }
 
   /** Milliseconds until `amount` is available; 0 if it is. */
   msUntilAvailable(amount: number, now: number): number {
-    this.#available = Math.min(this.#capacity, this.#available + ((now - this.#at) * this.#capacity) / MINUTE_MS);
-    this.#at = now;
+    this.#available = Math.min(this.#capacity, this.#available + ((now - this.#refilledAt) * this.#capacity) / MINUTE_MS);
+    this.#refilledAt = now;
     return this.#available >= amount ? 0 : ((amount - this.#available) * MINUTE_MS) / this.#capacity;
   }
 
@@ -50,9 +50,9 @@ export class Limits {
   readonly #settings: ServerSettings;
   readonly #clock: Clock;
   /** Counts by principal, least recently used first. */
-  readonly #shares = new Map<string, Counts>();
+  readonly #usages = new Map<string, MutableUsage>();
   /** The latest principal, cached because one request looks up its counts several times. */
-  #latest: { readonly principalId: string; readonly share: Counts } | undefined;
+  #latest: { readonly principalId: string; readonly share: MutableUsage } | undefined;
 
   constructor(settings: ServerSettings, clock: Clock) {
     this.#settings = settings;
@@ -61,26 +61,26 @@ export class Limits {
 
   /** Whether `take` would succeed now. */
   allowsRequest(principalId: string): boolean {
-    const { requestBudget, byteBudget } = this.#shareOf(principalId);
+    const { requestBudget, byteBudget } = this.#usageOf(principalId);
     const now = this.#clock.now();
     return byteBudget.msUntilAvailable(1, now) === 0 && requestBudget.msUntilAvailable(1, now) === 0;
   }
 
   /** Counts a request against the principal's requests per minute. @throws ToolError `rate_limited` with the time to wait */
   countRequest(principalId: string): void {
-    const { requestBudget, byteBudget } = this.#shareOf(principalId);
+    const { requestBudget, byteBudget } = this.#usageOf(principalId);
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
     const waitForBytes = byteBudget.msUntilAvailable(1, now);
-    if (waitForBytes > 0) throw tooMany(`${maxBytesPerMinute} bytes of requests and answers in a minute`, waitForBytes);
+    if (waitForBytes > 0) throw rateLimitedError(`${maxBytesPerMinute} bytes of requests and answers in a minute`, waitForBytes);
     const waitForRequest = requestBudget.msUntilAvailable(1, now);
-    if (waitForRequest > 0) throw tooMany(`${maxRequestsPerMinute} requests in a minute`, waitForRequest);
+    if (waitForRequest > 0) throw rateLimitedError(`${maxRequestsPerMinute} requests in a minute`, waitForRequest);
     requestBudget.spend(1);
   }
 
   /** Counts bytes of a request or a response. A principal that is over its limit can send no request until enough time has passed. */
   spendBytes(principalId: string, bytes: number): void {
-    this.#shareOf(principalId).byteBudget.spend(bytes);
+    this.#usageOf(principalId).byteBudget.spend(bytes);
   }
 
   /**
@@ -89,11 +89,11 @@ export class Limits {
    * @throws ToolError `rate_limited` if it exceeds the limit now, `too_large` if it always would
    */
   startWork(principalId: string, what: LimitedWork, count: number = 1): () => void {
-    const share = this.#shareOf(principalId);
+    const share = this.#usageOf(principalId);
     const most = this.#maxOf(what);
     if (count > most)
       throw new ToolError("too_large", `The request has ${count} ${what}; one principal may have at most ${most} at a time.`);
-    if (share[what] + count > most) throw tooMany(`${most} ${what} at a time`, RETRY_MS);
+    if (share[what] + count > most) throw rateLimitedError(`${most} ${what} at a time`, RETRY_MS);
     share[what] += count;
     let isOver = false;
     return () => {
@@ -106,7 +106,7 @@ export class Limits {
   /** The amount in progress, over all principals. */
   total(what: LimitedWork): number {
     let sum = 0;
-    for (const share of this.#shares.values()) sum += share[what];
+    for (const share of this.#usages.values()) sum += share[what];
     return sum;
   }
 
@@ -115,35 +115,35 @@ export class Limits {
     return { requests: maxConcurrentRequests, calls: maxConcurrentCalls, streams: maxStreams }[what];
   }
 
-  #shareOf(principalId: string): Counts {
+  #usageOf(principalId: string): MutableUsage {
     if (this.#latest?.principalId === principalId) return this.#latest.share;
-    const known = this.#shares.get(principalId);
-    const share = known ?? this.#newShare();
-    this.#shares.delete(principalId);
+    const known = this.#usages.get(principalId);
+    const share = known ?? this.#createUsage();
+    this.#usages.delete(principalId);
     this.#forgetIdle();
-    this.#shares.set(principalId, share);
+    this.#usages.set(principalId, share);
     this.#latest = { principalId, share };
     return share;
   }
 
-  #newShare(): Counts {
+  #createUsage(): MutableUsage {
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
-    const [requestBudget, byteBudget] = [new Budget(maxRequestsPerMinute, now), new Budget(maxBytesPerMinute, now)];
+    const [requestBudget, byteBudget] = [new TokenBucket(maxRequestsPerMinute, now), new TokenBucket(maxBytesPerMinute, now)];
     return { requests: 0, calls: 0, streams: 0, requestBudget, byteBudget };
   }
 
   #forgetIdle(): void {
-    for (const [id, { requests, calls, streams }] of this.#shares) {
-      if (this.#shares.size < MAX_IDLE) return;
-      if (requests + calls + streams === 0) this.#shares.delete(id);
+    for (const [id, { requests, calls, streams }] of this.#usages) {
+      if (this.#usages.size < MAX_IDLE) return;
+      if (requests + calls + streams === 0) this.#usages.delete(id);
     }
   }
 }
 
 const RETRY_MS = 1_000;
 
-function tooMany(what: string, retryAfterMs: number): ToolError {
+function rateLimitedError(what: string, retryAfterMs: number): ToolError {
   const seconds = Math.max(1, Math.ceil(retryAfterMs / 1_000)); // as in the header Retry-After
   return new ToolError("rate_limited", `One principal is limited to ${what}.`, {
     hint: `Send fewer, or send this again in ${plural(seconds, "second")}.`,

@@ -28,7 +28,7 @@ interface Validators {
   readonly defaults: JsonObject;
 }
 
-const compiled = new Map<OperationId, Validators>();
+const validatorCache = new Map<OperationId, Validators>();
 
 /** Reads and validates a request. @throws ToolError `invalid_argument`, `too_large`; HttpError 415; as a rejection */
 export async function readRequest(
@@ -37,21 +37,21 @@ export async function readRequest(
   { params, maxBodyBytes }: { readonly params: Readonly<Record<string, string>>; readonly maxBodyBytes: number },
 ): Promise<RequestParts> {
   const route: Route = API[id];
-  const validators = getOrAdd(compiled, id, validatorsOf);
-  if (route.params !== undefined) check(validators.params, params, "path");
+  const validators = getOrAdd(validatorCache, id, validatorsOf);
+  if (route.params !== undefined) checkValid(validators.params, params, "path");
   const query = request.url.includes("?") ? queryOf(request.url, route, validators) : validators.defaults;
   if (validators.body === undefined) {
-    if (route.bodyType !== undefined) checkType(request, route.bodyType);
+    if (route.bodyType !== undefined) checkContentType(request, route.bodyType);
     return { params, query, body: undefined };
   }
   const body = await readJson(request, { maxBodyBytes, isOptional: route.bodyOptional === true });
-  check(validators.body, body, "body");
+  checkValid(validators.body, body, "body");
   return { params, query, body };
 }
 
 function queryOf(url: string, { query: declared = {} }: Route, { query: validator, defaults }: Validators): JsonObject {
   const given = readQuery(declared, new URL(url).searchParams);
-  check(validator, given, "query");
+  checkValid(validator, given, "query");
   return { ...defaults, ...given };
 }
 
@@ -98,7 +98,7 @@ async function readJson(
   if (isOptional && request.headers.get("content-type") === null) {
     if ((await readText(request, maxBodyBytes)) === "") return {};
   }
-  checkType(request, "application/json");
+  checkContentType(request, "application/json");
   const text = await readText(request, maxBodyBytes);
   if (text === "" && isOptional) return {};
   try {
@@ -119,7 +119,7 @@ async function readText(request: SentRequest, maxBodyBytes: number): Promise<str
 }
 
 /** Requires the media type in UTF-8: another reader could decode other charsets differently. HTML forms cannot send it. @throws HttpError 415 */
-function checkType({ headers }: RequestHead, wanted: string): void {
+function checkContentType({ headers }: RequestHead, wanted: string): void {
   const [type = "", ...parameters] = (headers.get("content-type") ?? "")
     .toLowerCase()
     .split(";")
@@ -132,12 +132,12 @@ function checkType({ headers }: RequestHead, wanted: string): void {
 }
 
 /** @throws ToolError `invalid_argument` that lists each problem */
-function check(validator: Validator, value: unknown, place: "path" | "query" | "body"): void {
+function checkValid(validator: Validator, value: unknown, place: "path" | "query" | "body"): void {
   const problems = validator.problems(value);
   const [first] = problems;
   if (first === undefined) return;
   const details = problems.map((problem) => `${problem.path}: ${problem.message}`);
-  const hint = suggestion(problems, validator.schema);
+  const hint = suggestField(problems, validator.schema);
   const where = place === "body" ? "body" : `${place} parameters`;
   throw new HttpError(400, "invalid_argument", `The ${where} of the request cannot be used: ${details[0] ?? ""}.`, {
     details,
@@ -146,7 +146,7 @@ function check(validator: Validator, value: unknown, place: "path" | "query" | "
 }
 
 /** The hint for an unknown field: the nearest known field, or all of them. */
-function suggestion(problems: readonly SchemaProblem[], schema: unknown): string | undefined {
+function suggestField(problems: readonly SchemaProblem[], schema: unknown): string | undefined {
   const unknown = problems.find(({ keyword }) => keyword === "additionalProperties");
   if (unknown === undefined) return undefined;
   const steps = unknown.pointer.split("/").slice(1);

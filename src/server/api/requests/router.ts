@@ -239,14 +239,14 @@ async function answer(
       (name) => request.headers.get(name) ?? undefined,
       () => handler(toHandlerRequest(read, { principal, runtime, request, idempotencyKey }), services),
     );
-    return answerOf(given, route);
+    return toResponse(given, route);
   };
   if (route.keyed !== true) return work(undefined);
   return keyed.answer({ id, principal, request, read }, work);
 }
 
 /** Makes the response from the value that a handler returned. */
-function answerOf(given: unknown, { method, status }: Route): TextResponse | Response {
+function toResponse(given: unknown, { method, status }: Route): TextResponse | Response {
   const isRead = method === "GET";
   if (given instanceof Response) {
     if (!isRead && !given.headers.has("x-should-retry")) given.headers.set("x-should-retry", "false");

@@ -5,7 +5,7 @@ import type { Routes } from "../requests/route.ts";
 
 const sessionId = id("The session whose agent it wakes.");
 
-const place = {
+const scheduleRoute = {
   params: { scheduleId: id("The id of a schedule.") },
   query: { sessionId: id("Its session; needed if several have a schedule of this id, or the server does not have it open.") },
   inSession: true,
@@ -55,7 +55,7 @@ export const scheduleRoutes = {
     scope: "execute",
     summary: "Pause a schedule: it sends no message until it is resumed, after a restart as well.",
     answer: ref("Schedule"),
-    ...place,
+    ...scheduleRoute,
   },
   resumeSchedule: {
     method: "POST",
@@ -63,7 +63,7 @@ export const scheduleRoutes = {
     scope: "execute",
     summary: "Resume a schedule that was paused. Times that passed are not made up for.",
     answer: ref("Schedule"),
-    ...place,
+    ...scheduleRoute,
   },
   removeSchedule: {
     method: "DELETE",
@@ -71,6 +71,6 @@ export const scheduleRoutes = {
     scope: "execute",
     summary: "Remove a schedule for good.",
     status: 204,
-    ...place,
+    ...scheduleRoute,
   },
 } as const satisfies Routes;

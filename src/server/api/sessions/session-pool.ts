@@ -23,7 +23,7 @@ export interface SessionPoolOptions {
   readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
 }
 
-interface Held {
+interface HeldSession {
   readonly session: RuntimeSession;
   usedAt: number;
 }
@@ -37,7 +37,7 @@ export class SessionPool {
   readonly closesSessions = false;
   readonly #options: SessionPoolOptions;
   /** Sessions that the server resumed or began, least recently used first. */
-  readonly #held = new Map<string, Held>();
+  readonly #held = new Map<string, HeldSession>();
   /** Number of requests that use a session, or are about to, by session id. */
   readonly #uses = new Map<string, number>();
   /** Sessions that are being closed or handed over, by id; an id cannot be resumed until that is done. */
@@ -323,7 +323,7 @@ export class SessionPool {
     }
   }
 
-  #touch(id: string, held: Held): void {
+  #touch(id: string, held: HeldSession): void {
     held.usedAt = this.#options.clock.now();
     this.#held.delete(id); // reinserted as the most recently used
     if (!held.session.closed) this.#held.set(id, held);

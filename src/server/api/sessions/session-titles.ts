@@ -11,7 +11,7 @@ const MAX_CHARS = 200;
 /** Maximum number of cached titles. */
 const MAX_CACHED = 10_000;
 /** Maximum number of logs read at a time, over all requests. */
-const READ_AT_ONCE = 8;
+const MAX_CONCURRENT_READS = 8;
 
 interface Title {
   /** When the session was created: a later session may have the same id. */
@@ -57,7 +57,7 @@ export class SessionTitles {
     const beginning = await this.#readFirstEvents(id, open);
     if (beginning === undefined) return "";
     const { events, damage } = beginning;
-    const title = titleIn(events);
+    const title = findTitle(events);
     // a damaged log will never have more to read
     this.#cacheTitle(id, { createdAt, title, examinedEvents: damage === undefined ? events.length : MAX_EXAMINED_EVENTS });
     return title;
@@ -70,7 +70,7 @@ export class SessionTitles {
   }
 
   async #withReadSlot(look: () => Promise<string>): Promise<string> {
-    if (this.#reading < READ_AT_ONCE) this.#reading++;
+    if (this.#reading < MAX_CONCURRENT_READS) this.#reading++;
     else await new Promise<void>((resolve) => void this.#waiting.push(resolve));
     try {
       return await look();
@@ -89,7 +89,7 @@ export class SessionTitles {
   }
 }
 
-function titleIn(events: readonly SessionEvent[]): string {
+function findTitle(events: readonly SessionEvent[]): string {
   for (const event of events) {
     if (event.type === "call-start" && typeof event.call.name === "string") return event.call.name.slice(0, MAX_CHARS);
     if ((event.type !== "message-add" && event.type !== "inbox-add") || event.message.role !== "user") continue;

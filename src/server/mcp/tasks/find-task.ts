@@ -24,7 +24,7 @@ async function findTask(serving: CallHandlerContext, id: string, context: TaskCo
 }
 
 /** Its session is open in another process, or here without the task: a worker has taken it up. */
-const IS_OPEN: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "conflict"]);
+const OPEN_ELSEWHERE_CODES: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "conflict"]);
 
 /** As `findTask`; of a task that another process runs, what the store has of it, with its questions if that process can be asked for them. */
 export function findTaskSnapshot(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
@@ -48,12 +48,12 @@ async function look({ serving, id, context, input }: LookedFor): Promise<ServedT
     return await findTask(serving, id, context);
   } catch (thrown: unknown) {
     const sessionId = taskSessionId(id, serving.info.caller.id);
-    if (sessionId === undefined || !IS_OPEN.has(ToolError.fromUnknown(thrown, "store_failed").code)) throw thrown;
+    if (sessionId === undefined || !OPEN_ELSEWHERE_CODES.has(ToolError.fromUnknown(thrown, "store_failed").code)) throw thrown;
     const task = await readStoredTask({
       id,
       sessionId,
       serving,
-      client: clientOf(serving, context).client,
+      client: createDetachedClient(serving, context).client,
       input: input === undefined ? undefined : () => input({ id, sessionId }),
     });
     if (task === undefined) throw thrown;
@@ -62,7 +62,7 @@ async function look({ serving, id, context, input }: LookedFor): Promise<ServedT
 }
 
 /** A client that no request waits for. */
-function clientOf(
+function createDetachedClient(
   { gateway: { settings }, server, connection }: CallHandlerContext,
   context: TaskContext,
 ): { readonly client: CallClient; readonly exchange: Exchange<void>; readonly end: () => void } {
@@ -80,7 +80,7 @@ async function restoreTask(
   const { gateway, info } = serving;
   const { runtime, tasks, settings } = gateway;
   if (tasks === undefined) return undefined;
-  const { client, exchange, end } = clientOf(serving, context);
+  const { client, exchange, end } = createDetachedClient(serving, context);
   exchange.expectTask(createTaskQuestions(() => true));
   try {
     const session = await withClient(client, () =>

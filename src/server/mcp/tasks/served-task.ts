@@ -116,7 +116,7 @@ export class ServedTask {
   /** The task without result and questions, for revision 2026-07-28. */
   get facts(): JsonObject {
     const { ttlMs, pollIntervalMs } = this.#options;
-    return { ...this.#plainFacts(), ttlMs, pollIntervalMs };
+    return { ...this.#commonFacts(), ttlMs, pollIntervalMs };
   }
 
   /** The task with its result, error or questions, for revision 2026-07-28. */
@@ -133,10 +133,10 @@ export class ServedTask {
   /** The task for revision 2025-11-25. */
   get legacyFacts(): JsonObject {
     const { ttlMs, pollIntervalMs } = this.#options;
-    return { ...this.#plainFacts(), ttl: ttlMs, pollInterval: pollIntervalMs };
+    return { ...this.#commonFacts(), ttl: ttlMs, pollInterval: pollIntervalMs };
   }
 
-  #plainFacts(): JsonObject {
+  #commonFacts(): JsonObject {
     return omitUndefined({
       taskId: this.id,
       status: this.status,

@@ -22,13 +22,13 @@ export interface TaskServices {
 }
 
 /** The client of a task, and the conversion of its result for the client. */
-interface TaskSide {
+interface TaskClient {
   readonly exchange: Exchange<unknown>;
   readonly client: CallClient;
   readonly toEnd: (result: ToolResult) => Promise<TaskEnd>;
 }
 
-export interface TaskCall extends TaskSide {
+export interface TaskCall extends TaskClient {
   readonly slot: TaskSlot;
   readonly call: Omit<ToolCall, "id">;
   readonly options: ExecuteOptions;
@@ -66,7 +66,7 @@ export async function runTaskCall(parts: TaskServices, taskCall: TaskCall): Prom
   if (result.status !== "pending") return result;
   task = startTask(parts, { slot, callId: result.callId, exchange, createdAt: ownSession?.log[0]?.at }); // the same time as after a restart
   slot.release();
-  void follow(parts, { ...taskCall, task, session, ownSession, callId: result.callId });
+  void followTask(parts, { ...taskCall, task, session, ownSession, callId: result.callId });
   return task;
 }
 
@@ -74,7 +74,7 @@ export async function runTaskCall(parts: TaskServices, taskCall: TaskCall): Prom
 export async function resumeTask(
   parts: TaskServices,
   slot: Pick<TaskSlot, "id" | "sessionId">,
-  side: TaskSide & { readonly session: RuntimeSession },
+  side: TaskClient & { readonly session: RuntimeSession },
 ): Promise<ServedTask | undefined> {
   const { session, exchange, toEnd } = side;
   const [entry] = session.history;
@@ -83,23 +83,23 @@ export async function resumeTask(
     return undefined;
   }
   const task = startTask(parts, { slot, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
-  if (entry.result === undefined) void follow(parts, { ...side, slot, task, ownSession: session, callId: entry.callId });
+  if (entry.result === undefined) void followTask(parts, { ...side, slot, task, ownSession: session, callId: entry.callId });
   else {
-    task.finish(await toEnd(entry.result), endedAt(session, entry.callId));
+    task.finish(await toEnd(entry.result), findEndTime(session, entry.callId));
     exchange.finish();
     await session.close();
   }
   return task;
 }
 
-interface Begun {
+interface TaskStart {
   readonly slot: Pick<TaskSlot, "id" | "sessionId">;
   readonly callId: string;
   readonly exchange: Exchange<unknown>;
   readonly createdAt?: number | undefined;
 }
 
-function startTask({ tasks, runtime, settings }: TaskServices, { slot, callId, exchange, createdAt }: Begun): ServedTask {
+function startTask({ tasks, runtime, settings }: TaskServices, { slot, callId, exchange, createdAt }: TaskStart): ServedTask {
   const { ttlMs, pollIntervalMs } = tasks.settings;
   const cancel = (): void => {
     exchange.cancel("the client cancelled it");
@@ -127,7 +127,7 @@ export function createTaskQuestions(hasStarted: () => boolean): TaskQuestions {
   return { keyOf: (key) => `${key}.${mark}.${++asked}`, hasStarted };
 }
 
-interface Followed extends TaskSide {
+interface Followed extends TaskClient {
   readonly slot: Pick<TaskSlot, "id" | "sessionId">;
   readonly task: ServedTask;
   readonly session: RuntimeSession;
@@ -136,7 +136,7 @@ interface Followed extends TaskSide {
   readonly callId: string;
 }
 
-async function follow(
+async function followTask(
   { tasks, runtime, settings }: TaskServices,
   { task, slot, session, ownSession, callId, exchange, client, toEnd }: Followed,
 ): Promise<void> {
@@ -147,7 +147,7 @@ async function follow(
     const now = runtime.jobs.get(callId);
     if (now !== undefined) asking.handleJob(now, callId);
     const ended = await runtime.jobs.wait(callId);
-    task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), endedAt(session, callId));
+    task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), findEndTime(session, callId));
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
     isLeft = ownSession !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
@@ -165,7 +165,7 @@ async function follow(
 }
 
 /** The end time in the log, so that it stays the same when the task is restored after a restart. */
-function endedAt({ log }: RuntimeSession, callId: string): number | undefined {
+function findEndTime({ log }: RuntimeSession, callId: string): number | undefined {
   return log.findLast((event) => event.type === "call-end" && event.callId === callId)?.at;
 }
 
@@ -217,14 +217,14 @@ function schedulePromotion(
 ): () => void {
   const { taskAfterMs } = tasks.settings;
   const promote = (): void => {
-    const callId = exchange.isAsking ? undefined : callIdOf(session, id);
+    const callId = exchange.isAsking ? undefined : findCallId(session, id);
     if (callId === undefined || !runtime.jobs.promote(callId)) stop = settings.clock.timer(promote, taskAfterMs, { background: true });
   };
   let stop = settings.clock.timer(promote, taskAfterMs, { background: true });
   return () => stop();
 }
 
-function callIdOf({ log }: RuntimeSession, id: string): string | undefined {
+function findCallId({ log }: RuntimeSession, id: string): string | undefined {
   const started = log.findLast((event) => event.type === "call-start" && event.call.id === id);
   return started?.type === "call-start" ? started.callId : undefined;
 }

@@ -54,7 +54,7 @@ export class Tasks {
   readonly #restoring = new Map<string, Promise<ServedTask | undefined>>();
   /** Functions that stop the expiry timers of ended tasks. */
   readonly #timers = new Map<string, () => void>();
-  readonly #closing = new Set<() => void>();
+  readonly #closeListeners = new Set<() => void>();
   #reserved = 0;
   #isClosed = false;
   #stopSweep: (() => void) | undefined;
@@ -173,8 +173,8 @@ export class Tasks {
 
   /** Calls the listener when the server stops. Returns a function that stops this. */
   onClose(listener: () => void): () => void {
-    this.#closing.add(listener);
-    return () => void this.#closing.delete(listener);
+    this.#closeListeners.add(listener);
+    return () => void this.#closeListeners.delete(listener);
   }
 
   /** Stops the timers. A later server finds stored tasks again. */
@@ -183,7 +183,7 @@ export class Tasks {
     this.#stopSweep?.();
     for (const stop of this.#timers.values()) stop();
     this.#timers.clear();
-    for (const listener of this.#closing) listener();
+    for (const listener of this.#closeListeners) listener();
   }
 
   /**
