@@ -44,23 +44,35 @@ const TOOL: RouteRules = {
   sharesParentSession: true,
 };
 
-const CACHE: RouteRules = { ...TOOL, isConsequential: false, isLiveTool: false, isPretended: true, onlyCached: true };
+const CACHE = exceptFor({ isConsequential: false, isLiveTool: false, isPretended: true, onlyCached: true });
 
 /** Each row lists only the differences from the live tool. */
 const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   tool: TOOL,
   /** The toolset's own engine is a stand-in, which may touch shared resources. */
-  double: { ...TOOL, isTool: false, caches: false },
+  double: exceptFor({ isLiveTool: false, caches: false }),
   /** The toolset's own engine is a stand-in without effects. */
-  played: { ...TOOL, locks: "session", isConsequential: false, isTool: false, caches: false },
+  played: exceptFor({ locks: "session", isConsequential: false, isLiveTool: false, caches: false }),
   /** The tool's own engine, through its `simulate`. */
-  simulate: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, asksSimulate: true },
+  simulate: exceptFor({ locks: "nobody", isConsequential: false, isLiveTool: false, isPretended: true, caches: false, usesSimulate: true }),
   /** An engine of the fallback chain that answers in place of the tool. */
-  standIn: { ...TOOL, locks: "nobody", isConsequential: false, isTool: false, isPretended: true, caches: false, sharesParent: false },
+  standIn: exceptFor({
+    locks: "nobody",
+    isConsequential: false,
+    isLiveTool: false,
+    isPretended: true,
+    caches: false,
+    sharesParentSession: false,
+  }),
   cache: CACHE,
   /** As `cache`, for a toolset whose engine is not live: equal calls do not share an answer. */
   cacheOfDouble: { ...CACHE, caches: false },
 });
+
+// A function with a typed parameter, because TypeScript accepts any property in a literal with a spread.
+function exceptFor(differences: Partial<RouteRules>): RouteRules {
+  return { ...TOOL, ...differences };
+}
 
 /** The engine that answers a call, and its rules. */
 export interface Route {
