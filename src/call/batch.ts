@@ -145,7 +145,7 @@ export class Batch {
   /** Answers that a sequential call must still wait for; after a sequential call, the one promise of all answers before it. */
   #unsettled: Promise<unknown>[] = [];
 
-  /** @param standings the states of calls that were admitted before, in call order */
+  /** @param options.states the states of calls that were admitted before, in call order */
   constructor(
     runs: readonly CallRun[],
     breaks: EventLoopBreaks,

@@ -182,7 +182,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   // Its links to other calls.
   previous: CallRun | undefined = undefined;
   next: CallRun | undefined = undefined;
-  /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.madeIn` is set within one session only. */
+  /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.parentCall` is set within one session only. */
   declare callerRun: CallRun | undefined;
   declare unsuccessfulExecutes: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call
   /** Why its message was voided or its batch rolled back. Calls that its handler makes afterwards are not run. */

@@ -34,7 +34,7 @@ const MAX_DEPTH = 64;
 
 const SPARE_PLACES = 32;
 
-/** A ticket as the tree sees it. The last two fields belong to the tree: 0 and undefined before `enter`. */
+/** A ticket as the tree sees it. The last two fields belong to the tree: 0 and undefined before `add`. */
 export interface Claim {
   readonly owner: string;
   readonly reads: readonly string[];
@@ -192,7 +192,7 @@ export class ResourceTree {
     this.#touchedPlaces.length = 0;
   }
 
-  /** Marks the access at the key's place and at each place above it. One trailing slash is ignored, as in `isInside`. */
+  /** Marks the access at the key's place and at each place above it. One trailing slash is ignored, as in `isSameOrInside`. */
   #markAccess(key: string, doing: number, doingInside: number): void {
     const path = key.endsWith("/") ? key.slice(0, -1) : key;
     const end = path.lastIndexOf("/");

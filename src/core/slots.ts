@@ -42,9 +42,9 @@ export interface SlotWaiter {
    */
   whenTaken(): Promise<void>;
   /**
-   * Leaves the line, or gives the slot back if it was taken. Later calls do nothing.
+   * Leaves the queue, or releases the slot if it was taken. Later calls do nothing.
    *
-   * A taken slot is given back once: by this or by `SlotLimit.release()`, not by both.
+   * A taken slot is released once: by this or by `SlotLimit.release()`, not by both.
    */
   cancel(): void;
 }

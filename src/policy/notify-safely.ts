@@ -1,6 +1,6 @@
 import { isPromiseLike } from "./attempts/deadline.ts";
 
-/** Calls `tell`. Whatever it throws, or rejects with later, is passed to `failed`. Never throws. */
+/** Calls `notify`. Whatever it throws, or rejects with later, is passed to `onError`. Never throws. */
 export function notifySafely(notify: () => unknown, onError: (thrown: unknown) => void): void {
   try {
     const returned = notify();

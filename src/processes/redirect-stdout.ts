@@ -6,7 +6,7 @@ export interface RedirectedStdout {
   readonly restore: () => void;
 }
 
-/** Redirects standard output of this process to standard error until `release`, except for what is written in `writeThrough`. */
+/** Redirects standard output of this process to standard error until `restore`, except for what is written in `writeThrough`. */
 export function redirectStdout(): RedirectedStdout {
   const { stdout, stderr } = process;
   const write = stdout.write.bind(stdout);

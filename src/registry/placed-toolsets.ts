@@ -68,7 +68,7 @@ function applyPlaceToSource(source: ToolSource, options: PlaceOptions): ToolSour
   };
 }
 
-/** @param brings true if the replaced engine lists tools, unknown here: calls of them end with the reason, as if opening had failed */
+/** @param options.listsTools true if the replaced engine lists tools, unknown here: calls of them end with the reason, as if opening had failed */
 function createUnavailableEngine(toolset: string, place: string, options: PlaceOptions & { readonly listsTools: boolean }): Engine {
   const failure = (): Promise<ToolError> => wrongPlaceError(toolset, place, options.store);
   return {

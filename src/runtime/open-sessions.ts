@@ -78,7 +78,7 @@ export class OpenSessions {
    * Closes a session and removes it from the store, as `forget` does. No effect if that has happened before: another session may have its id since.
    * Until this ends, the id is taken.
    *
-   * @param options.endsWithin whether to end the open calls in sessions that its calls began
+   * @param options.endsNested whether to end the open calls in sessions that its calls began
    * @throws ToolError as `Store.remove`; `resource_busy` if another session of this runtime has the id; as a rejection
    * @internal
    */

@@ -1,7 +1,7 @@
 /** A resume in progress. */
 import type { ToolError } from "../core/error.ts";
 
-/** The call that resumes a session; if a program resumes it, `outerId` and `late` are undefined. */
+/** The call that resumes a session; if a program resumes it, `outerId` and `getAbortError` are undefined. */
 export interface ResumeCaller {
   /** The id of the session of that call. */
   readonly outerId: string | undefined;

@@ -70,7 +70,7 @@ export class Submissions {
   }
 }
 
-/** Like `Submissions.notice`, for the map of a session that is being read. */
+/** Like `Submissions.apply`, for the map of a session that is being read. */
 export function applySubmissionEvent(submissions: Map<string, SubmittedBatch>, event: SessionEvent, startsAt: number): void {
   if (event.type === "batch-start") {
     const { idempotencyKey, digest, callIds } = event;

@@ -4,7 +4,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Session } from "./session.ts";
 import type { TurnCall } from "./turn-queue.ts";
 
-/** @param madeIn the call whose handler adds the message: if that call is voided, so is the message */
+/** @param place.parentCall the call whose handler adds the message: if that call is voided, so is the message */
 export function recordMessage(
   session: Session,
   message: SessionMessage,

@@ -17,7 +17,7 @@ export interface TurnCall {
   readonly revokedReason: string | undefined;
   /** Whether the call can no longer be taken back, because its batch or message is complete. */
   readonly isSettled: boolean;
-  /** The separate turn for the calls of its handler once the call has left its turn (see `TurnQueue.beside`). */
+  /** The separate turn for the calls of its handler once the call has left its turn (see `TurnQueue.createDetachedTurn`). */
   readonly detachedTurn: RunningTurn | undefined;
 }
 
@@ -148,7 +148,7 @@ export class TurnQueue {
   #areConcurrent = false;
   #waiting: WaitingTurn[] | undefined;
   #isStarting = false;
-  /** How many separate turns run (see `beside`). */
+  /** How many separate turns run (see `createDetachedTurn`). */
   #detachedCount = 0;
 
   /** @param isSimulation whether its turns have no side effects */

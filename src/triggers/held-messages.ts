@@ -27,7 +27,7 @@ export function getHeldQueues(store: ChannelStore): Map<string, HeldMessages> {
   return queues;
 }
 
-/** Returns the record of a queue: the same object each time, until `letGo` forgets it. */
+/** Returns the record of a queue: the same object each time, until `forgetIfUnused` forgets it. */
 export function getHeldMessages(queues: Map<string, HeldMessages>, name: string): HeldMessages {
   const before = queues.get(name);
   if (before !== undefined) return before;

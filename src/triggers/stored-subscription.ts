@@ -82,7 +82,7 @@ class Demand {
     this.holdsForPoll = !this.#isQueue;
   }
 
-  /** Resolves when a message is wanted, or at a call of `note` after the signal has aborted. */
+  /** Resolves when a message is wanted, or at a call of `request` after the signal has aborted. */
   async waitUntilWanted(subscription: Subscription, signal: AbortSignal): Promise<void> {
     while (!this.holdsForPoll && !subscription.isWaiting && !signal.aborted) {
       this.#noted = Promise.withResolvers();

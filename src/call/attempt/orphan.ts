@@ -107,7 +107,7 @@ class AbandonedHandler implements LateListener {
     const toolName = this.#toolName;
     parts.counters.orphans--;
     const lateMs = roundMs(clock.now() - this.#abandonedAt);
-    log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was given up; what it ${outcome} is not used.`, {
+    log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was abandoned; what it ${outcome} is not used.`, {
       callId: this.#base.callId,
     });
     if (parts.listening) parts.emit({ ...this.#base, at: clock.wallTime(), type: "call-late", toolName, outcome, lateMs });

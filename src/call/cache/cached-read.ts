@@ -42,7 +42,7 @@ export function lookUpCached(run: AdmittedCall): LookupOutcome | Promise<LookupO
   return read.stored === undefined ? undefined : lookInStore(run, read, read.stored);
 }
 
-/** Like `lookUp`, for a call that may not run: it uses a cached answer, but neither waits nor lets others wait. */
+/** Like `lookUpCached`, for a call that may not run: it uses a cached answer, but neither waits nor lets others wait. */
 export function recallCached(run: AdmittedCall): LookupOutcome | Promise<LookupOutcome> {
   const read = (run.cachedRead ??= startCachedRead(run));
   return read === undefined ? undefined : peekCached(run, read);

@@ -27,7 +27,7 @@ export class ApprovalPoller {
   #cancelPoll: (() => void) | undefined;
   #follower: StoreFollower = NO_FOLLOWER;
   #isPolling = false;
-  /** A hint arrived since the last look began. */
+  /** A hint arrived since the last poll began. */
   #mustPollAgain = false;
   #hasFailed = false;
   /** Previews may take seconds; answers do not wait for them. */
@@ -48,7 +48,7 @@ export class ApprovalPoller {
   #onChange({ parts }: StoreChange): void {
     if (!parts.includes("approvals")) return;
     this.#mustPollAgain = true;
-    if (this.#cancelPoll === undefined) return; // it looks already, and looks again
+    if (this.#cancelPoll === undefined) return; // it polls already, and polls again
     this.#cancelPoll();
     void this.#poll();
   }

@@ -14,7 +14,7 @@ export interface Interruptible {
 export interface Interrupt {
   /** Ends the wait with this error, unless it has ended. */
   interrupt(error: ToolError): void;
-  /** Moves the deadline, a time on the clock, if `moveTo` of the outcome accepts it; `Infinity` = none. */
+  /** Moves the deadline, a time on the clock, if `acceptDeadline` of the outcome accepts it; `Infinity` = none. */
   moveDeadline(endsAt: number): void;
 }
 

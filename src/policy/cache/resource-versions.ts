@@ -12,7 +12,7 @@ interface Mark {
 }
 
 /**
- * The last writes of resources whose keys are paths, as `isInside` understands them.
+ * The last writes of resources whose keys are paths, as `isSameOrInside` understands them.
  *
  * A read of a key is out of date once the key, anything inside it or anything around it was written. A write marks its key and every ancestor
  * of it, so both questions are answered along the path of one key. When there are more than `maxKeys` marks, all are dropped, and every

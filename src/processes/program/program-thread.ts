@@ -19,7 +19,7 @@ function findWorkerFile(here: unknown = import.meta.url): URL | undefined {
   return existsSync(file) ? file : undefined;
 }
 
-/** Starts at once. The first `next` resolves when the thread is ready, the first `goOn` begins the program. Call `next` once before each `goOn`. */
+/** Starts at once. The first `next` resolves when the thread is ready, the first `resume` begins the program. Call `next` once before each `resume`. */
 export class ProgramThread {
   /** A field, since Turbopack would match `new Worker(file)` to any file in this folder, and take this module for one that imports them all. */
   readonly #file: URL;

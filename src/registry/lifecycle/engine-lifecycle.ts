@@ -60,7 +60,7 @@ export class EngineLifecycle {
     return this.#isOpen && this.#engine?.list !== undefined;
   }
 
-  /** Asks the engine for its tools again, and stores them in `brought`. If it rejects, `brought` is unchanged. */
+  /** Asks the engine for its tools again, and stores them in `listedTools`. If it rejects, `listedTools` is unchanged. */
   async list(): Promise<readonly Tool[]> {
     const controller = new AbortController();
     const timeoutMs = this.#openTimeoutMs();

@@ -21,7 +21,7 @@ export class EventWindow {
     this.#keep = keep;
   }
 
-  /** Cursor of the last event of a log; undefined until `begin`. */
+  /** Cursor of the last event of a log; undefined until `startAt`. */
   get cursor(): string | undefined {
     return this.#cursor;
   }
