@@ -380,6 +380,6 @@ export function isAdmitted(run: CallRun): run is AdmittedCall {
 
 /** The keys that a call locks. Keys of a session are made distinct from those of other sessions. */
 export function lockKeysOf({ effects, turn, route }: AdmittedCall): LockKeys {
-  const isSimulatedRoute = route.rules.locks !== "everybody";
+  const isSimulatedRoute = route.rules.locks !== "all";
   return effects.hasSessionKeys || isSimulatedRoute ? scopeLockKeys(turn.session.id, effects.lock, isSimulatedRoute) : effects.lock;
 }

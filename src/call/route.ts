@@ -13,8 +13,8 @@ export interface Answerer {
 
 /** The rules of a call, which depend on what answers it. Steps read these rules instead of looking at the source. */
 export interface RouteRules {
-  /** Which calls conflict with its locks: all, those of its session, or none. With "nobody", the call needs no slot either. */
-  readonly locks: "everybody" | "session" | "nobody";
+  /** Which calls conflict with its locks: all, those of its session, or none. With "none", the call needs no slot either. */
+  readonly locks: "all" | "session" | "none";
   /** The call may have an effect that cannot be undone: it may need approval, and its intent is recorded before it begins. */
   readonly isConsequential: boolean;
   /** The tool's own engine answers, and it is live. */
@@ -31,10 +31,10 @@ export interface RouteRules {
   readonly sharesParentSession: boolean;
 }
 
-type RouteKind = "tool" | "double" | "played" | "simulate" | "standIn" | "cache" | "cacheOfDouble";
+type RouteKind = "tool" | "ownStandIn" | "ownEffectFree" | "simulate" | "standIn" | "cache" | "cacheOfStandIn";
 
 const TOOL: RouteRules = {
-  locks: "everybody",
+  locks: "all",
   isConsequential: true,
   isLiveTool: true,
   isPretended: false,
@@ -50,14 +50,14 @@ const CACHE = exceptFor({ isConsequential: false, isLiveTool: false, isPretended
 const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   tool: TOOL,
   /** The toolset's own engine is a stand-in, which may touch shared resources. */
-  double: exceptFor({ isLiveTool: false, caches: false }),
+  ownStandIn: exceptFor({ isLiveTool: false, caches: false }),
   /** The toolset's own engine is a stand-in without effects. */
-  played: exceptFor({ locks: "session", isConsequential: false, isLiveTool: false, caches: false }),
+  ownEffectFree: exceptFor({ locks: "session", isConsequential: false, isLiveTool: false, caches: false }),
   /** The tool's own engine, through its `simulate`. */
-  simulate: exceptFor({ locks: "nobody", isConsequential: false, isLiveTool: false, isPretended: true, caches: false, usesSimulate: true }),
+  simulate: exceptFor({ locks: "none", isConsequential: false, isLiveTool: false, isPretended: true, caches: false, usesSimulate: true }),
   /** An engine of the fallback chain that answers in place of the tool. */
   standIn: exceptFor({
-    locks: "nobody",
+    locks: "none",
     isConsequential: false,
     isLiveTool: false,
     isPretended: true,
@@ -66,7 +66,7 @@ const RULES: Readonly<Record<RouteKind, RouteRules>> = Object.freeze({
   }),
   cache: CACHE,
   /** As `cache`, for a toolset whose engine is not live: equal calls do not share an answer. */
-  cacheOfDouble: { ...CACHE, caches: false },
+  cacheOfStandIn: { ...CACHE, caches: false },
 });
 
 // A function with a typed parameter, because TypeScript accepts any property in a literal with a spread.
@@ -105,7 +105,7 @@ export interface RouteQuestion {
 
 /** The route to a tool's own engine, which runs the tool for real. */
 export function liveRoute(engine: Engine): Route {
-  return Object.freeze(routeTo(engine, RULES[isToolItself(engine) ? "tool" : engine.effectFree === true ? "played" : "double"]));
+  return Object.freeze(routeTo(engine, RULES[isToolItself(engine) ? "tool" : engine.effectFree === true ? "ownEffectFree" : "ownStandIn"]));
 }
 
 function routeTo(engine: Engine, rules: RouteRules): Route {
@@ -155,7 +155,7 @@ export function isSequential(first: Route | undefined): boolean {
 function linkAnswerers(answerers: readonly Answerer[], own: Engine): Route | undefined {
   let next: Route | undefined;
   for (const { source, engine } of answerers.toReversed()) {
-    const kind = source !== "cache" ? "standIn" : isToolItself(own) ? "cache" : "cacheOfDouble";
+    const kind = source !== "cache" ? "standIn" : isToolItself(own) ? "cache" : "cacheOfStandIn";
     next = { ...routeTo(engine ?? own, RULES[kind]), source, ...(next === undefined ? {} : { next }) };
   }
   return next;

@@ -23,7 +23,7 @@ export class ToolNames {
   readonly #confusableTools = new ConfusableNames((name) => this.#bareNames.has(name));
   readonly #confusableToolsets = new ConfusableNames((name) => this.entries.has(name));
   readonly #warn: (message: string) => void;
-  /** By the marked names that providers are given; built at the first look-up of one. */
+  /** By the names with a hash suffix that providers are given; built at the first look-up of one. */
   #byMarkedName: ReadonlyMap<string, ToolFamily> | undefined;
 
   /** @param warn called with names that look like other names */

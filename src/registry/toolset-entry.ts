@@ -86,7 +86,7 @@ export class ToolsetEntry {
     return this.add(registered);
   }
 
-  /** @param blocked why it must not be called although it exists @param isBrought whether the engine listed it */
+  /** @param blocked why it must not be called although it exists @param isListedByEngine whether the engine listed it */
   makeTool(tool: Tool, blocked?: ToolError, isBrought: boolean = false): RegisteredTool {
     const { toolset } = this;
     const formats = toolset.checkFormats ?? !isBrought;

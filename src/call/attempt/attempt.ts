@@ -339,7 +339,7 @@ function timeoutError(run: AdmittedCall, context: AttemptContext): ToolError {
   const { settings } = run.plan;
   const whole = context.deadline === run.deadlineAt;
   const limit = whole ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
-  const isHarmless = run.route.rules.locks !== "everybody";
+  const isHarmless = run.route.rules.locks !== "all";
   const unknown = run.effects.repeatable || isHarmless ? "" : " Its effect is not known: check before calling it again.";
   return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, {
     ...(whole ? { retryable: false } : {}),

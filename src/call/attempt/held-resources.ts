@@ -14,7 +14,7 @@ import { tryTakeSlot, waitForSlot, type HeldSlot, type LentSlot } from "./lent-r
 /** Enters the queue for the call's locks. This happens in call order, whatever the call must wait for before. `release` leaves the queue. */
 export function enterLockQueue(run: AdmittedCall): AdmittedCall | ToolError {
   const { reads, writes } = run.effects.lock;
-  if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "nobody" || run.ticket !== undefined) return run;
+  if (reads.length + writes.length === 0 || run.isAnswered || run.route.rules.locks === "none" || run.ticket !== undefined) return run;
   const ticket = run.callerRun === undefined ? requestOwnLocks(run) : borrowLocks(run);
   if (ticket instanceof Error) return ticket;
   if (!run.plan.isShared) {
@@ -57,7 +57,7 @@ export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError |
 
 /** Takes the slots of an attempt, once it has its locks. Returns the same as `acquireLocks`. */
 export function acquireSlots(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
-  if (run.plan.limits.length === 0 || run.route.rules.locks === "nobody") return undefined;
+  if (run.plan.limits.length === 0 || run.route.rules.locks === "none") return undefined;
   return takeSlots(run) ? undefined : toErrorOnRejection(run, "slots", waitForSlots(run));
 }
 
