@@ -35,39 +35,39 @@ const simulation = new SimulationMode(NO_SIDE_EFFECTS);
 
 describe("the rules of a call depend on what answers it", () => {
   test("the tool itself: every call waits for its locks, approval may apply, and equal calls share its answer", () => {
-    expect(rulesOf(engine())).toMatchObject({ locks: "everybody", isConsequential: true, isTool: true, isPretended: false, caches: true });
+    expect(rulesOf(engine())).toMatchObject({ locks: "all", isConsequential: true, isLiveTool: true, isPretended: false, caches: true });
   });
 
   test("an engine in its place that may have effects: as the tool, but its answers are not cached as the tool's", () => {
     expect(rulesOf(engine({ origin: "simulated" }))).toMatchObject({
-      locks: "everybody",
+      locks: "all",
       isConsequential: true,
-      isTool: false,
+      isLiveTool: false,
       caches: false,
     });
   });
 
   test("an effect-free engine: only calls of its session wait for it, and approval does not apply", () => {
     const played = engine({ origin: "simulated", effectFree: true });
-    expect(rulesOf(played)).toMatchObject({ locks: "session", isConsequential: false, isTool: false, isPretended: false });
+    expect(rulesOf(played)).toMatchObject({ locks: "session", isConsequential: false, isLiveTool: false, isPretended: false });
   });
 
   test("simulate of the engine, and a stand-in: no call waits for them, and writes are only pretended", () => {
     const own = engine({ simulate: () => 1 });
-    expect(rulesOf(own, { simulation })).toMatchObject({ locks: "nobody", isPretended: true, asksSimulate: true, sharesParent: true });
+    expect(rulesOf(own, { simulation })).toMatchObject({ locks: "none", isPretended: true, usesSimulate: true, sharesParentSession: true });
     const standIns = [{ source: "stub", engine: engine() }] as const;
     expect(rulesOf(engine(), { simulation, standIns })).toMatchObject({
-      locks: "nobody",
+      locks: "none",
       isPretended: true,
-      asksSimulate: false,
-      sharesParent: false,
+      usesSimulate: false,
+      sharesParentSession: false,
     });
   });
 
   test("the cache: no engine is asked, and only answers of the tool itself are stored there", () => {
     const answerers = [{ source: "cache", engine: undefined }] as const;
-    expect(rulesOf(engine(), { answerers })).toMatchObject({ onlyKept: true, caches: true, isConsequential: false });
-    expect(rulesOf(engine({ origin: "simulated" }), { answerers })).toMatchObject({ onlyKept: true, caches: false });
+    expect(rulesOf(engine(), { answerers })).toMatchObject({ onlyCached: true, caches: true, isConsequential: false });
+    expect(rulesOf(engine({ origin: "simulated" }), { answerers })).toMatchObject({ onlyCached: true, caches: false });
   });
 
   test("a pretended answer is never consequential, never counts as the tool's, and never falls back to the tool", () => {
@@ -76,7 +76,7 @@ describe("the rules of a call depend on what answers it", () => {
       { source: "stub", engine: engine() },
     ] as const;
     for (const rules of [rulesOf(engine(), { answerers }), rulesOf(engine({ simulate: () => 1 }), { simulation })])
-      expect(rules).toMatchObject({ isPretended: true, isConsequential: false, isTool: false });
+      expect(rules).toMatchObject({ isPretended: true, isConsequential: false, isLiveTool: false });
   });
 });
 

@@ -36,11 +36,11 @@ export class PendingQuestion {
   }
 
   /** Settles the question once, so that its call continues. Aborts the approver's signal unless the approver has answered. */
-  settle(settle: QuestionEnd, error: ToolError | undefined): void {
+  settle(end: QuestionEnd, error: ToolError | undefined): void {
     if (this.settled) return;
     this.settled = true;
     for (const cleanUp of this.cleanUps) cleanUp();
-    if (this.isRecorded) void this.question.note?.(toAnswerNote(this.asked, settle));
+    if (this.isRecorded) void this.question.note?.(toAnswerNote(this.asked, end));
     this.#resolve(error);
     if (!this.isAnswered) this.#withdrawal.abort(error);
   }
