@@ -61,7 +61,7 @@ test("whenEnded does not wait for calls that start later", async () => {
 
 test("running calls of a session are found, even if they started after the first look-up", () => {
   const running = new RunningCalls<Call>();
-  const [session, other] = [{ callsEnded: undefined }, { callsEnded: undefined }];
+  const [session, other] = [{ callsCancelReason: undefined }, { callsCancelReason: undefined }];
   const idsIn = (one: typeof session) => running.inSession(one).map(({ callId }) => callId);
   const [first, second] = [new Call("a", session), new Call("b", session)];
   for (const call of [first, new Call("c", other)]) running.add(call);
