@@ -25,15 +25,15 @@ export class CopiedEventsFinder {
   findLast(sessionId: string): number {
     const [first] = this.#starts;
     if (first?.position !== 1) return 0;
-    let findLast = findLastCopied(first.event);
+    let last = findLastCopied(first.event);
     let id = sessionId;
     // The copied part may contain a `session-start` of any session; the one recorded for a branch, or by an import, comes after those.
     for (const { position, event } of this.#starts.toReversed()) {
       if (first.event.sessionId === id) break;
       if (event.sessionId !== id || event.parent?.length !== position - 1) continue;
-      findLast = Math.min(findLast, event.parent.length);
+      last = Math.min(last, event.parent.length);
       id = event.parent.sessionId;
     }
-    return findLast;
+    return last;
   }
 }

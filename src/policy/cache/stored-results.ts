@@ -35,7 +35,7 @@ export class StoredResults {
     this.#inUse = true;
   }
 
-  /** Calls `use` if it is needed; `isNeeded` is called once per `version`. */
+  /** Like `enable`, if it is needed; `isNeeded` is called once per `version`. */
   enableIf(isNeeded: () => boolean, version: number): void {
     if (this.#inUse || this.#version === version) return;
     this.#version = version;
@@ -115,7 +115,7 @@ export class StoredResults {
     this.#log.warn(`${message} ${describeThrown(thrown)}`);
   }
 
-  /** Sends all owed keys to the store; if that fails, they stay owed. */
+  /** Sends all pending keys to the store; if that fails, they stay pending. */
   async #sendPending(): Promise<void> {
     await this.#store.open();
     while (this.#sending !== undefined) await this.#sending.catch(() => {});

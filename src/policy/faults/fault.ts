@@ -74,14 +74,14 @@ export class FaultPolicy {
   /** Returns every rule that hits the call, each drawn independently. @param salt makes plans with the same seed differ */
   findFaults(subject: FaultSubject, salt: number): readonly Fault[] {
     const random = seededRandom(toSeedText(subject, ["hit", this.seed, salt]));
-    const findFaults: Fault[] = [];
+    const faults: Fault[] = [];
     for (const { rule, fits, leastMs, mostMs } of this.#rules) {
       // drawn for rules of other tools too, so that the tools of one rule do not change the draws of the next
       const isHit = random.next() < rule.probability;
       const delayMs = leastMs + (mostMs - leastMs) * random.next();
-      if (isHit && (fits === undefined || fits(subject.toolName) !== undefined)) findFaults.push({ rule, delayMs });
+      if (isHit && (fits === undefined || fits(subject.toolName) !== undefined)) faults.push({ rule, delayMs });
     }
-    return findFaults;
+    return faults;
   }
 }
 
