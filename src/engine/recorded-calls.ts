@@ -151,14 +151,14 @@ export class ToolAnswers {
   /** The group with the most similar input, the first recorded if several are equally similar; undefined if nothing was recorded. */
   findNearest(input: JsonObject): Neighbour | undefined {
     const leaves = leavesOf(input);
-    let findNearest: Neighbour | undefined;
+    let nearest: Neighbour | undefined;
     let compared = 0;
     for (const group of this.#groups.values()) {
       if (++compared > MAX_COMPARED) break;
       const measure = similarity(leaves, group.leaves);
-      if (findNearest === undefined || measure > findNearest.similarity) findNearest = { group, similarity: measure };
+      if (nearest === undefined || measure > nearest.similarity) nearest = { group, similarity: measure };
     }
-    return findNearest;
+    return nearest;
   }
 }
 

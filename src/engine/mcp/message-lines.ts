@@ -11,7 +11,7 @@ import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./rpc-codes.ts"
 export interface LineEvents {
   /** False once the server was given up: nothing is read any more. */
   isOpen(): boolean;
-  onMessage(onMessage: JSONRPCMessage): void;
+  onMessage(message: JSONRPCMessage): void;
   onProblem(error: Error): void;
   /** Called with a text that is not a message. */
   onStrayLine(line: string): void;

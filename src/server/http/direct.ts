@@ -35,7 +35,7 @@ export interface DirectReply {
 /** A reply that also takes other kinds of responses. */
 export interface FullReply extends DirectReply {
   sendText(answer: TextResponse): void;
-  sendResponse(sendResponse: Response, gone: AbortSignal): Promise<void>;
+  sendResponse(response: Response, gone: AbortSignal): Promise<void>;
 }
 
 /**
@@ -175,10 +175,10 @@ export class NodeReply implements DirectReply {
     else await endResponseEarly(outgoing.writeHead(status, { ...head, connection: "close" }), text, this.#clock);
   }
 
-  async sendResponse(sendResponse: Response, gone: AbortSignal): Promise<void> {
+  async sendResponse(response: Response, gone: AbortSignal): Promise<void> {
     if (this.#hasEnded) return;
     this.#hasEnded = true;
-    await writeResponse(sendResponse, this.#outgoing, { gone, clock: this.#clock });
+    await writeResponse(response, this.#outgoing, { gone, clock: this.#clock });
   }
 
   openStream(): void {

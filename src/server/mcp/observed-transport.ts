@@ -7,9 +7,9 @@ import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";
 
 /** Listeners for what the SDK does not expose. */
 export interface TransportListeners {
-  onMessage(onMessage: unknown): void;
+  onMessage(message: unknown): void;
   /** Returns the message to send in place of this one, later if it is not known yet: those after it do not wait. */
-  transformOutgoing(onMessage: JSONRPCMessage): JSONRPCMessage | Promise<JSONRPCMessage>;
+  transformOutgoing(message: JSONRPCMessage): JSONRPCMessage | Promise<JSONRPCMessage>;
   /** A request was dropped because an unanswered request has the same id: an answer could not be told apart. */
   onRepeatedId(id: string | number): void;
   /** True when so many requests are waiting that reading should stop; false when it may continue. */

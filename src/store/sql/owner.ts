@@ -114,9 +114,9 @@ export class Owner {
   async sendHeartbeat(tables: Kysely<Tables>): Promise<void> {
     const id = this.#id;
     if (!this.#registered || id === undefined) return;
-    const sendHeartbeat = this.#now(tables).then((now) => this.#writeHeartbeat(tables, id, now));
-    this.#heartbeats = Promise.allSettled([this.#heartbeats, sendHeartbeat]);
-    await sendHeartbeat;
+    const sending = this.#now(tables).then((now) => this.#writeHeartbeat(tables, id, now));
+    this.#heartbeats = Promise.allSettled([this.#heartbeats, sending]);
+    await sending;
   }
 
   async #writeHeartbeat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {

@@ -215,11 +215,12 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
   async sendHeartbeat(): Promise<void> {
     const { beats } = this.#options;
-    const sendHeartbeat = (): Promise<void> => this.#run("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
+    const sendOnMainConnection = (): Promise<void> =>
+      this.#run("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
     // a server or role that allows no separate connection may still accept the statement on an open one
     await (beats === undefined
-      ? sendHeartbeat()
-      : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendHeartbeat));
+      ? sendOnMainConnection()
+      : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendOnMainConnection));
     await this.#run("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
   }
 
