@@ -113,7 +113,7 @@ export class ChatRuns {
     return this.#runs.has(conversation);
   }
 
-  /** The open questions of its run. @param looked all open approvals, if the caller has them */
+  /** The open questions of its run. @param openApprovals all open approvals, if the caller has them */
   async listQuestions(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];

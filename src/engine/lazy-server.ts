@@ -34,8 +34,9 @@ export class LazyServer {
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #closing = new AbortController();
-  /** The fingerprints that the runtime has (`#told`), and those of the running server (`#live`). */
+  /** What the runtime was last given. */
   #runtimeFingerprints: Fingerprints = NO_FINGERPRINTS;
+  /** Those of the running server. */
   #serverFingerprints: Fingerprints = NO_FINGERPRINTS;
   #tools: readonly Tool[] = [];
   /** Whether the server has just listed `#tools`, so that `list` need not ask it again. */

@@ -18,7 +18,7 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
 
   /**
    * @param check called before each event; throws if no more events may be given
-   * @param leave cancels the request that the generator waits for; called if the loop is left while a read is pending, as the generator cannot return
+   * @param cancelRequest cancels the request that the generator waits for; called if the loop is left while a read is pending, as the generator cannot return
    * while it waits
    */
   constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}, leave: () => void = () => {}) {

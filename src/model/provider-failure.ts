@@ -33,7 +33,7 @@ interface ErrorClass {
 }
 
 interface Rule extends ErrorClass {
-  /** The rule applies to these statuses, alone or together with `says`. */
+  /** The rule applies to these statuses, alone or together with `pattern`. */
   readonly statuses: readonly number[];
   /** Must match the provider's kind of error or its message. */
   readonly pattern?: RegExp;

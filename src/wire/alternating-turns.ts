@@ -11,7 +11,7 @@ export interface UserTurnOptions {
 /** How a provider's blocks are read and written. */
 export interface TurnRules {
   /** Returns a text block of the user. */
-  toTextBlock(toTextBlock: string): JsonObject;
+  toTextBlock(text: string): JsonObject;
   /** Whether an assistant message that ends with this block is paused: the provider continues it when it is sent back. */
   isPauseBlock(block: JsonObject): boolean;
   /** Returns the blocks without the provider-executed calls that have no result in them or in `behind`, the blocks after them. */

@@ -94,11 +94,11 @@ export class ReplyBuilder {
     return events;
   }
 
-  addText(addText: string): void {
-    if (addText === "") return;
-    this.#countChars(addText.length);
-    this.#text.push(addText);
-    this.#emit({ type: "text-delta", text: addText });
+  addText(text: string): void {
+    if (text === "") return;
+    this.#countChars(text.length);
+    this.#text.push(text);
+    this.#emit({ type: "text-delta", text });
   }
 
   addReasoning(text: string): void {
@@ -199,8 +199,8 @@ export class ReplyBuilder {
     this.#emit({ type: "provider-call", call });
   }
 
-  addUsage(addUsage: Partial<TokenUsage>): void {
-    this.#usage = { ...this.#usage, ...addUsage };
+  addUsage(usage: Partial<TokenUsage>): void {
+    this.#usage = { ...this.#usage, ...usage };
   }
 
   /** Sets why the message ends, with the provider's own term. A reason that is not a good end is not overwritten by later ones. */
@@ -214,14 +214,14 @@ export class ReplyBuilder {
     return this.#finish;
   }
 
-  setMetadata(setMetadata: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
-    this.#id = setMetadata.id ?? this.#id;
-    this.#model = setMetadata.model ?? this.#model;
+  setMetadata(metadata: { readonly id?: string | undefined; readonly model?: string | undefined }): void {
+    this.#id = metadata.id ?? this.#id;
+    this.#model = metadata.model ?? this.#model;
   }
 
   /** Sets the message in the provider's own form, which keeps what Haft's types leave out. */
-  setNative(setNative: NativeMessage): void {
-    this.#native = setNative;
+  setNative(native: NativeMessage): void {
+    this.#native = native;
   }
 
   /** Discards everything received so far: the next pieces are another message. */

@@ -66,14 +66,14 @@ class ChainRun {
   }
 
   /** Runs a step and resolves to whether it succeeded. */
-  async runStep({ step: runStep, sources }: ReadStep, index: number): Promise<boolean> {
-    const name = `Step ${index} (${runStep.tool})`;
+  async runStep({ step, sources }: ReadStep, index: number): Promise<boolean> {
+    const name = `Step ${index} (${step.tool})`;
     try {
       const input = sources === undefined ? this.#context : buildInput(sources, this.#context);
-      const result = await this.#runner.call({ name: runStep.tool, input }, index);
+      const result = await this.#runner.call({ name: step.tool, input }, index);
       this.#stepResults.push(result);
       const output = this.#outputOf(result);
-      if (output !== undefined) this.#addOutput(output, runStep, name);
+      if (output !== undefined) this.#addOutput(output, step, name);
       return true;
     } catch (thrown: unknown) {
       if (!(thrown instanceof StepFailure)) throw thrown;

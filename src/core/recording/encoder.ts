@@ -18,9 +18,9 @@ export class RecordingEncoder {
 
   /** Yields the lines of one event: its new bodies, then the event. @throws ToolError `corrupt_record` for a value that is not an event */
   *encodeEvent(value: unknown): Generator<string, void, undefined> {
-    const encodeEvent = readEvent(value, `event ${++this.#events}`);
+    const event = readEvent(value, `event ${++this.#events}`);
     const fresh = new Map<string, string>();
-    const detached = detachBodies(encodeEvent, (text) => this.#storeBody(text, fresh));
+    const detached = detachBodies(event, (text) => this.#storeBody(text, fresh));
     const text = JSON.stringify(detached);
     const large = text.length > MAX_PART_CHARS ? this.#storeBody(text, fresh) : undefined;
     let chars = 0;

@@ -208,7 +208,7 @@ const TOPICS_WITHOUT_RATES = new Set("product,flight,restaurant,recipe,song,movi
 /** Words that imply the fields of a person only if the tool is about people. */
 const PERSON_WORDS = new Set("user,account,profile,username,player,players".split(","));
 
-/** The properties of a generated answer of the tool, at most `most`: those that its description mentions come first. */
+/** The properties of a generated answer of the tool, at most `maxFields`: those that its description mentions come first. */
 export function usualFields(
   tool: Pick<Tool, "name" | "description">,
   { noun, maxFields, isAllowed = () => true }: UsualFieldsOptions,

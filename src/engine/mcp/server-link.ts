@@ -15,7 +15,7 @@ import { CLOSED_REASON } from "./wire.ts";
 import { sleep, withTimeLimit } from "../../processes/sleep.ts";
 
 export interface LinkEvents extends ServerEvents {
-  /** Called with each new connection before anything else uses it; `isAgain` is true after a reconnect. */
+  /** Called with each new connection before anything else uses it; `isReconnect` is true after a reconnect. */
   onConnected(connection: McpConnection, isReconnect: boolean): void;
   /** Whether there are listeners for the server's notifications: then a process that ends is restarted without a call. */
   hasListeners(): boolean;

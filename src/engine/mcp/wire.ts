@@ -33,5 +33,5 @@ export interface Wire {
   close(): Promise<void>;
 }
 
-/** The `ended` of a connection that was closed from this side. */
+/** The `endReason` of a connection that was closed from this side. */
 export const CLOSED_REASON = "it was closed";

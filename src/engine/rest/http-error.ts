@@ -45,7 +45,7 @@ const BROKEN: StatusMeaning = { code: "execution_failed", retryable: true, outco
 /** A redirect that cannot be followed; it is not known whether anything was done. */
 const NOT_FOLLOWED: StatusMeaning = { code: "execution_failed", retryable: false, outcome: "unknown" };
 
-/** @param sent the credentials of the call, for 401 and 403; see `Admission.described` */
+/** @param sent the credentials of the call, for 401 and 403; see `RequestCredentials.described` */
 export async function toHttpError(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
   const { status, headers } = response;
   const text = await readText(response);

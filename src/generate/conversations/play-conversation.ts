@@ -90,12 +90,12 @@ class UnansweredTurn {
   }
 
   addResults(calls: readonly ToolCall[], results: readonly ToolResult[]): void {
-    const addResults = results.map((result, at) => ({
+    const added = results.map((result, at) => ({
       tool: this.#play.findTool(result.name),
       input: (calls[at]?.input ?? {}) as JsonValue,
       result,
     })); // a template is JSON
-    this.#calls.push(...addResults);
+    this.#calls.push(...added);
   }
 
   async writeAnswer(): Promise<void> {

@@ -51,7 +51,7 @@ export interface DrawContext {
   findSubschema(raw: unknown): Part | undefined;
   /** Returns what the descriptions of a place state; undefined if there are none. */
   parseDescriptions(parts: readonly Part[]): ParsedDescription | undefined;
-  matchesSchema(findSubschema: Part, value: JsonValue): boolean;
+  matchesSchema(part: Part, value: JsonValue): boolean;
   /** Whether a pattern matches a name; false if the steps for patterns are used up. */
   matchesPattern(pattern: string, name: string): boolean;
   /** Charges for work other than drawing; one unit is some microseconds. */

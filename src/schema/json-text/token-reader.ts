@@ -50,16 +50,14 @@ export class TokenReader {
   /** Reads a key; undefined if the text ends before the colon. */
   protected readKey(): string | undefined {
     const start = this.at;
-    const readKey = isQuote(this.char)
-      ? this.readString("key")
-      : ((this.exact ? undefined : this.#readUnopened("key")) ?? this.#readBareKey());
+    const key = isQuote(this.char) ? this.readString("key") : ((this.exact ? undefined : this.#readUnopened("key")) ?? this.#readBareKey());
     this.skipSpace();
     if (this.char === "") {
       this.mends.add("cut-off", start);
       return undefined;
     }
     if (this.at === start) throw this.unreadableError(`expected a key, found ${showText(this.char)}`);
-    return readKey;
+    return key;
   }
 
   #readBareKey(): string {

@@ -95,7 +95,7 @@ class CountedWork implements McpWork {
     if (end !== undefined) void ended.then(end);
   };
 
-  /** Like `begin` for one call; false if a limit is reached: the regular path then begins it again and refuses it. */
+  /** Like `startWork` for one call; false if a limit is reached: the regular path then begins it again and refuses it. */
   tryStartCall(): boolean {
     try {
       this.#startWork("POST", [{ method: CALL_METHOD }]);

@@ -2,7 +2,7 @@
 import type { Clock } from "../../core/ports.ts";
 import { HttpError } from "./http-error.ts";
 
-/** The total time that a client may spend sending nothing. Received bytes give time back, at LEAST_BYTES_PER_MS. */
+/** The total time that a client may spend sending nothing. Received bytes give time back, at MIN_BYTES_PER_MS. */
 const MAX_SILENT_MS = 30_000;
 const MIN_BYTES_PER_MS = 4;
 
@@ -17,7 +17,7 @@ export class BodyTimeout {
     this.#clock = clock;
   }
 
-  /** Begins to wait for the client. @param late called with HttpError 408 if it is too slow, unless `rest` is called first */
+  /** Begins to wait for the client. @param late called with HttpError 408 if it is too slow, unless `stop` is called first */
   start(late: (error: HttpError) => void): void {
     this.#since = this.#clock.now();
     this.#startTimer(late);

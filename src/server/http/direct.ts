@@ -25,7 +25,7 @@ export interface DirectReply {
   /** Writes an event; opens the stream if none is open. */
   sendEvent(text: string): void;
   /**
-   * Like `event`, for notifications that replace one another: for a client that does not read, the latest is kept. Returns whether it was written.
+   * Like `sendEvent`, for notifications that replace one another: for a client that does not read, the latest is kept. Returns whether it was written.
    */
   sendNotification(text: string): boolean;
   /** Ends the event stream; if none is open, writes a response with this status and no body. */

@@ -57,7 +57,7 @@ export class ChangeNotifier {
     });
   }
 
-  /** Adds an audience. Returns a function that removes it. */
+  /** Adds a listener. Returns a function that removes it. */
   add(audience: ChangeListener): () => void {
     this.#audiences.add(audience);
     return () => void this.#audiences.delete(audience);

@@ -41,7 +41,7 @@ export class HttpSessions {
     this.#settings = settings;
   }
 
-  /** @param until called with a promise for the end of the work that the request begins, which continues if the client disconnects */
+  /** @param continueUntil called with a promise for the end of the work that the request begins, which continues if the client disconnects */
   async handle(
     request: Request,
     {

@@ -250,7 +250,7 @@ export class StoreWorker implements HaftWorker {
     );
   }
 
-  /** Whether the session may still be left for a missing tool: not longer than LACKING_MS. */
+  /** Whether the session may still be left for a missing tool: not longer than MAX_TOOL_WAIT_MS. */
   #canWaitForTools(id: string): boolean {
     return this.#clock.now() - (this.#leftToOthers.get(id)?.since ?? Infinity) < MAX_TOOL_WAIT_MS;
   }
@@ -281,7 +281,7 @@ export class StoreWorker implements HaftWorker {
         id,
         async (session) => {
           forget();
-          this.#leftToOthers.delete(id); // only now: a session that cannot be opened would be left for LACKING_MS again
+          this.#leftToOthers.delete(id); // only now: a session that cannot be opened would be left for MAX_TOOL_WAIT_MS again
           isFinished = await this.#waitForJobs(session, signal);
         },
         { anyTools: true },

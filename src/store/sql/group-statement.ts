@@ -17,7 +17,10 @@ export interface GroupPart {
   readonly events: readonly EventTable[];
 }
 
-/** The optional clauses of the statement. */
+/**
+ * The optional clauses of the statement: sessions updated (`moved`) and created (`made`), events added, jobs begun and changed, and webhook messages
+ * queued (`kept`).
+ */
 export type GroupKind = "moved" | "made" | "added" | "begun" | "changed" | "kept";
 
 /** The name, type and value of a column, for an array of rows. */

@@ -57,7 +57,7 @@ export class Owner {
   #description: ProcessDescription = {};
   /** The highest sequence number that readers of the feed have reached since the last heartbeat. */
   #readTo: number | undefined;
-  /** Settles with the heartbeats in progress: one that arrived after `leave` would revive the owner. */
+  /** Settles with the heartbeats in progress: one that arrived after `unregister` would revive the owner. */
   #heartbeats: Promise<unknown> = Promise.resolve();
 
   constructor(connection: SqlConnection) {

@@ -206,9 +206,9 @@ export class ConverseWriter {
     return kind === "document" && blocks.length > 0 ? [{ text: documentHeading(title) }, ...blocks] : blocks;
   }
 
-  writeResult(toolUseId: string, writeResult: ToolResult | undefined): JsonObject {
+  writeResult(toolUseId: string, result: ToolResult | undefined): JsonObject {
     return {
-      toolResult: { toolUseId, content: this.#writeResultContent(writeResult), status: isErrorAnswer(writeResult) ? "error" : "success" },
+      toolResult: { toolUseId, content: this.#writeResultContent(result), status: isErrorAnswer(result) ? "error" : "success" },
     };
   }
 

@@ -137,20 +137,20 @@ class LiteralReader {
 
   /** Reads `key: value` or `key=value` members, up to the closing bracket. */
   readMembers(close: string, between: string): Readonly<Record<string, JsonValue>> | undefined {
-    const readMembers = new Map<string, JsonValue>();
+    const members = new Map<string, JsonValue>();
     let all: [string, JsonValue][] | undefined;
     while (!this.#tryRead(close)) {
-      if (readMembers.size > 0 && !this.#tryRead(",")) return undefined;
+      if (members.size > 0 && !this.#tryRead(",")) return undefined;
       if (this.#tryRead(close)) break; // a comma may follow the last member
       const more = between === "=" && this.#tryRead("**") ? this.#readUnpacked() : this.#member(between);
       if (more === undefined) return undefined;
       for (const [key, value] of more) {
-        if (all === undefined && readMembers.has(key)) all = [...readMembers];
+        if (all === undefined && members.has(key)) all = [...members];
         all?.push([key, value]);
-        readMembers.set(key, value);
+        members.set(key, value);
       }
     }
-    const object = Object.fromEntries(readMembers);
+    const object = Object.fromEntries(members);
     if (all !== undefined) this.originals.addMembers(object, all);
     return object;
   }

@@ -280,8 +280,8 @@ class BracketTracker {
     return false;
   }
 
-  toggleMark(toggleMark: string): void {
-    if (this.#openMark === toggleMark) this.#openMark = undefined;
-    else if (this.#quote === 0) this.#openMark ??= toggleMark;
+  toggleMark(mark: string): void {
+    if (this.#openMark === mark) this.#openMark = undefined;
+    else if (this.#quote === 0) this.#openMark ??= mark;
   }
 }

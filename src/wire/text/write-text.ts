@@ -14,7 +14,7 @@ import { argumentNames, propertySchema } from "./typed-value.ts";
 /** How a format writes. */
 export interface TextFormatWriter {
   /** Writes one call; `index` is its position in the message. */
-  writeCall(writeCall: WrittenCall, index: number): string;
+  writeCall(call: WrittenCall, index: number): string;
   /** The texts before, between and after the calls of a message. @default "", "\n", "" */
   readonly callDelimiters?: readonly [before: string, between: string, after: string];
   /** The texts before and after a result. @default `[TOOL RESULT: name]` and a line end before it, nothing after it */

@@ -65,7 +65,7 @@ export class UserProvider implements OAuthClientProvider {
   /** Left out if the client is configured: then none is registered. */
   readonly saveClientInformation?: NonNullable<OAuthClientProvider["saveClientInformation"]>;
 
-  /** @param begun the login that this flow completes */
+  /** @param startedLogin the login that this flow completes */
   constructor(options: UserProviderOptions, { state, startedLogin }: { readonly state: string; readonly startedLogin?: LoginRequest }) {
     this.#options = options;
     this.#state = state;

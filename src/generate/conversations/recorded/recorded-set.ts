@@ -66,12 +66,12 @@ export class RecordedSet {
   async readConversation(index: number): Promise<readonly ModelMessage[]> {
     const selected = this.#selected[index];
     if (selected === undefined) return [];
-    const readConversation = await readMessages(selected.source);
-    if (hashMessages(readConversation) !== selected.digest)
+    const messages = await readMessages(selected.source);
+    if (hashMessages(messages) !== selected.digest)
       throw new ToolError("conflict", `${selected.source.name} has changed since the generation began.`, {
         hint: "Start the generation again when nothing writes to that recording.",
       });
-    return redactMessages(readConversation, this.#plan, { seed: this.#seed, index }).messages;
+    return redactMessages(messages, this.#plan, { seed: this.#seed, index }).messages;
   }
 
   /** Returns the derived definitions of the tools that a conversation calls and that have no other definition. */

@@ -17,7 +17,7 @@ import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./responses.ts";
 import { acceptsStream } from "../requests/accepts-stream.ts";
 
-/** Maximum number of sessions examined for one page of a search, in parts of SEARCHED_AT_ONCE: the title of each may have to be read. */
+/** Maximum number of sessions examined for one page of a search, in parts of SEARCH_PAGE_SIZE: the title of each may have to be read. */
 const MAX_SEARCHED = 2_000;
 const SEARCH_PAGE_SIZE = 500;
 

@@ -59,7 +59,7 @@ export class Limits {
     this.#clock = clock;
   }
 
-  /** Whether `take` would succeed now. */
+  /** Whether `countRequest` would succeed now. */
   allowsRequest(principalId: string): boolean {
     const { requestBudget, byteBudget } = this.#usageOf(principalId);
     const now = this.#clock.now();

@@ -73,7 +73,7 @@ export class SessionPool {
    * Runs `work` in a session, which stays open meanwhile.
    *
    * @param options.anyTools open the session even if a job of it needs a tool that only another process has
-   * @param options.leavesCalls the work is a request that waits for calls: if these are left running elsewhere, `left` has its error
+   * @param options.waitsForCalls the work is a request that waits for calls: if these are left running elsewhere, `releasedCalls` has its error
    * @throws ToolError `not_found`, also if the session is removed meanwhile; `resource_busy`; `unavailable`; as a rejection
    */
   async use<T>(id: string, work: (session: RuntimeSession) => Promise<T> | T, options: UseOptions = {}): Promise<T> {

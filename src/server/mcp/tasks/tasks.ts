@@ -91,7 +91,7 @@ export class Tasks {
     });
   }
 
-  /** The caller's task with this id; undefined if there is none, also if another caller has it. Rejects as `takeUp` does. */
+  /** The caller's task with this id; undefined if there is none, also if another caller has it. Rejects as `restore` does. */
   async find(
     id: string,
     callerId: string,
