@@ -106,7 +106,7 @@ export class TableReader {
     return undefined;
   }
 
-  /** Returns the result of `read` for the table under a key, and reports keys that it did not read, like `finish`. Undefined if there is no table. */
+  /** Returns the result of `read` for the table under a key, and reports keys that it did not read, like `reportUnknownKeys`. Undefined if there is no table. */
   section<Value>(key: string, read: (table: TableReader) => Value, elsewhere?: ReadonlyMap<string, string>): Value | undefined {
     const table = this.table(key);
     if (table === undefined) return undefined;

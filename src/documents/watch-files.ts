@@ -10,7 +10,7 @@ export interface WatchOptions {
 }
 
 /**
- * Calls `changed` when one of the files has changed, by size, modification time or identity. Files that do not exist yet are watched too. Does
+ * Calls `onChange` when one of the files has changed, by size, modification time or identity. Files that do not exist yet are watched too. Does
  * not keep the process alive.
  *
  * @param files called again after each change; of a folder, the names in it are watched

@@ -187,7 +187,7 @@ export class ValidationRun {
     return { valid, problems: found };
   }
 
-  /** Reports the problems of an `aside`. Returns false. */
+  /** Reports the problems of a `runTrial`. Returns false. */
   reportAll(problems: readonly SchemaProblem[]): false {
     for (const problem of problems) if (this.shouldContinue()) this.problems.push(problem);
     return false;

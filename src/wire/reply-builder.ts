@@ -87,7 +87,7 @@ export class ReplyBuilder {
     this.#maxChars = maxChars;
   }
 
-  /** Returns the events since the last `take`. */
+  /** Returns the events since the last `takeEvents`. */
   takeEvents(): readonly ModelEvent[] {
     const events = this.#events;
     if (events.length > 0) this.#events = [];

@@ -170,7 +170,7 @@ async function converse(context: CommandContext, place: ConversationContext): Pr
 /** How long a run may hold the prompt, in milliseconds, if it waits for a call or triggers keep the model busy. */
 const MAX_PROMPT_WAIT_MS = 2_000;
 
-/** Resolves when the run is over, or after `PATIENCE_MS` if it waits for a call or triggers keep it going. */
+/** Resolves when the run is over, or after `MAX_PROMPT_WAIT_MS` if it waits for a call or triggers keep it going. */
 async function sendFromTerminal(
   { ask }: CommandContext,
   chat: Chat,

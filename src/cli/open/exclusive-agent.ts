@@ -82,7 +82,7 @@ export class ExclusiveAgent {
     return this.#currentCheck;
   }
 
-  /** Checks now, and again after `LOOK_MS`. Never rejects. */
+  /** Checks now, and again after `CHECK_INTERVAL_MS`. Never rejects. */
   async #checkAgainLater(): Promise<void> {
     await this.#check();
     if (!this.#isStopped) this.#stopTimer = systemPorts.clock.timer(() => void this.#startCheck(), CHECK_INTERVAL_MS, { background: true });

@@ -36,7 +36,7 @@ export class DelegateReport {
   #usage: TokenUsage = NO_USAGE;
   /** The model that replied last. */
   #model: string | undefined;
-  /** Number of session events examined; below 0 until `look` has ended, which counts them. */
+  /** Number of session events examined; below 0 until `examinePastEvents` has ended, which counts them. */
   #examinedCount = -1;
 
   /** @param session the session of the delegate */

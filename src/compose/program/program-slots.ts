@@ -38,7 +38,7 @@ class ProgramSlots {
   }
 }
 
-/** The room of the program whose calls run now. Only its own programs wait for it, so there is no deadlock. */
+/** The slots of the program whose calls run now. Only its own programs wait for it, so there is no deadlock. */
 const CURRENT_SLOTS = new AsyncLocalStorage<ProgramSlots>();
 
 /** Runs a program. If another program started it, it first waits for a place. */

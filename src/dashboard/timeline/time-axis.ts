@@ -144,7 +144,7 @@ function lengthMs({ from, to }: Stretch): number {
   return Math.max(1, to - from);
 }
 
-/** Returns the last piece for which `begins` is true. */
+/** Returns the last piece for which `startsBefore` is true. */
 function findLastPiece(pieces: readonly AxisPiece[], startsBefore: (piece: AxisPiece) => boolean): AxisPiece | undefined {
   let low = 0;
   let high = pieces.length;

@@ -79,7 +79,7 @@ export class InputRepairer {
     return this.needsNoRepair(input) ? { ok: true, value: input, repairs: NO_REPAIRS } : this.repairInvalid(input, options);
   }
 
-  /** Like `fit`, for an input that `accepts` has refused. */
+  /** Like `repair`, for an input for which `needsNoRepair` is false. */
   repairInvalid(input: JsonValue, options: RepairOptions): RepairOutcome {
     const { plan } = this.defaults;
     const outcome = isJsonObject(input) && plan !== undefined && lacksDefault(plan, input) ? this.#acceptIfValid(input, []) : undefined;

@@ -11,7 +11,7 @@ interface ChatCall {
   readonly pieces: string[];
   /** Arguments that were sent as JSON instead of text. */
   input: JsonValue | undefined;
-  /** Detects the end of the arguments. `seen` is the number of pieces it has processed, which is done only when another call begins. */
+  /** Detects the end of the arguments. `processedPieces` is the number of pieces it has processed, which is done only when another call begins. */
   readonly end: JsonEndDetector;
   processedPieces: number;
   sealed: boolean;

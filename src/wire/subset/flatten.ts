@@ -24,7 +24,7 @@ export interface FitterOptions {
 
 interface FlatSchema {
   readonly node: JsonObject;
-  /** As in `Place`. */
+  /** As in `SchemaPosition`. */
   readonly inlinedTargets: readonly JsonObject[];
 }
 

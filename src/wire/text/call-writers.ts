@@ -50,7 +50,7 @@ export interface ParameterTags {
   readonly typed?: boolean;
   /** Marks that tags cannot hold: a call with one of them in a name or a value is written as JSON. */
   readonly forbiddenMarks?: MarkerSet;
-  /** Whether a name can be in a tag. @default fitsTag */
+  /** Whether a name can be in a tag. @default isTagName */
   readonly acceptsName?: (name: string) => boolean;
   /** A call with a name or a value that tags cannot hold. @default the arguments as JSON in place of their tags */
   readonly json?: (call: WrittenCall) => string;

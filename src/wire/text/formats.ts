@@ -46,7 +46,7 @@ import {
 interface FormatParts {
   readonly grammar: TextGrammar;
   readonly writer: TextFormatWriter;
-  /** @default fitName */
+  /** @default providerToolName */
   readonly nameOf?: NameOf;
 }
 

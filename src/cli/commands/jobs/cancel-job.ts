@@ -49,7 +49,7 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
   else out.print(state === "cancelled" ? `cancelled the job ${name}` : `the job ${name} ended before it could be cancelled: ${state}`);
 }
 
-/** Returns the job once it has ended, or as it is after `PATIENCE_MS`. */
+/** Returns the job once it has ended, or as it is after `MAX_CANCEL_WAIT_MS`. */
 async function waitForCancellation(context: CommandContext, store: Store, key: JobKey): Promise<StoredJob> {
   const { clock } = systemPorts;
   const endsAt = clock.now() + MAX_CANCEL_WAIT_MS;
