@@ -282,7 +282,7 @@ export class ClientServer {
     return this.#resolve(this.#translate(text, place), place);
   }
 
-  /** Like `#value`, for an address and headers. */
+  /** Like `#resolveText`, for an address and headers. */
   #resolveSent(text: string, place: KeyPath): string {
     const translated = this.#translate(text, place);
     return translated.startsWith("env:") ? translated : this.#variables.resolveSent(translated, place);

@@ -161,7 +161,7 @@ function AnswerButtons({ approval, others, deciding: { mutate, isPending } }: Qu
   return (
     <div className="answers">
       <div className="button-row">
-        <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope: scope })}>
+        <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope })}>
           Allow
         </button>
         <SelectField label="What the approval applies to" value={scope} onChange={setScope} options={SCOPE_OPTIONS} />

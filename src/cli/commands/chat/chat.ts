@@ -250,7 +250,7 @@ export class Chat {
     return this.#waitUntilIdle();
   }
 
-  /** Waits until the agent is idle. Resolves to the result of the last run since `#last` was reset. */
+  /** Waits until the agent is idle. Resolves to the result of the last run since `#lastResult` was reset. */
   async #waitUntilIdle(): Promise<LoopResult | undefined> {
     const { signal } = this.#context;
     const forget = onAbort(signal, () => void this.#agent.stop());
