@@ -213,14 +213,15 @@ class Redactor {
     for (const values of this.#values.values()) values.sort((one, other) => other.value.length - one.value.length);
   }
 
-  redactMessage(redactMessage: ModelMessage): ModelMessage {
-    if (redactMessage.role === "call") {
-      const { reasoning: _reasoning, ...call } = redactMessage.call;
-      return { ...redactMessage, call: { ...call, name: this.#toolName(call.name), input: this.#value((call.input ?? {}) as JsonValue) } }; // recorded calls are JSON
+  redactMessage(message: ModelMessage): ModelMessage {
+    if (message.role === "call") {
+      const { reasoning: _reasoning, ...call } = message.call;
+      // recorded calls are JSON
+      return { ...message, call: { ...call, name: this.#toolName(call.name), input: this.#value((call.input ?? {}) as JsonValue) } };
     }
-    if (redactMessage.role === "result") return { ...redactMessage, result: this.#result(redactMessage.result) };
-    if (redactMessage.role === "job") return { ...redactMessage, content: this.#text(redactMessage.content) };
-    const { native: _native, title, ...said } = redactMessage;
+    if (message.role === "result") return { ...message, result: this.#result(message.result) };
+    if (message.role === "job") return { ...message, content: this.#text(message.content) };
+    const { native: _native, title, ...said } = message;
     return { ...said, content: this.#content(said.content), ...(title === undefined ? {} : { title: this.#text(title) }) };
   }
 
