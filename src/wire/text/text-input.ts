@@ -57,7 +57,7 @@ export class TextInput {
     return this.#ended;
   }
 
-  /** Sets the mark: forgets the text read so far, so that `kept` begins here. */
+  /** Sets the mark: forgets the text read so far, so that `textSinceMark` begins here. */
   setMark(): void {
     if (this.#piecesSinceMark.length > 0) this.#piecesSinceMark = [];
     this.#markAt = this.#at;
