@@ -201,7 +201,7 @@ export class SchemaFitter {
   #fitKeywords(node: JsonObject, place: SchemaPosition): JsonObject {
     const description = new Description(node["description"]);
     const out: Record<string, JsonValue> = {};
-    const work = { out, description, place };
+    const work: Work = { out, description, place };
     const values = declaredValues(node);
     if (values !== undefined) this.#writeValues(values, node, work);
     const types = declaredTypes(node);

@@ -89,7 +89,7 @@ interface ParameterMarks {
 function parameterMarks(options: ParameterCallOptions): ParameterMarks {
   const { open, end, close, around = [], tagEnd = ">", readTag = parseArgumentTag, exact = false } = options;
   const over = [open, close, ...around];
-  const rest = { end, stops: new MarkerSet([end, open]), over, next: [open, close] };
+  const rest: RestMarks = { end, stops: new MarkerSet([end, open]), over, next: [open, close] };
   return { open, end, close, rest, outside: new MarkerSet(over), inside: new MarkerSet([end, open, close]), tagEnd, readTag, exact };
 }
 
