@@ -294,7 +294,7 @@ class SessionLoop implements Loop {
     const controller = new AbortController();
     const timers = new LoopTimers(session.ports.clock, this.#limits, (reason) => controller.abort(reason));
     const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
-    const runParts = {
+    const runParts: RunDependencies = {
       options: { ...this.#options, model },
       output,
       limits: this.#limits,

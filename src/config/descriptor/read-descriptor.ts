@@ -99,7 +99,7 @@ function toDescriptor({ value, positions, digest }: LoadedDocument, file: string
   if (read === undefined && invoker === undefined && !root.has("mcp"))
     root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
   else root.reportUnknownKeys();
-  const ensemble = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
+  const ensemble: Ensemble | undefined = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
   const redact = createRedactor(variables.secrets);
   const starts = listStarted({ ensemble, invoker, servers }, redact).map((line) => `${file} ${line}`);
   const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
