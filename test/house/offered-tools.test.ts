@@ -136,6 +136,7 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "generate/conversations/conversation-maker.ts": "finds which of a name's tools was called",
   "registry/definition-fingerprint.ts": "makes the digest of the tool that a person was asked about",
   "registry/registry.ts": "where they are",
+  "runtime/awaiting-within.ts": "finds the composites whose inner calls wait for approval",
   "runtime/resume-session.ts": "finds the composites among the calls that a crash cut off",
   "runtime/resumed-sessions.ts": "finds the calls behind whose results a crash may have left a session open",
   "runtime/not-run-errors.ts": "says whether a call that a crash cut off can have run",

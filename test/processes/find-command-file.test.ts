@@ -29,7 +29,7 @@ const found = (command: string, more: object = {}): string =>
 test.each([
   ["npx", {}, String.raw`C:\Program Files\nodejs\npx.cmd`],
   ["NPX.CMD", {}, String.raw`C:\Program Files\nodejs\NPX.CMD`],
-  ["npx", { endings: [".com", ".exe"] }, String.raw`D:\bin\npx.exe`],
+  ["npx", { extensions: [".com", ".exe"] }, String.raw`D:\bin\npx.exe`],
   ["node", { environment: { PATH } }, String.raw`C:\Program Files\nodejs\node.exe`],
   ["python3.11", {}, String.raw`D:\bin\python3.11.exe`],
   [String.raw`.\npx.cmd`, {}, String.raw`.\npx.cmd`],
@@ -44,7 +44,7 @@ test.each([
   ["other", {}],
   ["npx", { environment: {} }],
   ["npx", { environment: { PATH: String.raw`tools;\root;.;` } }],
-  ["npx.cmd", { endings: [".com", ".exe"] }],
+  ["npx.cmd", { extensions: [".com", ".exe"] }],
 ])("a command that is in no folder of PATH is not found: %s %j", (command, more) => {
   expect(() => found(command, more)).toThrow(expect.objectContaining({ code: "ENOENT" }));
 });

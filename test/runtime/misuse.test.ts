@@ -8,7 +8,16 @@ import { testRuntime, tool } from "./bench-runtime.ts";
 
 const JUNK: readonly unknown[] = [undefined, null, 0, 5, Number.NaN, "", "x", true, 10n, [], [null], {}, { name: 5 }, () => 1];
 /** For the runtime's own parts. */
-const INTERNAL = new Set(["recordAll", "record", "recordAndNotify", "recordOutput", "waitFor", "together", "changeState", "adopt"]);
+const INTERNAL = new Set([
+  "recordAll",
+  "record",
+  "recordAndNotify",
+  "recordOutput",
+  "holdCallsUntil",
+  "recordTogether",
+  "changeState",
+  "adopt",
+]);
 
 function runtime(): ReturnType<typeof createRuntime> {
   return testRuntime({ tools: [tool("t", () => 1)] }).runtime;

@@ -76,7 +76,7 @@ describe("fixJsonText", () => {
     ["{“a”: “x, y”, ‘b’: ‘it's’}", { a: "x, y", b: "it's" }],
     ['Here it is:\n```json\n{"a": 1}\n```\nThat is all.', { a: 1 }],
   ])("repairs %j", (text, value) => {
-    expect(fixJsonText(text)).toMatchObject({ value, unsure: undefined });
+    expect(fixJsonText(text)).toMatchObject({ value, ambiguity: undefined });
   });
 
   test("A01 drops a __proto__ key from the repaired value", () => {
