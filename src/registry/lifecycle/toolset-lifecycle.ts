@@ -50,7 +50,8 @@ export class ToolsetLifecycle {
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
-    this.#relister = new EngineRelister(ports.clock, (life) => this.#relist(life));
+    const list = (life: EngineLifecycle): void => void (this.#lastRefresh = this.#lastRefresh.then(() => this.#listOne(life)));
+    this.#relister = new EngineRelister(ports.clock, list);
     this.#engines = new EngineLifecycles(ports, {
       changed: (life) => this.#closing === undefined && this.#relister.schedule(life),
       disconnected: (life, connection) => this.#states.noteDisconnected(life, connection),
@@ -237,7 +238,7 @@ export class ToolsetLifecycle {
       if (!life.isOpen) await life.open();
       if (this.#closing !== undefined) throw closedBeforeOpenError();
       if (!this.#isServed(life)) return;
-      if (life.listedTools.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
+      this.#registerListedTools(life);
       this.#states.markOpen(life.toolsets);
     } catch (thrown: unknown) {
       if (!this.#isServed(life)) return;
@@ -245,6 +246,10 @@ export class ToolsetLifecycle {
       for (const toolset of life.toolsets) this.#states.markFailed(toolset.name, error);
       if (this.#options.strict === true) this.#engines.abandon(new ToolError("cancelled", "another toolset failed to open."));
     }
+  }
+
+  #registerListedTools(life: EngineLifecycle): void {
+    if (life.listedTools.length > 0) this.#options.registry.replace([this.#partsOf(life.toolsets[0])]);
   }
 
   async #refresh(): Promise<RefreshReport> {
@@ -338,10 +343,6 @@ export class ToolsetLifecycle {
   #reportChanges(changed: readonly ToolsetChange[], failed: readonly ToolsetFailure[]): RefreshReport {
     for (const change of changed) this.#states.emit({ type: "toolset-change", ...change });
     return { changed, failed };
-  }
-
-  #relist(life: EngineLifecycle): void {
-    this.#lastRefresh = this.#lastRefresh.then(() => this.#listOne(life));
   }
 
   async #listOne(life: EngineLifecycle): Promise<void> {
