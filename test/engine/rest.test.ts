@@ -7,7 +7,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { restEngine, type RestOptions } from "../../src/engine/rest.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
-import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
+import { FakeClock, MemoryLog, fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CERTIFICATE, httpsServer } from "../net/loopback-server.ts";
 import { engineContext, toolContext } from "./engine-contexts.ts";
 import { ONE_GET, apiDocument, openEngine, outcomeOf } from "./rest/open-engine.ts";
@@ -158,17 +158,22 @@ describe("whole calls through a runtime", () => {
       },
       { body: "2" },
     ]);
-    const clock = new FakeClock();
-    const { engine, tools } = await openEngine({ document: ONE_GET, baseUrl: server.url });
-    const ended = new AbortController();
-    const [tool] = tools;
-    if (tool === undefined) throw new Error("No tool.");
-    const call = outcomeOf(() => engine.call({ tool, input: {}, parsed: {} }, toolContext({ signal: ended.signal })));
-    while (server.received.length === 0) await clock.advance(0);
-    ended.abort();
-    expect(await call).toMatchObject({ code: "cancelled", outcome: "unknown" });
-    while (closed === 0) await clock.advance(0);
-    expect(await outcomeOf(() => engine.call({ tool, input: {}, parsed: {} }, toolContext()))).toMatchObject({ output: 2 });
+    const ports = fakePorts();
+    const engine = restEngine({ document: ONE_GET, baseUrl: server.url });
+    const runtime = createRuntime({
+      toolsets: [{ name: "api", engine, maxConcurrent: 1, defaults: { timeoutMs: 1_000, maxAttempts: 1 } }],
+      ports,
+    });
+    onTestFinished(async () => void (await runtime.close()));
+    await runtime.open();
+    const call = runtime.execute({ name: "getItem", input: {} });
+    while (server.received.length === 0) await settle();
+    await ports.clock.advance(999);
+    expect([runtime.running.length, closed]).toEqual([1, 0]);
+    await ports.clock.advance(1);
+    expect(await call).toMatchObject({ status: "error", error: { code: "timeout", outcome: "unknown" } });
+    while (closed === 0) await settle();
+    expect(await runtime.execute({ name: "getItem", input: {} })).toMatchObject({ status: "ok", output: 2 });
   });
 
   test("F08 F0.49 through a runtime, the call ends at its timeout", async () => {

@@ -138,7 +138,11 @@ describe("F0.42 the schema of a reply is fitted like the schemas of tools", () =
   test("an unsupported constraint is reported in a note", () => {
     const schema = { ...HELD, properties: { id: { type: "string", minLength: 3 } } } as const;
     const { fields, notes } = added(anthropicMessages(), { schema });
-    expect(fields).toMatchObject({ output_config: { format: { schema: { properties: { id: { type: "string" } } } } } });
+    expect(fields).toEqual({
+      output_config: {
+        format: { type: "json_schema", schema: { ...HELD, properties: { id: { type: "string", description: "(minLength: 3)" } } } },
+      },
+    });
     expect(notes).toEqual([expect.stringMatching(/^schema-loss: /u)]);
   });
   test("Cohere is not sent a schema with an object that has no required property", () => {

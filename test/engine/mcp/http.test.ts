@@ -560,14 +560,25 @@ describe("options", () => {
   });
 
   test("F4.35 close ends the session, may be called twice, and the engine can be opened again", async () => {
-    const { url, asked } = await loopbackMcp(legacy());
+    const ended: unknown[] = [];
+    const { url, asked } = await loopbackMcp({
+      ...legacy(),
+      DELETE: ({ headers, response }) => {
+        ended.push(headers["mcp-session-id"]);
+        response.writeHead(204).end();
+        return undefined;
+      },
+    });
     const { engine } = await openHttp({ url, protocol: "legacy" });
+    const session = asked.find(({ method }) => method === "notifications/initialized")?.headers["mcp-session-id"];
 
     await Promise.all([engine.close?.(), engine.close?.()]);
 
-    expect(asked.map(({ method }) => method)).toContain("notifications/initialized");
+    expect(session).toEqual(expect.stringMatching(/^session-/u));
+    expect(ended).toEqual([session]);
     expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({ message: 'MCP server "far" is not open.' });
     expect(await engine.open?.(engineContext({ toolset: "far" }))).toHaveLength(1);
     await engine.close?.();
+    expect(ended).toEqual([session, session]);
   });
 });

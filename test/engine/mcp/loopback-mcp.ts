@@ -16,7 +16,7 @@ export interface Asked {
   readonly response: ServerResponse;
 }
 
-/** A result to send, or undefined when the function has written to `response` itself. `GET` opens the stream of a session; without it there is none. */
+/** A result to send, or undefined when the function has written to `response` itself. `GET` opens the stream of a session, and `DELETE` ends one; without them neither is supported. */
 export type Answers = Readonly<Record<string, (asked: Asked) => JsonObject | undefined>>;
 
 export interface LoopbackMcp {
@@ -55,10 +55,11 @@ export const text = (value: string): JsonObject => ({ resultType: "complete", co
 export async function loopbackMcp(answers: Answers): Promise<LoopbackMcp> {
   const asked: Asked[] = [];
   const server = createServer((request, response) => {
-    const { GET: openStream } = answers;
-    if (request.method === "GET" && openStream !== undefined)
-      return void openStream({ method: "GET", params: {}, id: undefined, headers: request.headers, response });
-    if (request.method !== "POST") return void response.writeHead(405).end();
+    const { method = "", headers } = request;
+    if (method !== "POST") {
+      const known = answers[method];
+      return void (known === undefined ? response.writeHead(405).end() : known({ method, params: {}, id: undefined, headers, response }));
+    }
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
     request.on("end", () => {

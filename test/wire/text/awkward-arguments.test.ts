@@ -237,8 +237,9 @@ describe.each(NAMED_BY_TAG)("a name written by a model into a tag of %s", (name)
   );
 
   test.each(['a"b', 'a"', "a=b"])("F1.37 A06 %j is not read as a shorter name if the tool has no such argument", (key) => {
-    if (name === "glm") return; // its names have tags of their own
-    expect(readText(format, modelWrites(key), { tools: [tool("find", { a: { type: "string" } })] })[0]).toEqual([]);
+    const [calls] = readText(format, modelWrites(key), { tools: [tool("find", { a: { type: "string" } })] });
+    // A name in a tag of its own is read as a whole.
+    expect(calls).toEqual(name === "glm" ? [["find", { [key]: "v", z: "w" }]] : []);
   });
 });
 
