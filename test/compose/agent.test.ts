@@ -201,24 +201,33 @@ test("an error thrown by onResult is logged and not passed to onError, and the a
   await using runtime = createRuntime({ tools: [], ports: { log } });
   const session = runtime.session();
   const { model, requests } = echo();
+  let hasFailed = false;
   const agent = createAgent({
     session,
     model,
     onResult: () => {
       throw new Error("mine");
     },
-    onError: () => {
-      throw new Error("never called");
+    onError: ({ message }) => {
+      throw new Error(`mine of ${message}`);
+    },
+    system: () => {
+      if (requests.length === 1 && !hasFailed) throw ((hasFailed = true), new Error("no prompt"));
+      return "Help.";
     },
   });
   agent.start();
-  await agent.send("one");
-  await agent.whenIdle();
-  await agent.send("two");
-  await agent.whenIdle();
+  for (const message of ["one", "two", "three"]) {
+    await agent.send(message);
+    await agent.whenIdle();
+  }
   expect(requests).toHaveLength(2);
-  expect(JSON.stringify(log.lines)).toContain("onResult of an agent threw: mine");
-  expect(JSON.stringify(log.lines)).not.toContain("never called");
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    "onResult of an agent threw: mine",
+    "onError of an agent threw: mine of no prompt",
+    "onResult of an agent threw: mine",
+  ]);
+  expect(session.inbox).toEqual([]);
 });
 
 test("F1.28 the end of a job with notify: false does not wake an agent that starts later either", async () => {

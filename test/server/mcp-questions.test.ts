@@ -159,9 +159,19 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
       effects: pure,
       execute: (_input, context) => mcpClientOf(context)?.era ?? "none",
     });
-    const { runtime } = await openRuntime({ tools: [peek] });
+    const rehearse = defineTool({
+      name: "rehearse",
+      description: "",
+      effects: pure,
+      execute: async () => (await runtime.session().simulate(["peek", "greet"].map((name) => ({ name })))).results.map(({ output }) => output),
+    });
+    const { runtime } = await openRuntime({ tools: [peek, greet, rehearse] });
     const { client } = await overStdio(runtime, { era });
+    const asked = vi.fn();
+    client.setRequestHandler("elicitation/create", () => (asked(), { action: "accept", content: { name: "Ada" } }));
     expect(textOf(await client.callTool({ name: "peek" }))).toBe(era);
+    expect(JSON.parse(String(textOf(await client.callTool({ name: "rehearse" }))))).toEqual(["none", '{"action":"cancel"}']);
+    expect(asked).not.toHaveBeenCalled();
     expect((await runtime.execute({ name: "peek" })).output).toBe("none");
   });
 });

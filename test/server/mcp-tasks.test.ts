@@ -7,6 +7,7 @@ import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
+import { mcpClientOf } from "../../src/server/mcp.ts";
 import { listening, openRuntime } from "./mcp-clients.ts";
 import { raw, TASKS, type RawAnswer } from "./mcp-raw.ts";
 import { repeated } from "../ci.ts";
@@ -180,6 +181,10 @@ test("issue 19.7 a failure of the tool is a completed task with an error result"
     status: "completed",
     result: { isError: true, content: [{ type: "text", text: expect.stringContaining("No disk.") }] },
   });
+  const writes = await serving(async (_input, context) => mcpClientOf(context)?.sample({ messages: [], maxTokens: 5 }));
+  const failed = await writes.ended(await writes.call());
+  expect(failed).toMatchObject({ status: "failed", error: { code: -32_021, data: { requiredCapabilities: { sampling: {} } } } });
+  expect(failed).not.toHaveProperty("result");
 });
 
 test("issue 19.7 a stateful job asks its questions through its task", async () => {

@@ -1,4 +1,4 @@
-import { chmodSync, readdirSync, rmSync, symlinkSync, utimesSync } from "node:fs";
+import { chmodSync, readdirSync, readlinkSync, rmSync, symlinkSync, utimesSync } from "node:fs";
 import { open, type FileHandle } from "node:fs/promises";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -96,6 +96,7 @@ describe("F1.33 read before write", () => {
     await Promise.all(paths.map((path, index) => workspace.call("edit", { path, old: String(index + 1), new: `<${index + 1}>` })));
     expect(workspace.text("b.txt")).toBe("<1> <2> <3> <4> <5> <6>");
     expect(readdirSync(workspace.root).sort()).toEqual(["alias", "b.txt", "real"]);
+    expect(["alias", "b.txt"].map((link) => readlinkSync(workspace.path(link)))).toEqual(["real", "real/a.txt"]);
   });
 
   test("F1.33 when two sessions write the same new file in parallel, only one write succeeds", async () => {

@@ -5,10 +5,10 @@ import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 function bench() {
   const peek = tool("peek", (_input, context) => scratchpadOf(context).get("plan") ?? "nothing");
-  const reserve = tool("reserve", (_input, context) => scratchpadOf(context).set("__owner__", "program"), {
+  const reserve = tool("reserve", ({ key = "__owner__" }, context) => scratchpadOf(context).set(String(key), "program"), {
     effects: { writes: ["session:scratchpad"] },
   });
-  const owner = tool("owner", (_input, context) => scratchpadOf(context).get("__owner__") ?? "nobody");
+  const owner = tool("owner", ({ key = "__owner__" }, context) => scratchpadOf(context).get(String(key)) ?? "nobody");
   const { runtime, events } = testRuntime({ toolsets: [scratchpadToolset()], tools: [peek, reserve, owner] });
   const session = runtime.session("s");
   const use = async (input: object): Promise<ToolResult> => session.execute({ name: "scratchpad", input });
@@ -53,12 +53,20 @@ describe("F1.55 scratchpad", () => {
   });
 
   test("F1.55 a missing key or value is reported by name, and constructor and __proto__ reach no prototype", async () => {
-    const { use } = bench();
+    const { session, use } = bench();
     const problems = async (input: object) => (await use(input)).error?.details;
     expect(await problems({ action: "set" })).toEqual(['"key" is missing: set needs one.', '"value" is missing: set needs one.']);
     expect(await problems({ action: "set", key: "a" })).toEqual(['"value" is missing: set needs one.']);
     expect((await use({ action: "get", key: "constructor" })).output).toBe('There is no key "constructor".');
-    expect((await use({ action: "set", key: "__proto__", value: "x" })).error?.code).toBe("invalid_input");
+    expect((await use({ action: "set", key: "constructor", value: "x" })).output).toBe('Set "constructor".');
+    expect((await use({ action: "get", key: "constructor" })).output).toBe("x");
+    expect(await problems({ action: "set", key: "__proto__", value: "x" })).toEqual([
+      'The key "__proto__" is reserved. Use one without "__" around it.',
+    ]);
+    expect((await session.execute({ name: "owner", input: { key: "__proto__" } })).output).toBe("nobody");
+    await session.execute({ name: "reserve", input: { key: "__proto__" } });
+    expect((await session.execute({ name: "owner", input: { key: "__proto__" } })).output).toBe("program");
+    expect((await use({ action: "list" })).output).toBe("constructor");
     expect((await use({ action: "set", key: "\ud800", value: "x" })).status).toBe("ok");
   });
 

@@ -4,9 +4,10 @@ import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { FakePorts } from "../../src/testing/fake-ports.ts";
 import type { Trigger, TriggerContext } from "../../src/triggers/trigger.ts";
+import { runtimeSessionOf } from "../../src/toolsets/runtime-session-of.ts";
 import { createTriggers, type TriggersOptions } from "../../src/triggers/triggers.ts";
 import type { SessionTriggers, TriggerDefinition } from "../../src/triggers/session-triggers.ts";
-import { testRuntime } from "../runtime/bench-runtime.ts";
+import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 import { FailingStore } from "../runtime/session/failing-store.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -482,6 +483,14 @@ describe("F1.62 the triggers of a session", () => {
       .of(branch)
       .add({ ...tick, name: "other" });
     expect([session.triggers.map(({ id }) => id), branch.triggers.map(({ id }) => id)]).toEqual([["tick"], ["other"]]);
+    const add = tool("add", (_input, context) => triggersOf().of(runtimeSessionOf(context)).add(tick));
+    const { runtime, ports } = testRuntime({ tools: [add] });
+    expect((await runtime.execute({ name: "add" })).error).toMatchObject({
+      code: "unavailable",
+      message: "This tool works only for an agent, within its session.",
+    });
+    expect(ports.clock.pending).toBe(0);
+    expect((await runtime.session().execute({ name: "add" })).status).toBe("ok");
   });
 
   test("are part of a snapshot", async () => {

@@ -1,10 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRuntime, defineTool, pure, type JsonObject, type Runtime, type RuntimeOptions } from "haft";
+import { createRuntime, defineTool, pure, type Effects, type JsonObject, type Runtime, type RuntimeOptions, type Tool } from "haft";
 import { createChain, type ChainStep } from "haft/chain";
 import { runSequence } from "haft/sequence";
 import { memoryStore } from "haft/store";
 import { formatJsonPath, type JsonValue } from "../../../src/core/base/json.ts";
+import { FailingStore } from "../../runtime/session/failing-store.ts";
 
 /** A kitchen: recipes are looked up, scaled and printed. */
 function kitchen(options: Partial<RuntimeOptions> = {}): { readonly runtime: Runtime; readonly seen: JsonObject[] } {
@@ -140,7 +141,8 @@ describe("F2.23 a path", () => {
     const chain = createChain([scale({ path: "a.b", default: 5 })]);
     await chain.run(runtime, {});
     await chain.run(runtime, { a: { b: 8 } });
-    expect(seen).toEqual([{ scale: { grams: 5, factor: 1 } }, { scale: { grams: 8, factor: 1 } }]);
+    await createChain([{ tool: "say", inputMapping: { total: { path: "a.b", default: 5 } } }]).run(runtime, { a: { b: null } });
+    expect(seen).toEqual([{ scale: { grams: 5, factor: 1 } }, { scale: { grams: 8, factor: 1 } }, { say: { total: null } }]);
   });
 
   test.each(["", "$", "a..b", "a[", "a[-1]", "a b]", ".".repeat(20_000)])("%j is rejected when the step is added", (path) => {
@@ -325,6 +327,28 @@ test("F2.26 a chain run again with its idempotency key calls no step twice, and 
     context: { booking: 3, sent: true },
   });
   await expect(createChain([{ tool: "mail" }]).run(session, {}, { idempotencyKey: "trip-1" })).rejects.toMatchObject({ code: "conflict" });
+});
+
+test("F2.26 a chain whose process was killed goes on, under its key, behind the steps that were called", async () => {
+  const calls: string[] = [];
+  const reached = Promise.withResolvers<void>();
+  const start = (store: FailingStore, isFirst: boolean): Runtime => {
+    const step = (name: string, effects: Effects, execute: () => unknown = () => ({ [name]: calls.length })): Tool =>
+      defineTool({ name, description: name, inputSchema: { type: "object" }, effects, execute: () => (calls.push(name), execute()) });
+    const look = step("look", { reads: ["x"] }, () => (isFirst ? (reached.resolve(), new Promise(() => {})) : { look: "free" }));
+    return createRuntime({ tools: [step("book", { external: true }), look, step("mail", { external: true })], store });
+  };
+  const chain = createChain([{ tool: "book" }, { tool: "look" }, { tool: "mail" }]);
+  const store = new FailingStore();
+  void chain.run(start(store, true).session("trip"), {}, { idempotencyKey: "trip-1" }).catch(() => {});
+  await reached.promise;
+  await store.logs.get("trip")?.whenDurable();
+
+  const next = start(store.crash(), false);
+  onTestFinished(async () => void (await next.close()));
+  const result = await chain.run(await next.resume("trip"), {}, { idempotencyKey: "trip-1" });
+  expect(result).toMatchObject({ success: true, context: { book: 1, look: "free", mail: 4 } });
+  expect(calls).toEqual(["book", "look", "look", "mail"]);
 });
 
 test("F2.23 a chain and a sequence resolve the same path alike: to the same value, or with the same error", async () => {

@@ -148,22 +148,45 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     const { runtime, asked, booked } = bench();
     const { results } = await runtime.session("s").simulate([program(BOOK_ALL)]);
     expect([results[0]?.status, asked, booked]).toEqual(["ok", [], []]);
+
+    const outer: Tool = {
+      name: "outer",
+      description: "Runs a program.",
+      inputSchema: { type: "object" },
+      composite: true,
+      execute: async (_input, { execute }) => (await execute(program(BOOK_ALL))).status,
+    };
+    const askedAround: string[] = [];
+    const previews: unknown[] = [];
+    const approve = async ({ toolName, preview }: ApprovalRequest): Promise<ApprovalAnswer> => {
+      askedAround.push(toolName);
+      previews.push(await preview?.());
+      return "deny";
+    };
+    const around = bench({ tools: [outer], approval: { always: ["outer"], approve } });
+    await around.runtime.session("s").execute({ name: "outer" });
+    expect([askedAround, around.booked]).toEqual([["default::outer"], []]);
+    expect(previews).toMatchObject([
+      { available: true, calls: [{ toolName: "program::run_program", outcome: "ok" }, OFFERS, ...books("train", "hotel", "car")] },
+    ]);
   });
 
   test("can be approved through the inbox, where the pending approval shows its calls", async () => {
     const store = memoryStore();
-    const { runtime, booked } = bench({ store, approval: { approve: "inbox" } });
+    const { runtime, booked, ports } = bench({ store, approval: { approve: "inbox" } });
+    const other = bench({ store, approval: { approve: "inbox" } });
     const running = runtime.session("s").execute(program(BOOK_ALL));
-    let open = await runtime.approvals.pending();
+    let open = await other.runtime.approvals.pending();
     for (let tries = 0; open.length === 0 && tries < 500; tries++) {
       await new Promise((wake) => setTimeout(wake, 10));
-      open = await runtime.approvals.pending();
+      open = await other.runtime.approvals.pending();
     }
     expect(shownOf(open[0]?.covers)).toEqual([OFFERS, ...books("train", "hotel", "car")]);
     const { id = "", digest = "" } = open[0] ?? {};
-    expect(await runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+    expect(await other.runtime.approvals.answer({ id, digest, answer: "allow-once" })).toBe(true);
+    await ports.clock.advance(1_000); // by then the process that asked has looked for answers
     expect((await running).status).toBe("ok");
-    expect(booked).toEqual(["train", "hotel", "car"]);
+    expect([booked, other.booked]).toEqual([["train", "hotel", "car"], []]);
   });
 });
 

@@ -101,6 +101,12 @@ test("issue 21.2 a branch can be forked, compared and committed through another 
   expect(JSON.stringify((await two.ask("GET", "/v1/sessions/try/diff")).json)).toContain("count");
   expect((await two.ask("POST", "/v1/sessions/try/commit")).status).toBe(200);
   expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(6);
+  expect((await two.ask("POST", "/v1/sessions/shop/fork", { id: "drop" })).status).toBe(201);
+  expect((await two.ask("POST", "/v1/sessions/drop/execute", counting(50))).json.results[0].output).toBe(56);
+  expect((await two.ask("POST", "/v1/sessions/drop/discard")).status).toBe(204);
+  expect((await two.ask("POST", "/v1/sessions/drop/execute", counting(1))).status).toBe(404);
+  expect((await one.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(7);
+  expect([one.counted, two.counted]).toEqual([[5, 6, 56, 7], []]);
 });
 
 test("issue 21.2 a stopping server hands its sessions over to the server that gets the next request", async () => {
