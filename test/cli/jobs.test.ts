@@ -143,6 +143,13 @@ describe("haft jobs", { timeout: PATIENCE_MS }, () => {
       exitCode: 1,
       stderr: expect.stringContaining("execution_failed: no such luck"),
     });
+    const left = await project.begin("ask");
+    await project.runtime.sessions.handOver("travel");
+    expect(await project.jobs(["wait", left])).toEqual({
+      exitCode: 6,
+      stdout: "",
+      stderr: expect.stringContaining(`unavailable: The job ${left} is queued, but no process runs it`),
+    });
   });
 
   testInCI("F1.26 cancel ends a job of another process and waits for it; an ended job is unchanged", async () => {

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
+import { readOnly } from "../../src/core/effects.ts";
 import { resultText, type ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { HAS_SANDBOX, SANDBOX, folderWith } from "../toolsets/programs/program-room.ts";
@@ -19,6 +20,16 @@ async function callsIn(folder: string, environment: Readonly<Record<string, stri
   onTestFinished(async () => void (await runtime.close()));
   expect((await runtime.open()).failed).toEqual([]);
   return async (name: string, input: JsonObject = {}): Promise<ToolResult> => await runtime.execute({ name, input });
+}
+
+/** What the only tool of a configuration is said to do. */
+async function effectsOf(toml: string): Promise<unknown> {
+  const runtime = createRuntime(await configuredRuntime(join(configFolder({ "haft.toml": toml }), "haft.toml"), { environment: {} }));
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.open();
+  const [known] = ["t::run", "t::ask"].flatMap((name) => runtime.registry.get(name) ?? []);
+  if (known === undefined) throw new Error("there is no such tool");
+  return known.tool.effects;
 }
 
 const tool = (lines: string): string =>
@@ -149,6 +160,9 @@ describe("tools that run a program", () => {
   test("a tool with declared effects and a cache runs, and an unknown effects preset is refused", async () => {
     const declared = await calls(tool('command = ["node", "-p", "1"]\neffects = "readOnly"\ncache = "turn"'));
     expect((await declared("t::run")).output).toBe("1\n");
+    expect(await effectsOf(tool('command = ["node"]\neffects = "readOnly"'))).toEqual(readOnly());
+    expect(await effectsOf(tool('command = ["node"]\neffects = { writes = ["disk"] }'))).toEqual({ writes: ["disk"] });
+    expect(await effectsOf(tool('command = ["node"]'))).toBeUndefined();
     expect(await problemsOf("haft.toml", tool('command = ["node"]\neffects = "harmless"'))).toEqual([
       expect.stringContaining("effects must be an object, or one of"),
     ]);
@@ -267,6 +281,8 @@ describe("tools that send a request", () => {
     const call = await calls(http(await echo(), `url = "/"\nbody = "note: {note}"\n${PROPERTIES}`));
     const { output } = (await call("t::ask", { note: "x" })) as unknown as { readonly output: Seen };
     expect([output.method, output.body, output.headers["content-type"]]).toEqual(["POST", "note: x", "text/plain; charset=utf-8"]);
+    expect(await effectsOf(http("http://a", `url = "/"`))).toEqual({ external: true });
+    expect(await effectsOf(http("http://a", `url = "/"\neffects = "readOnly"`))).toEqual(readOnly());
   });
 
   test.each([

@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { buildRuntimeParts } from "../../src/config/build/build-runtime-parts.ts";
+import { programTools } from "../../src/compose/program/program-tools.ts";
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { ToolOutput } from "../../src/core/content.ts";
@@ -320,14 +321,14 @@ describe("file", () => {
     const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
     onTestFinished(async () => void (await runtime.close()));
     await runtime.open();
-    const after = async (text: string): Promise<readonly string[]> => {
+    const after = async (text: string): Promise<unknown> => {
       writeFileSync(join(folder, "t.yaml"), text);
-      await runtime.refresh();
-      return runtime.registry.names("x");
+      const { failed } = await runtime.refresh();
+      return [runtime.registry.names("x"), failed.map(({ toolset: name, error }) => [name, error.code, error.message])];
     };
 
-    expect(await after("- {")).toEqual(["x::a"]);
-    expect(await after(`${tools}- { name: b, description: B }\n`)).toEqual(["x::a", "x::b"]);
+    expect(await after("- {")).toEqual([["x::a"], [["x", "invalid_config", expect.stringContaining("t.yaml")]]]);
+    expect(await after(`${tools}- { name: b, description: B }\n`)).toEqual([["x::a", "x::b"], []]);
   });
 });
 
@@ -371,6 +372,16 @@ describe("programs", () => {
   test("issue 18 mode and limits are read", async () => {
     const { config } = await load("haft.toml", toolset("program", 'mode = "only"\nmaxRunMs = 100\nmaxCalls = 5'));
     expect(config.toolsets.get("x")).toMatchObject({ type: "program", mode: "only", maxRunMs: 100, maxCalls: 5 });
+    const offered = async (mode: string): Promise<readonly string[]> => {
+      const shop = '[toolsets.shop]\ntype = "inline"\n[[toolsets.shop.tools]]\nname = "a"\ndescription = "A"\n';
+      const folder = configFolder({ "haft.toml": `${toolset("program", `mode = "${mode}"`)}${shop}` });
+      const runtime = createRuntime({ ...(await configuredRuntime(join(folder, "haft.toml"))), ports: fakePorts() });
+      onTestFinished(async () => void (await runtime.close()));
+      await runtime.open();
+      return programTools(runtime.registry).map(({ name }) => name);
+    };
+    expect(await offered("only")).toEqual(["haft::read_result", "x::run_program"]);
+    expect(await offered("beside")).toEqual(["haft::read_result", "shop::a", "x::run_program"]);
   });
 
   test.each([

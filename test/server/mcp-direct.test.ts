@@ -204,8 +204,20 @@ function plain(name: string, more: { readonly headers?: Readonly<Record<string, 
   return { headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method: "tools/call", params }) };
 }
 
+/** The status of a request whose body never comes. */
+function statusBeforeBody(port: number, headers: Readonly<Record<string, string>>): Promise<unknown> {
+  const all = { ...headers, "content-length": 1_000_000 };
+  const outgoing = httpRequest({ host: "127.0.0.1", port, method: "POST", path: "/mcp", headers: all });
+  onTestFinished(() => void outgoing.destroy());
+  outgoing.on("error", () => undefined);
+  const status = new Promise((resolve) => outgoing.once("response", ({ statusCode }) => resolve(statusCode)));
+  outgoing.flushHeaders();
+  return status;
+}
+
 test("issue 19.7 a call without its token gets 401, and with it a result", async () => {
-  const { direct } = await bothWays({ token: "correct-horse-battery" });
+  const { port, direct } = await bothWays({ token: "correct-horse-battery" });
+  expect(await statusBeforeBody(port, plain("say").headers)).toBe(401);
   expect((await direct(plain("say"))).status).toBe(401);
   const headers = { authorization: "Bearer correct-horse-battery" };
   expect((await direct(plain("say", { headers }))).status).toBe(200);
@@ -244,11 +256,5 @@ test("issue 19.7 a client that disconnects cancels its call, and a stopping serv
 test("issue 19.7 E06 an unauthenticated caller gets 401 before the body of the call has arrived", async () => {
   const { runtime } = await openRuntime({ tools: TOOLS });
   const listener = await listening(runtime, { authenticator: staticToken({ token: "0123456789abcdef" }) });
-  const headers = { ...plain("say").headers, authorization: "Bearer somebody-elses", "content-length": 1_000_000 };
-  const outgoing = httpRequest({ host: "127.0.0.1", port: listener.port, method: "POST", path: "/mcp", headers });
-  onTestFinished(() => void outgoing.destroy());
-  outgoing.on("error", () => undefined);
-  const status = new Promise((resolve) => outgoing.once("response", ({ statusCode }) => resolve(statusCode)));
-  outgoing.flushHeaders();
-  expect(await status).toBe(401);
+  expect(await statusBeforeBody(listener.port, { ...plain("say").headers, authorization: "Bearer somebody-elses" })).toBe(401);
 });

@@ -25,7 +25,8 @@ test("a call that waits for a lock after the grace period is reported as not sta
       return new Promise<never>((_resolve, reject) => signal.addEventListener("abort", () => reject(signal.reason as Error)));
     },
   });
-  const write = defineTool({ name: "write", description: "Writes.", effects: { writes: ["disk"] }, execute: () => "written" });
+  let writes = 0;
+  const write = defineTool({ name: "write", description: "Writes.", effects: { writes: ["disk"] }, execute: () => ++writes });
   const runtime = createRuntime({ tools: [hold, write] });
   onTestFinished(async () => void (await runtime.close()));
   const listener = await listenMcp(runtime, { port: 0, graceMs: 50 });
@@ -34,12 +35,17 @@ test("a call that waits for a lock after the grace period is reported as not sta
   const waiting = raw(listener.url, "tools/call", { name: "write", arguments: {} });
   await vi.waitFor(() => expect(runtime.running).toHaveLength(2), WAIT);
   await listener.close();
-  expect((await held).result).toMatchObject({ isError: true, _meta: { "haft/call": { outcome: "unknown" } } });
+  expect((await held).result).toMatchObject({
+    isError: true,
+    content: [{ type: "text", text: "Error (cancelled): hold was cancelled: the server is stopping" }],
+    _meta: { "haft/call": { outcome: "unknown" } },
+  });
   expect((await waiting).error).toEqual({
     code: -32_603,
     message: "The server is stopping: default::write was not started, and may be called again.",
     data: NOT_STARTED,
   });
+  expect(writes).toBe(0);
 });
 
 interface StoppingServer {

@@ -55,10 +55,18 @@ describe("the reducer keeps the state and the model writes the text", () => {
   });
 
   test("a call whose text cannot be generated changes no state", async () => {
-    const { runtime } = await bank([says(0), "I would rather not.", says(0)]);
+    const { runtime, model } = await bank([says(0), "I would rather not.", says(0)]);
     const session = runtime.session();
     const results = await session.execute([-30, -20, 5].map(moved));
     expect(results).toMatchObject([{ output: { balance: 70 } }, { error: { code: "invalid_output" } }, { output: { balance: 75 } }]);
+    const shown = (model.requests[2]?.messages ?? []).map((message) => ("content" in message ? JSON.parse(String(message.content)) : undefined));
+    expect(shown).toMatchObject([
+      { tool_call: { arguments: { amount: -30 } } },
+      { balance: 70 },
+      { tool_call: { arguments: { amount: -20 } } },
+      { error: results[1]?.error?.message },
+      { tool_call: { arguments: { amount: 5 } }, facts: { balance: 75 } },
+    ]);
   });
 
   test("a call that the reducer rejects makes no model request and changes no state", async () => {

@@ -118,7 +118,7 @@ test("F4.33 the memory server's structured answers are its output", async () => 
 });
 
 test("F0.48 F4.27 F4.33 killing one of two servers during a batch fails only its call, by name and in order, and leaves no process", async () => {
-  const strange = (): ReturnType<typeof mcpEngine> => mcpEngine({ command: process.execPath, args: [STRANGE] });
+  const strange = (): ReturnType<typeof mcpEngine> => mcpEngine({ command: process.execPath, args: [STRANGE, "tree"] });
   const runtime = createRuntime({
     toolsets: [
       { name: "doomed", engine: strange() },
@@ -128,8 +128,9 @@ test("F0.48 F4.27 F4.33 killing one of two servers during a batch fails only its
   });
   onTestFinished(async () => void (await runtime.close()));
   await runtime.open();
-  const [where] = await runtime.execute([{ name: "doomed::pid", input: {} }]);
-  const pid = isJsonObject(where?.output) ? Number(where.output["pid"]) : Number.NaN;
+  const trees = await runtime.execute(["doomed::tree", "well::tree"].map((name) => ({ name, input: {} })));
+  const pids = trees.flatMap(({ output }) => (isJsonObject(output) ? [Number(output["server"]), Number(output["grandchild"])] : []));
+  const [pid = Number.NaN] = pids;
 
   const batch = runtime.execute([
     { name: "doomed::hang", input: {} },
@@ -149,7 +150,9 @@ test("F0.48 F4.27 F4.33 killing one of two servers during a batch fails only its
   expect(results[0]?.error).toMatchObject({ code: "network_error", outcome: "unknown" });
   expect(resultText(results[0] ?? ({} as never))).toContain('MCP server "doomed"');
   expect(results[3]?.output).toEqual({ sum: 3 });
-  await gone(pid);
+  await runtime.close();
+  expect(pids.filter(Number.isInteger)).toHaveLength(4);
+  for (const one of pids) await gone(one);
 });
 
 testInCI("F4.35 one server that cannot be closed in time does not prevent others from being closed", async () => {

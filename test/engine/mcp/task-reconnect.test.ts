@@ -163,17 +163,21 @@ testInCI("a task that a restarted process no longer knows ends its call with an 
 });
 
 test("closing the engine ends the job of a task, with outcome unknown", async () => {
-  const { url } = await loopbackMcp({
+  const { url, asked } = await loopbackMcp({
     ...modern(),
     "tools/call": () => ({ ...begun, resultType: "task" }),
     "tasks/get": () => ({ resultType: "complete", ...begun }),
   });
+  const polls = (): number => asked.filter(({ method }) => method === "tasks/get").length;
   const clock = new FakeClock();
   const { engine } = await openHttp({ url }, { clock });
   const job = await jobOf(engine.call(request("echo"), toolContext()));
+  while (polls() < 2) await clock.advance(100);
   await engine.close?.();
-  await clock.advance(100);
-  expect(await rejection(job.result)).toMatchObject({ code: "unavailable", outcome: "unknown", message: 'MCP server "far" is not open.' });
+  const before = polls();
+  expect(await rejection(settled(clock, job.result))).toMatchObject({ code: "unavailable", outcome: "unknown", message: 'MCP server "far" is not open.' });
+  await clock.advance(1_000_000);
+  expect([polls(), clock.pending]).toEqual([before, 0]);
 });
 
 /** A server whose task wants to know a name; it breaks the connection of so many answers, before or after it took them. */

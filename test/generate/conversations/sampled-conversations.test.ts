@@ -1,4 +1,6 @@
 /** Sampled conversations: ids along the dataflow, requests and answers in words, checks, and writers. */
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { Tool } from "../../../src/core/tool.ts";
 import { exampleEngine } from "../../../src/engine/example.ts";
@@ -8,6 +10,7 @@ import type { ModelRequest } from "../../../src/core/model.ts";
 import { modelWriter } from "../../../src/generate/conversations/model-writer.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { temporaryFolder } from "../temporary-folder.ts";
 import { generated } from "./generated.ts";
 import { judgeLine } from "./judge-line.ts";
 import { CASES, HAS_CASES, publishedToolsets } from "./published-tools.ts";
@@ -193,6 +196,14 @@ describe("issue 16.3 a sampled conversation", () => {
     const alone = await generated({ plan: { ...SAMPLED, count: 20 }, runtime: travel(), concurrency: 1 });
     const together = await generated({ plan: { ...SAMPLED, count: 20 }, runtime: travel(), concurrency: 16 });
     expect(together.text).toBe(alone.text);
+    const path = join(temporaryFolder(), "train.jsonl");
+    const stop = new AbortController();
+    const onProgress = ({ done }: { readonly done: number }): void => void (done === 7 && stop.abort());
+    const options = { plan: { ...SAMPLED, count: 20 }, out: path };
+    const first = await generated({ ...options, runtime: travel(), concurrency: 4, signal: stop.signal, onProgress });
+    expect(first.summary).toMatchObject({ existing: 0, written: 7, stopped: { code: "cancelled" } });
+    expect((await generated({ ...options, runtime: travel(), concurrency: 16 })).summary).toMatchObject({ existing: 7, written: 13 });
+    expect(readFileSync(path, "utf8")).toBe(alone.text);
   });
 });
 

@@ -74,14 +74,19 @@ describe("F0.11 toolsets of a source are validated before use", () => {
     const refuse = (): never => {
       throw new Error("no");
     };
-    const sources = [watched("five", () => 5), watched("refuses", () => refuse), watched("good", () => () => trace.push("left alone"))];
+    const good = watched("good", () => (trace.push("watched"), () => trace.push("left alone")));
+    const sources = [watched("five", () => 5), watched("throws", refuse), watched("refuses", () => refuse), good];
     const { runtime, ports } = testRuntime({ sources });
     await runtime.open();
     runtime.watch();
     expect(await runtime.close()).toEqual([]);
     expect([trace, ports.log.lines.map(({ message }) => message)]).toEqual([
-      ["left alone"],
-      [expect.stringContaining('The source "five" cannot stop being watched'), 'The source "refuses" cannot stop being watched: no'],
+      ["watched", "left alone"],
+      [
+        'The source "throws" cannot be watched: no',
+        expect.stringContaining('The source "five" cannot stop being watched'),
+        'The source "refuses" cannot stop being watched: no',
+      ],
     ]);
   });
 });

@@ -216,12 +216,18 @@ test.each(["is damaged", "another call has begun"])(
       await store.remove(inner);
       await alike(store, "s", { id: inner, callId: "another" });
     }
-    const claimed = async (id: string, options: object) =>
-      id === inner && what === "is damaged" ? Object.defineProperty(await claim(id, options), "read", { value: read }) : claim(id, options);
+    const claims: string[] = [];
+    const claimed = async (id: string, options: object) => {
+      claims.push(id);
+      const log = await claim(id, options);
+      return id === inner && what === "is damaged" ? Object.defineProperty(log, "read", { value: read }) : log;
+    };
     Object.assign(store, { claim: claimed });
     const runtime = runtimeOver(store);
     await (await runtime.resume("s")).close();
-    expect(left).toEqual(new Set([inner]));
+    expect([left, claims]).toEqual([new Set([inner]), ["s", inner]]);
+    await (await runtime.resume("s")).close();
+    expect(claims).toEqual(["s", inner, "s"]);
     await runtime.close();
   },
 );
