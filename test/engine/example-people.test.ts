@@ -48,6 +48,8 @@ test("followers also have user names of their own if the tool has an output sche
 
   expect(output["username"]).toBe("rowan_31");
   expect(new Set([...all(items, "username"), "rowan_31"]).size).toBe(items.length + 1);
+  expect(all(items, "email")).toEqual(items.map(() => expect.stringMatching(/^[^@\s]+@[^@\s]+$/u)));
+  expect(new Set(all(items, "email")).size).toBe(items.length);
 });
 
 test("items of a user contain no user name, email or phone, and the user's name is beside them", async () => {

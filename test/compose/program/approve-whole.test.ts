@@ -154,8 +154,9 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
       description: "Runs a program.",
       inputSchema: { type: "object" },
       composite: true,
-      execute: async (_input, { execute }) => (await execute(program(BOOK_ALL))).status,
+      execute: async (_input, { execute }) => [(await execute(program(BOOK_ALL))).status, (await execute({ name: "prices" })).status],
     };
+    const prices = tool("prices", () => "cheap", { effects: { reads: ["prices"] } });
     const askedAround: string[] = [];
     const previews: unknown[] = [];
     const approve = async ({ toolName, preview }: ApprovalRequest): Promise<ApprovalAnswer> => {
@@ -163,12 +164,12 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
       previews.push(await preview?.());
       return "deny";
     };
-    const around = bench({ tools: [outer], approval: { always: ["outer"], approve } });
+    const around = bench({ tools: [outer, prices], approval: { always: ["outer", "prices"], approve } });
     await around.runtime.session("s").execute({ name: "outer" });
     expect([askedAround, around.booked]).toEqual([["default::outer"], []]);
-    expect(previews).toMatchObject([
-      { available: true, calls: [{ toolName: "program::run_program", outcome: "ok" }, OFFERS, ...books("train", "hotel", "car")] },
-    ]);
+    const needsYes = { toolName: "default::prices", outcome: "approval_required" }; // a simulation would make it
+    const ran = [{ toolName: "program::run_program", outcome: "ok" }, OFFERS, ...books("train", "hotel", "car"), needsYes];
+    expect(previews).toMatchObject([{ available: true, calls: ran }]);
   });
 
   test("can be approved through the inbox, where the pending approval shows its calls", async () => {
