@@ -7,7 +7,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { restEngine, type RestOptions } from "../../src/engine/rest.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
-import { FakeClock, MemoryLog, fakePorts, settle } from "../../src/testing/fake-ports.ts";
+import { MemoryLog, fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CERTIFICATE, httpsServer } from "../net/loopback-server.ts";
 import { engineContext, toolContext } from "./engine-contexts.ts";
 import { ONE_GET, apiDocument, openEngine, outcomeOf } from "./rest/open-engine.ts";

@@ -163,7 +163,8 @@ describe.each(ERAS)("a handler whose client is of the %s era", (era) => {
       name: "rehearse",
       description: "",
       effects: pure,
-      execute: async () => (await runtime.session().simulate(["peek", "greet"].map((name) => ({ name })))).results.map(({ output }) => output),
+      execute: async () =>
+        (await runtime.session().simulate(["peek", "greet"].map((name) => ({ name })))).results.map(({ output }) => output),
     });
     const { runtime } = await openRuntime({ tools: [peek, greet, rehearse] });
     const { client } = await overStdio(runtime, { era });

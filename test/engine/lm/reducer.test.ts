@@ -59,7 +59,9 @@ describe("the reducer keeps the state and the model writes the text", () => {
     const session = runtime.session();
     const results = await session.execute([-30, -20, 5].map(moved));
     expect(results).toMatchObject([{ output: { balance: 70 } }, { error: { code: "invalid_output" } }, { output: { balance: 75 } }]);
-    const shown = (model.requests[2]?.messages ?? []).map((message) => ("content" in message ? JSON.parse(String(message.content)) : undefined));
+    const shown = (model.requests[2]?.messages ?? []).map((message) =>
+      "content" in message ? JSON.parse(String(message.content)) : undefined,
+    );
     expect(shown).toMatchObject([
       { tool_call: { arguments: { amount: -30 } } },
       { balance: 70 },

@@ -175,7 +175,11 @@ test("closing the engine ends the job of a task, with outcome unknown", async ()
   while (polls() < 2) await clock.advance(100);
   await engine.close?.();
   const before = polls();
-  expect(await rejection(settled(clock, job.result))).toMatchObject({ code: "unavailable", outcome: "unknown", message: 'MCP server "far" is not open.' });
+  expect(await rejection(settled(clock, job.result))).toMatchObject({
+    code: "unavailable",
+    outcome: "unknown",
+    message: 'MCP server "far" is not open.',
+  });
   await clock.advance(1_000_000);
   expect([polls(), clock.pending]).toEqual([before, 0]);
 });

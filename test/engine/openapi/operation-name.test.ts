@@ -32,7 +32,14 @@ test("F14 an operation without an id is named after method and path", () => {
 test("F14 an id with other characters, with a hash-like ending or over 64 characters ends with a hash of the original", () => {
   const ids = ["é é", "é/é", "a+b", "a_b_0123abcd", "x".repeat(90), `${"x".repeat(89)}y`];
   const hashOf = (id: string): string => hash("sha256", JSON.stringify(id)).slice(0, 8);
-  expect(ids.map((id) => nameOf(id).slice(0, -8))).toEqual(["____", "____", "a_b_", "a_b_0123abcd_", `${"x".repeat(55)}_`, `${"x".repeat(55)}_`]);
+  expect(ids.map((id) => nameOf(id).slice(0, -8))).toEqual([
+    "____",
+    "____",
+    "a_b_",
+    "a_b_0123abcd_",
+    `${"x".repeat(55)}_`,
+    `${"x".repeat(55)}_`,
+  ]);
   expect(ids.map((id) => nameOf(id).slice(-8))).toEqual(ids.map(hashOf));
   expect(["repos--get", "a b"].map((id) => nameOf(id))).toEqual(["repos--get", "a_b"]); // a space is a separator
 });
