@@ -212,6 +212,36 @@ test("B08 a dependency that always fails gets at most 1.1 attempts per request",
   expect(seen).toBeLessThanOrEqual(1_100);
 });
 
+test("a call that ends because the retries of its tool are used up says so to the operator, and no other call does", async () => {
+  const down = (...given: readonly [] | readonly [string]) =>
+    tool("down", () => {
+      throw new ToolError("rate_limited", "Slow down.", {
+        outcome: "not_started",
+        hint: "Wait.",
+        ...(given.length === 0 ? {} : { operatorHint: given[0] }),
+      });
+    });
+  for (const given of [[], ["Raise the quota."]] as const) {
+    const { runtime, ports } = testRuntime({ circuit: false, tools: [down(...given)], maxAttempts: 3 });
+    const pending = Promise.all(Array.from({ length: 12 }, () => runtime.execute({ name: "down" })));
+    await ports.clock.advance(60_000);
+    const results = await pending;
+    expect(results.filter(({ attempts }) => attempts < 3).length).toBeGreaterThan(0);
+    for (const { attempts, error } of results) {
+      const spent = `It was not tried again after attempt ${attempts} of 3: default::down has used up its retry budget, which is ten retries or a tenth of its recent calls. Make the call again later.`;
+      const told = attempts < 3 ? [...given, spent] : given;
+      expect(error).toEqual({
+        code: "rate_limited",
+        message: "Slow down.",
+        outcome: "not_started",
+        retryable: true,
+        hint: "Wait.",
+        ...(told.length === 0 ? {} : { operatorHint: told.join(" ") }),
+      });
+    }
+  }
+});
+
 test("Retry-After is honoured, and an error with retryable: false is not retried", async () => {
   const at: number[] = [];
   const { runtime, ports } = testRuntime({

@@ -1,5 +1,5 @@
 /** Keeps what is known about a call's effect over its attempts. */
-import { ToolError, pickHints } from "../../core/error.ts";
+import { ToolError, pickHints, type ToolErrorOptions } from "../../core/error.ts";
 import type { Outcome } from "../../core/error-codes.ts";
 import type { ResumedCall } from "../admit/earlier-calls.ts";
 import { attachesToRemoteJob } from "./attach-remote-job.ts";
@@ -31,21 +31,37 @@ export function withOutcomeSinceCrash(run: CallRun, last: ToolError): ToolError 
   return run.resumed?.mayHaveRun === true && isAdmitted(run) ? withOutcomeAtLeast(run, "unknown", last) : last;
 }
 
+/** The error of a call that is not tried again because its tool has used up its retry budget: its `operatorHint` gives this reason. */
+export function outOfRetries(run: AdmittedCall, last: ToolError): ToolError {
+  const spent = `It was not tried again after attempt ${run.attempts} of ${run.plan.settings.maxAttempts}: ${run.toolName} has used up its retry budget, which is ten retries or a tenth of its recent calls. Make the call again later.`;
+  const operatorHint = last.operatorHint === undefined ? spent : `${last.operatorHint} ${spent}`;
+  return asAnswerOf(run, last, changed(last, { operatorHint }));
+}
+
 function withOutcomeAtLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
   if (run.effects.writes.length === 0 || !run.isReal || UNCERTAINTY[outcome] <= UNCERTAINTY[last.outcome]) return last;
-  const error = withOutcome(last, outcome);
-  if (run.answer.engineError === last) run.answer.engineError = error; // still counts as the engine's answer
+  return asAnswerOf(run, last, withOutcome(last, outcome));
+}
+
+/** Returns the error, which still counts as the engine's answer if the earlier one did. */
+function asAnswerOf(run: AdmittedCall, last: ToolError, error: ToolError): ToolError {
+  if (run.answer.engineError === last) run.answer.engineError = error;
   return error;
 }
 
 function withOutcome(error: ToolError, outcome: Outcome): ToolError {
-  const { code, message, retryable, details, retryAfterMs } = error;
+  return changed(error, { outcome });
+}
+
+function changed(error: ToolError, change: Pick<ToolErrorOptions, "outcome" | "operatorHint">): ToolError {
+  const { code, message, retryable, details, outcome, retryAfterMs } = error;
   return new ToolError(code, message, {
     retryable,
     details,
     outcome,
     cause: error,
     ...pickHints(error),
+    ...change,
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
   });
 }

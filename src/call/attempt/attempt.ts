@@ -22,7 +22,7 @@ import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "../finish/call-timing.ts";
 import { runInLayer } from "../context/caller-layer.ts";
 import { driveGenerator, isStatefulGenerator } from "./drive-generator.ts";
-import { withEarlierOutcome, withLeastCertainOutcome } from "./attempt-outcomes.ts";
+import { withEarlierOutcome, outOfRetries, withLeastCertainOutcome } from "./attempt-outcomes.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 import { releaseResources } from "./held-resources.ts";
 import {
@@ -93,7 +93,8 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
   let error = first;
   for (let tries = 1; allowsRetry(run, error, tries); tries++) {
     const delayMs = retryDelay(error, tries, run.services.retry, run.services.ports.random);
-    if (run.clock.now() + delayMs >= run.deadlineAt || !takeRetryFromBudget(run)) return error;
+    if (run.clock.now() + delayMs >= run.deadlineAt) return error;
+    if (!takeRetryFromBudget(run)) return outOfRetries(run, error);
     if (run.services.listening)
       run.emit({
         ...run.eventBase,
