@@ -1,5 +1,4 @@
 /** Serves the runs of a session to AG-UI clients. @see https://docs.ag-ui.com/concepts/events (2026-11) */
-import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { ApprovalAnswer } from "../core/ask.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRuntime } from "../core/check-argument.ts";
@@ -9,7 +8,7 @@ import { resultText } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import type { TextUpdate } from "./chat-texts.ts";
-import { ChatRuns, toEventStream, type ChatQuestion, type RunUpdate } from "./chat-runs.ts";
+import { ChatRuns, checkChatOptions, toEventStream, type ChatQuestion, type RunUpdate } from "./chat-runs.ts";
 
 /** An event of AG-UI: its `type` and that type's fields. */
 export interface AgUiEvent {
@@ -34,8 +33,6 @@ export interface AgUiOptions {
   readonly run: (session: RuntimeSession, input: AgUiInput) => Promise<unknown>;
 }
 
-const OPTIONS: OptionNames<AgUiOptions> = { session: "function", run: "function" };
-
 /**
  * Returns a function that answers the requests of AG-UI clients with event streams.
  *
@@ -50,7 +47,7 @@ const OPTIONS: OptionNames<AgUiOptions> = { session: "function", run: "function"
  */
 export function agUiHandler(runtime: Runtime, options: AgUiOptions): (request: Request) => Promise<Response> {
   checkRuntime(runtime, "agUiHandler()");
-  checkKnownKeys(options, OPTIONS, "agUiHandler()");
+  checkChatOptions(options, "agUiHandler()");
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {

@@ -1,5 +1,7 @@
 /** Runs that clients follow over several requests: the events of a session, and the approvals that the run waits for. */
 import { retainWith } from "../core/base/retain-with.ts";
+import { checkArgument } from "../core/check-argument.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { PendingApproval } from "../core/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { Clock } from "../core/ports.ts";
@@ -37,7 +39,7 @@ export interface ChatQuestion extends PendingApproval {
 
 /** A call of a run, as it began. */
 interface ChatCall {
-  readonly call: ToolCall;
+  readonly findCall: ToolCall;
   readonly isShown: boolean;
   readonly parentCallId: string | undefined;
 }
@@ -66,6 +68,15 @@ interface FollowOptions {
   /** Aborted when the client has gone, or another stream follows the run. */
   readonly ended: AbortSignal;
 }
+
+/** Refuses options without the two functions that every chat handler needs. @throws ToolError `invalid_argument` */
+export function checkChatOptions(options: { readonly session: unknown; readonly run: unknown }, owner: string): void {
+  checkKnownKeys(options, { session: true, run: true }, owner);
+  for (const name of ["session", "run"] as const)
+    checkArgument(typeof options[name] === "function", owner, `a function as ${JSON.stringify(name)}`, options[name], CHAT_HINT);
+}
+
+const CHAT_HINT = "For example { session: (id) => sessions.get(id), run: (session, input) => loop.run(…) }.";
 
 export class ChatRuns {
   readonly #runtime: Runtime;
@@ -136,7 +147,7 @@ export class ChatRuns {
   /** The call as it began in the run of the conversation; undefined if clients are not shown it. */
   findCall(conversation: string, callId: string): ToolCall | undefined {
     const startedCall = this.#runs.get(conversation)?.calls.get(callId);
-    return startedCall?.isShown === true ? startedCall.call : undefined;
+    return startedCall?.isShown === true ? startedCall.findCall : undefined;
   }
 
   /** An error as clients see it. Any error but a ToolError may hold secrets of the program: its message goes to the log only. */
@@ -189,10 +200,10 @@ export class ChatRuns {
     const { clock } = this.#runtime.ports;
     const steps = new FeedSteps(feed, { until: run.whenEnded, clock, pauseMs: POLL_MS });
     for (;;) {
-      const items = await steps.next();
-      if (items !== undefined) {
-        if (items.length === 0) return; // the client has gone
-        for (const item of items) {
+      const stopKeepAlive = await steps.next();
+      if (stopKeepAlive !== undefined) {
+        if (stopKeepAlive.length === 0) return; // the client has gone
+        for (const item of stopKeepAlive) {
           if (ended.aborted) return; // another stream follows the run now
           if (!("event" in item)) continue;
           run.cursor = item.cursor ?? run.cursor;
@@ -226,8 +237,8 @@ function trackEvent({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
   if (event.type === "job-start") jobs.set(event.callId, { callId: event.callId, id: undefined, name: event.toolName, mode: event.mode });
   else if (event.type === "job-end") jobs.delete(event.callId);
   if (event.type === "call-start") {
-    const { callId, call, parentCallId, ofComposite } = event;
-    calls.set(callId, { call, parentCallId, isShown: ofComposite !== true });
+    const { callId, call: findCall, parentCallId, ofComposite } = event;
+    calls.set(callId, { findCall, parentCallId, isShown: ofComposite !== true });
   }
   if (event.type === "call-start" || event.type === "call-end") return calls.get(event.callId)?.isShown === true;
   return !("callId" in event) || calls.get(event.callId)?.isShown !== false;
@@ -241,7 +252,7 @@ function toChatQuestion({ calls, session }: ChatRun, question: PendingApproval, 
     shownCallId = startedCall.parentCallId;
     startedCall = calls.get(shownCallId);
   }
-  const shownName = question.sessionId === session.id && shownCallId === question.callId ? startedCall?.call.name : undefined;
+  const shownName = question.sessionId === session.id && shownCallId === question.callId ? startedCall?.findCall.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
 }
 

@@ -2,7 +2,6 @@
  * Serves the runs of a session to AI SDK's `useChat` as UI message streams. @see https://ai-sdk.dev/docs/ai-sdk-ui/stream-protocol (version 7,
  * 2026-11)
  */
-import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRuntime } from "../core/check-argument.ts";
 import type { RuntimeEvent } from "../core/event.ts";
@@ -12,7 +11,7 @@ import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fieldsOf } from "./model-output.ts";
-import { ChatRuns, toEventStream, type ChatQuestion, type RunUpdate } from "./chat-runs.ts";
+import { ChatRuns, checkChatOptions, toEventStream, type ChatQuestion, type RunUpdate } from "./chat-runs.ts";
 
 /** The fields of a request of `DefaultChatTransport` that are read. */
 export interface UiChatInput {
@@ -38,8 +37,6 @@ export interface UiChatOptions {
   readonly run: (session: RuntimeSession, input: UiChatInput) => Promise<unknown>;
 }
 
-const OPTIONS: OptionNames<UiChatOptions> = { session: "function", run: "function" };
-
 /**
  * Returns a function that answers the requests of AI SDK's `useChat` with UI message streams.
  *
@@ -55,7 +52,7 @@ const OPTIONS: OptionNames<UiChatOptions> = { session: "function", run: "functio
  */
 export function uiChatHandler(runtime: Runtime, options: UiChatOptions): (request: Request) => Promise<Response> {
   checkRuntime(runtime, "uiChatHandler()");
-  checkKnownKeys(options, OPTIONS, "uiChatHandler()");
+  checkChatOptions(options, "uiChatHandler()");
   const runs = new ChatRuns(runtime);
   return async (request) => {
     try {

@@ -23,7 +23,9 @@ const OPTION_ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ["structuredOutput", ["output"]],
   ["callbacks", ["onEvent"]],
   ["onStepFinish", ["onEvent"]],
-  ["maxRetries", ["retry"]],
+  ["maxRetries", ["maxAttempts", "retry"]],
+  ["concurrency", ["maxConcurrent"]],
+  ["maxConcurrency", ["maxConcurrent"]],
   ["needsApproval", ["approval"]],
   ["requireApproval", ["approval"]],
   ["baseURL", ["baseUrl"]],
@@ -71,6 +73,7 @@ const AGENT_OPTION_HINTS: ReadonlyMap<string, string> = new Map([
   ["outputGuardrails", CHECKS_HINT],
   ["maxSteps", LIMITS_HINT],
   ["maxTurns", LIMITS_HINT],
+  ["model", "A model belongs to a loop: runtime.loop({ model })."],
   ["mcpServers", "MCP servers are toolsets of the runtime: createRuntime({ toolsets: [mcpToolset(name, options)] })."],
   [
     "modelSettings",
@@ -181,5 +184,6 @@ function unknownOptionHint(key: string, known: readonly string[], owner: string)
 
 function findPlaceHint(key: string, owner: string): string | undefined {
   if (AGENT_FUNCTIONS.has(owner)) return AGENT_OPTION_HINTS.get(key);
+  if (key === "maxAttempts" && owner === "createRuntime({ retry })") return "It is set beside retry: createRuntime({ maxAttempts }).";
   return key === "name" && owner === "mcpToolset()" ? "The name is the first argument: mcpToolset(name, options)." : undefined;
 }

@@ -10,7 +10,7 @@ import { checkCache } from "./check-cache.ts";
 import { findKeyTemplateError } from "./check-key-templates.ts";
 import { checkAllFields, isPlainObject, MODEL_FIELDS, toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
 import { getFaultPolicy } from "./toolset-fault-policy.ts";
-import { isStringArray } from "../core/base/json.ts";
+import { isJsonObject, isStringArray } from "../core/base/json.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
 import { copySchema } from "../schema/import-schema.ts";
 
@@ -35,7 +35,7 @@ export function checkTool(given: Tool): Tool {
 
 /** As `checkTool`, but a tool without an input schema accepts an object with any keys. */
 export function checkNewTool(given: NewTool): Tool {
-  checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
+  checkIsTool(given);
   const tool = toPlainTool(given as Tool); // checked below
   rejectFieldAliases(given, tool);
   return checkDeclaredTool(checkNamedTool(tool.inputSchema === undefined ? { ...tool, inputSchema: { type: "object" } } : tool));
@@ -84,7 +84,7 @@ export function checkListedTool(given: Tool): Tool {
 
 /** Returns the tool as a plain object, with a valid name and description. */
 function checkNamedTool(given: Tool): Tool {
-  checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
+  checkIsTool(given);
   const tool = toPlainTool(given);
   rejectFieldAliases(given, tool);
   const { name, description }: Unchecked<Tool> = tool;
@@ -130,6 +130,14 @@ export function checkToolset(toolset: Toolset): void {
     throw new ToolError("invalid_argument", `checkFormats of ${owner} must be a boolean.`);
   checkMs(toolset.openTimeoutMs, "openTimeoutMs", owner);
   getFaultPolicy(toolset);
+}
+
+function checkIsTool(given: unknown): void {
+  if (typeof given === "function" && isJsonObject(Reflect.get(given, "tool")))
+    throw new ToolError("invalid_argument", "A tool must be an object, not the function of toolFunction().", {
+      hint: "Give its property tool.",
+    });
+  checkIsObject(given, "A tool must be an object with name, description and inputSchema.");
 }
 
 function checkIsObject(value: unknown, otherwise: string): void {

@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { COUNT, isWithinBounds, describeBounds, type Bounds } from "../core/base/number-bounds.ts";
 import { CALL_SETTINGS } from "../core/call-settings.ts";
 import { copyJson, isJsonObject, isStringArray } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { TOOL_CATEGORIES, type Tool } from "../core/tool.ts";
 import { describeValueType } from "../core/base/wording.ts";
 import { getOwn } from "../core/base/get-own.ts";
@@ -254,17 +255,21 @@ function checkFields(tool: string, prefix: string, fields: unknown, claims: Read
     if (value === undefined) continue;
     const claim = getOwn(claims, field);
     if (claim === undefined) throw unknownFieldError(tool, prefix, field, Object.keys(claims));
-    if (!claim.isValid(value)) throw fieldError(tool, prefix + field, value, claim.expected);
+    if (!claim.isValid(value))
+      throw fieldError(tool, prefix + field, value, claim.expected, field === "effects" ? EFFECTS_HINT : undefined);
   }
 }
 
+const EFFECTS_HINT = 'In code, import pure, readOnly or external from "haft", or write { reads: "…" } or { writes: "…" }.';
 const INPUT_HINT = 'Did you mean "inputSchema"?';
 const EXECUTE_HINT = 'Did you mean "execute"?';
 const APPROVAL_HINT =
   "Did you mean effects: { destructive: true }, which asks before each call? Or the option approval of createRuntime().";
 const GUARDRAILS_HINT = "Check a tool's calls with a hook: defineHook({ tool, beforeCall, afterCall }), in hooks of createRuntime().";
 
-/** Hints for the fields that other libraries have in a tool. */
+const WAITS_HINT = "A tool sets only maxAttempts; the option retry of createRuntime() sets the waits between attempts.";
+
+/** Hints for the fields that other libraries have in a tool, and for options of a runtime that read like fields of a tool. */
 const LIBRARY_FIELD_HINTS: Readonly<Record<string, string>> = {
   parameters: INPUT_HINT,
   schema: INPUT_HINT,
@@ -287,6 +292,10 @@ const LIBRARY_FIELD_HINTS: Readonly<Record<string, string>> = {
   errorFunction: "Throw a ToolError: its message and its hint are what the model reads.",
   inputGuardrails: GUARDRAILS_HINT,
   outputGuardrails: GUARDRAILS_HINT,
+  retry: WAITS_HINT,
+  retries: WAITS_HINT,
+  circuit: "Set it for all tools: the option circuit of createRuntime().",
+  orphanHoldMs: "Set it for all tools: the option orphanHoldMs of createRuntime().",
   isEnabled: 'Did you mean "enabled"? For a rule per request, use allow of createLoop(), which may be a function.',
   strict: "Leave it out: every input is repaired and checked against the schema, whatever the provider does.",
   _meta: 'Did you mean "metadata"?',
@@ -301,8 +310,9 @@ function unknownFieldError(tool: string, prefix: string, field: string, known: r
   });
 }
 
-function fieldError(tool: string, field: string, value: unknown, expected: string): ToolError {
-  return new ToolError("invalid_argument", `${field} of tool ${JSON.stringify(tool)} is ${describe(value)}; it must be ${expected}.`);
+function fieldError(tool: string, field: string, value: unknown, expected: string, hint?: string): ToolError {
+  const message = `${field} of tool ${JSON.stringify(tool)} is ${describe(value)}; it must be ${expected}.`;
+  return new ToolError("invalid_argument", message, omitUndefined({ hint }));
 }
 
 function describe(value: unknown): string {

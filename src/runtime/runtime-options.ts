@@ -7,6 +7,7 @@ import { ToolError } from "../core/error.ts";
 import { ONE_COPY_HINT } from "../core/duplicate-package.ts";
 import { HOOK_FIELDS, type Hook } from "../core/hook.ts";
 import { checkRetrySettings, type RetrySettings } from "../policy/attempts/retry.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames } from "../core/known-keys.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
 import type { Approvals } from "../core/approvals.ts";
@@ -188,6 +189,13 @@ function checkNestedOptions(options: RuntimeOptions): void {
     resolveCircuitSettings(circuit);
   }
   if (approval !== undefined) {
+    checkArgument(
+      typeof approval !== "function",
+      "createRuntime({ approval })",
+      "an object",
+      approval,
+      "For an approver, write approval: { approve }.",
+    );
     checkKnownKeys(approval, APPROVAL, "createRuntime({ approval })");
     checkApprove(approval.approve);
   }

@@ -1,11 +1,13 @@
 /** Programs are written from memory of other libraries: their words and shapes are answered with those that there are here. */
 import { describe, expect, test } from "vitest";
-import { createLoop, createRuntime, defineTool, ToolError, ToolOutput, type ToolResult } from "../../src/index.ts";
+import { createLoop, createRuntime, defineTool, toolFunction, ToolError, ToolOutput, type ToolResult } from "../../src/index.ts";
 import { modelFrom, scriptedModel } from "../../src/model/models.ts";
 import { createServer, staticToken } from "../../src/server.ts";
 import { delegateTool } from "../../src/public/delegate.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
+import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
+import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
 
 const fields = { name: "weather", description: "Tells the weather.", inputSchema: { type: "object" }, execute: () => 1 } as const;
 const runtime = createRuntime({ tools: [defineTool(fields)] });
@@ -18,10 +20,58 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
   ["args of a tool", () => defineTool(any({ ...fields, args: {} })), /unknown field "args"/u, /"inputSchema"/u],
   ["func of a tool", () => defineTool(any({ ...fields, func: () => 1 })), /unknown field "func"/u, /"execute"/u],
   ["id of a tool", () => defineTool(any({ ...fields, id: "w" })), /unknown field "id"/u, /"name"/u],
+  [
+    "effects of a tool as in a file",
+    () => defineTool(any({ ...fields, effects: "readOnly" })),
+    /must be an object/u,
+    /import pure, readOnly/u,
+  ],
+  [
+    "a function for its tool",
+    () => createRuntime(any({ tools: [toolFunction(fields, () => 1)] })),
+    /not the function of toolFunction/u,
+    /property tool/u,
+  ],
+  [
+    "a function for approval",
+    () => createRuntime(any({ approval: () => "allow-once" })),
+    /approval.*an object, not a function/u,
+    /\{ approve \}/u,
+  ],
+  ["model of a runtime", () => createRuntime(any({ model })), /"model"/u, /runtime\.loop\(\{ model \}\)/u],
+  ["maxRetries of a runtime", () => createRuntime(any({ maxRetries: 3 })), /"maxRetries"/u, /"maxAttempts"/u],
+  [
+    "maxAttempts of retry",
+    () => createRuntime(any({ retry: { maxAttempts: 3 } })),
+    /"maxAttempts"/u,
+    /createRuntime\(\{ maxAttempts \}\)/u,
+  ],
+  ["concurrency of a runtime", () => createRuntime(any({ concurrency: 3 })), /"concurrency"/u, /"maxConcurrent"/u],
+  [
+    "a chat without run",
+    () => uiChatHandler(runtime, any({ session: () => runtime.session() })),
+    /a function as "run", not undefined/u,
+    /session/u,
+  ],
+  ["a chat without session", () => agUiHandler(runtime, any({ run: () => 1 })), /a function as "session", not undefined/u, /session/u],
   ["needsApproval of a tool", () => defineTool(any({ ...fields, needsApproval: true })), /"needsApproval"/u, /destructive: true/u],
   ["annotations of a tool", () => defineTool(any({ ...fields, annotations: { readOnlyHint: true } })), /"annotations"/u, /readOnly\(/u],
   ["strict of a tool", () => defineTool(any({ ...fields, strict: true })), /"strict"/u, /Leave it out/u],
   ["errorFunction of a tool", () => defineTool(any({ ...fields, errorFunction: null })), /"errorFunction"/u, /ToolError/u],
+  [
+    "retry of a tool",
+    () => defineTool(any({ ...fields, retry: { delayMs: 10 } })),
+    /unknown field "retry"/u,
+    /maxAttempts.*createRuntime/u,
+  ],
+  ["retries of a tool", () => defineTool(any({ ...fields, retries: 3 })), /unknown field "retries"/u, /maxAttempts.*createRuntime/u],
+  ["circuit of a tool", () => defineTool(any({ ...fields, circuit: false })), /unknown field "circuit"/u, /circuit of createRuntime/u],
+  [
+    "orphanHoldMs of a tool",
+    () => defineTool(any({ ...fields, orphanHoldMs: 10 })),
+    /unknown field "orphanHoldMs"/u,
+    /orphanHoldMs of createRuntime/u,
+  ],
   ["isEnabled of a tool", () => defineTool(any({ ...fields, isEnabled: () => true })), /"isEnabled"/u, /"enabled".*allow/u],
   ["guardrails of a tool", () => defineTool(any({ ...fields, inputGuardrails: [] })), /"inputGuardrails"/u, /defineHook/u],
   [
