@@ -32,12 +32,12 @@ await listener.close();
 await garden.close();
 
 /* Prints:
-May default::fell run? default::fell may destroy something.
+May fell run? fell may destroy something.
 {
   "tree": "birch"
 }
 the birch is down
-May default::fell run? default::fell may destroy something.
+May fell run? fell may destroy something.
 {
   "tree": "oak"
 }

@@ -113,7 +113,7 @@ testInCI("a call that needs approval is put to the client's user", { timeout: PA
     content: [{ text: expect.stringContaining("approval_denied") }],
   });
   expect(await client.callTool({ name: "loud__wipe" })).toMatchObject({ content: [{ type: "text", text: "wiped" }] });
-  expect(asked).toEqual([expect.stringContaining("May loud::wipe run?"), expect.stringContaining("May loud::wipe run?")]);
+  expect(asked).toEqual([expect.stringContaining("May loud__wipe run?"), expect.stringContaining("May loud__wipe run?")]);
 });
 
 testInCI("standard output carries only the protocol; output of tools goes to standard error", { timeout: PATIENCE_MS }, async () => {

@@ -411,6 +411,32 @@ describe.each(ERAS)("a user of the %s era who must approve a call", (era) => {
     expect(textOf(await client.callTool({ name: "burn" }))).toContain(text);
   });
 
+  test("reads the names of tools that the client lists", async () => {
+    const wipe: Tool = {
+      name: "wipe",
+      description: "",
+      inputSchema: { type: "object" },
+      composite: true,
+      execute: (_input, { execute }) => execute({ name: "disk::burn", input: {} }),
+    };
+    const toolsets = [{ name: "disk", tools: [burn] }];
+    const { runtime } = await openRuntime({ tools: [burn, wipe], toolsets, approval });
+    const { client } = await overStdio(runtime, { era });
+    const asked: string[] = [];
+    client.setRequestHandler("elicitation/create", ({ params }) => {
+      asked.push(params.message);
+      return { action: "decline" };
+    });
+    const listed = (await client.listTools()).tools.map(({ name }) => name);
+    for (const name of ["burn", "disk__burn", "wipe"]) await client.callTool({ name });
+    expect(listed).toEqual(expect.arrayContaining(["burn", "disk__burn", "wipe"]));
+    expect(asked).toEqual([
+      "May burn run? burn may destroy something.\n{}",
+      "May disk__burn run? disk__burn may destroy something.\n{}",
+      "May disk__burn run? disk__burn may destroy something.\n{}\n\nIt is made in wipe:\n{}",
+    ]);
+  });
+
   test("is asked about each nested call: approving one does not approve the next", async () => {
     const burnt: unknown[] = [];
     const burnOne: Tool = { ...burn, inputSchema: { type: "object" }, execute: (input) => void burnt.push(input) };
