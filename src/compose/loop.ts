@@ -23,7 +23,7 @@ import { StructuredOutput } from "./structured-output.ts";
 import { LoopTimers } from "./loop-timers.ts";
 import { pendingCalls, type ApprovalDecisions, type PendingCall } from "./pending-calls.ts";
 import { decideCalls } from "./decide-calls.ts";
-import type { StopReason } from "./stop-reason.ts";
+import { STOP_REASONS, type StopReason } from "./stop-reason.ts";
 import { withRunSpan } from "./run-span.ts";
 import { Taint } from "./taint.ts";
 import { notifySafely } from "../policy/notify-safely.ts";
@@ -272,7 +272,7 @@ class SessionLoop implements Loop {
   /** Why the loop may not run: the emergency stop is checked first, then a run that is still active, then `enabled`. */
   #findRefusal(): LoopResult | undefined {
     if (this.emergencyStop?.stopped === true) return notRunResult("emergency-stop", this.emergencyStop.why);
-    if (this.#running) return notRunResult("already-running");
+    if (this.#running) return notRunResult("already-running", STOP_REASONS["already-running"]);
     return this.#options.enabled?.() === false ? notRunResult("disabled") : undefined;
   }
 

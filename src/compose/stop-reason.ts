@@ -17,7 +17,8 @@ export const STOP_REASONS = {
   approval: "Calls wait for approval; resume() continues.",
   "nothing-pending": "No call waited for approval, so there was nothing to resume.",
   "emergency-stop": "Too many calls failed in a row; nothing runs until the stop is cleared.",
-  "already-running": "The loop was running already.",
+  "already-running":
+    "The loop was running already, so nothing was sent. Send the message with steer(), or run it in another loop of the session.",
   disabled: "The loop is switched off.",
 } as const satisfies Readonly<Record<string, string>>;
 

@@ -310,7 +310,10 @@ test("F3.33 run returns at once if the loop has an emergency stop, is running or
   const running = loop.run("go");
   await settle();
   enabled = false;
-  expect([loop.running, await loop.run("again")]).toEqual([true, expect.objectContaining({ reason: "already-running", rounds: 0 })]);
+  expect([loop.running, await loop.run("again")]).toEqual([
+    true,
+    expect.objectContaining({ reason: "already-running", detail: expect.stringContaining("steer()"), rounds: 0 }),
+  ]);
   slow.open("");
   await running;
   expect(await loop.run("again")).toMatchObject({ reason: "disabled" });
