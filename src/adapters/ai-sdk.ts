@@ -105,7 +105,7 @@ export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTy
   if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${OWNER} must be an object`, options);
   const { session: used } = options;
   if (used !== undefined) checkSession(used, `${OWNER.slice(0, -2)}(runtime, { session })`);
-  const approvals = usedApprovalsOf(used);
+  const approvals = getUsedApprovals(used);
   if (!("tools" in options))
     return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool, approvals)]));
   const { tools, ...others } = options;
@@ -167,7 +167,7 @@ type UsedApprovals = Set<unknown> | undefined;
 
 const USED_APPROVALS = new WeakMap<RuntimeSession, Set<unknown>>();
 
-function usedApprovalsOf(session: RuntimeSession | undefined): UsedApprovals {
+function getUsedApprovals(session: RuntimeSession | undefined): UsedApprovals {
   if (session === undefined) return undefined;
   const used = USED_APPROVALS.get(session) ?? new Set();
   USED_APPROVALS.set(session, used);

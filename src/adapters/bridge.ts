@@ -130,12 +130,12 @@ function checkCallData(made: ReturnType<NonNullable<AdapterOptions["data"]>> | n
 
 function createCaller(
   runtime: Runtime,
-  given: AdapterOptions,
+  adapterOptions: AdapterOptions,
   { qualifiedName, offersReadResult }: { readonly qualifiedName: string; readonly offersReadResult: boolean },
 ): BridgedTool["call"] {
-  const { session } = given;
+  const { session } = adapterOptions;
   return async (input, { id, signal, approved = false, canReadRest = offersReadResult, context } = {}) => {
-    const data = given.data === undefined ? undefined : checkCallData(given.data(context));
+    const data = adapterOptions.data === undefined ? undefined : checkCallData(adapterOptions.data(context));
     const call: ToolCall = { name: qualifiedName, input, ...(id === undefined ? {} : { id }) };
     const options = {
       background: false, // a framework has no message for the end of a job

@@ -125,10 +125,10 @@ export class ChatRuns {
   }
 
   /** The open questions of its run. @param openApprovals all open approvals, if the caller has them */
-  async listQuestions(conversation: string, looked?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
+  async listQuestions(conversation: string, loading?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    const open = looked ?? (await this.#runtime.approvals.pending());
+    const open = loading ?? (await this.#runtime.approvals.pending());
     return open.flatMap((question) => {
       const place = this.#findPlaceIn(run.session.id, question);
       return place === undefined ? [] : [toChatQuestion(run, question, place)];
@@ -138,10 +138,10 @@ export class ChatRuns {
   /** The open approvals, read once for all runs that are followed. They may be `POLL_MS` older than the store. */
   #loadOpenApprovals(): Promise<readonly PendingApproval[]> {
     if (this.#openApprovals !== undefined) return this.#openApprovals;
-    const looked = (this.#openApprovals = this.#runtime.approvals.pending());
+    const openApprovals = (this.#openApprovals = this.#runtime.approvals.pending());
     const forget = () => this.#runtime.ports.clock.timer(() => (this.#openApprovals = undefined), POLL_MS, { background: true });
-    void looked.then(forget, forget);
-    return looked;
+    void openApprovals.then(forget, forget);
+    return openApprovals;
   }
 
   /** The call as it began in the run of the conversation; undefined if clients are not shown it. */

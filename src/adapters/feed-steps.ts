@@ -23,10 +23,10 @@ export class FeedSteps {
   #isReading = false;
   #wake = (): void => {};
 
-  constructor(feed: Pick<EventFeed, "read">, ends: StepOptions) {
+  constructor(feed: Pick<EventFeed, "read">, options: StepOptions) {
     this.#feed = feed;
-    this.#options = ends;
-    void ends.until.then(() => this.#wake());
+    this.#options = options;
+    void options.until.then(() => this.#wake());
   }
 
   /** The items that arrived; undefined after a pause, or if `until` settles first. @throws ToolError the error of the feed, as a rejection */

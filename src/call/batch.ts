@@ -50,12 +50,12 @@ export async function runBatch(
   const items = copyItems(rawCalls);
   const runs: CallRun[] = [];
   const breaks = new EventLoopBreaks(services.ports.clock);
-  const begun = options.submission === undefined ? options : { ...options, isSubmitted: true };
+  const startOptions = options.submission === undefined ? options : { ...options, isSubmitted: true };
   const { signal } = options;
   const forget = signal === undefined ? undefined : onAbort(signal, () => cancelAll(runs, formatCancelReason(signal)));
   try {
     for (const raw of items) {
-      const run = startCall(services, turn, raw, begun);
+      const run = startCall(services, turn, raw, startOptions);
       runs.push(run);
       if (signal?.aborted === true) run.cancel(formatCancelReason(signal));
       if (breaks.isDue(run.startedAt) && options.submission === undefined) await breaks.takeBreak();
@@ -168,8 +168,8 @@ export class Batch {
   async #skipIfAnyRefused(): Promise<void> {
     let refused: ToolResult | undefined;
     for (const state of this.#states) {
-      const answer = state instanceof CallRun ? undefined : await state;
-      if (answer?.status === "error") refused ??= answer;
+      const result = state instanceof CallRun ? undefined : await state;
+      if (result?.status === "error") refused ??= result;
     }
     if (refused === undefined) return;
     this.#states.forEach((state, index) => {
@@ -241,12 +241,12 @@ export function admitNext(run: CallRun, ids: Set<string>): Admission | Promise<A
   const early = run.refusal ?? duplicateIdError(run, ids);
   const skipped = early === undefined ? turnEndedError(run.turn, run.call.name) : undefined;
   if (skipped !== undefined) return { state: finishCall(run, skipped, "skipped") };
-  const came = early ?? admitCall(run);
-  return came instanceof Promise ? came.then((end) => toAdmission(run, end)) : toAdmission(run, came);
+  const outcome = early ?? admitCall(run);
+  return outcome instanceof Promise ? outcome.then((end) => toAdmission(run, end)) : toAdmission(run, outcome);
 }
 
-function toAdmission(run: CallRun, came: AdmittedCall | ToolError): Admission {
-  return { state: came instanceof ToolError ? finishCall(run, came) : came };
+function toAdmission(run: CallRun, outcome: AdmittedCall | ToolError): Admission {
+  return { state: outcome instanceof ToolError ? finishCall(run, outcome) : outcome };
 }
 
 function duplicateIdError(run: CallRun, ids: Set<string>): ToolError | undefined {

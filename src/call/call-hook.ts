@@ -31,11 +31,11 @@ const NOTHING_RETURNED: HookAnswer<never> = Object.freeze({ returned: undefined,
 export async function callHook<T>(
   run: CallRun,
   hook: Hook,
-  ask: () => T | Promise<T>,
+  invoke: () => T | Promise<T>,
   waiter: Interruptible = run,
 ): Promise<HookAnswer<T>> {
   try {
-    const answer = runInCallIfNeeded(run, ask);
+    const answer = runInCallIfNeeded(run, invoke);
     return isPromiseLike(answer) ? await waitForHook<T>(run, hook, answer, waiter) : { returned: answer, endError: undefined };
   } catch (thrown: unknown) {
     return handleHookFailure(run, hook, `threw: ${describeThrown(thrown)}`);

@@ -25,28 +25,28 @@ export class ClaimWatch<Run extends WatchedCall> {
   /** Returns the call and those around it, the outermost last. */
   readonly #callStack: (run: Run) => readonly Run[];
   /** Calls whose handlers have a signal, with the number of the check after which each began. */
-  readonly #since = new Map<Run, number>();
+  readonly #startedAtCheck = new Map<Run, number>();
   /** The number of open questions of each call. */
   readonly #questions = new Map<Run, number>();
   /** Logs that the store has not confirmed yet, with the number of the check that asked. */
-  readonly #asked = new Map<EventLog, number>();
+  readonly #askedAt = new Map<EventLog, number>();
   #checks = 0;
   #isScheduled = false;
 
-  constructor(clock: Clock, callsAround: (run: Run) => readonly Run[]) {
+  constructor(clock: Clock, callStack: (run: Run) => readonly Run[]) {
     this.#clock = clock;
-    this.#callStack = callsAround;
+    this.#callStack = callStack;
   }
 
   /** Watches the call until `remove`; no effect if no other process can claim its session. */
   add(run: Run): void {
     if (this.#logsOf(run).every((log) => log.confirm === undefined)) return;
-    this.#since.set(run, this.#checks);
+    this.#startedAtCheck.set(run, this.#checks);
     this.#schedule();
   }
 
   remove(run: Run): void {
-    this.#since.delete(run);
+    this.#startedAtCheck.delete(run);
   }
 
   /** Notes that the call waits for a person, until the returned function is called. */
@@ -76,30 +76,30 @@ export class ClaimWatch<Run extends WatchedCall> {
     this.#isScheduled = false;
     this.#checks++;
     this.#cancelLost();
-    if (this.#since.size === 0 && this.#questions.size === 0) return this.#asked.clear();
+    if (this.#startedAtCheck.size === 0 && this.#questions.size === 0) return this.#askedAt.clear();
     const due = new Set<EventLog>();
     const noteLogs = (run: Run): void => this.#logsOf(run).forEach((log) => due.add(log));
     for (const run of this.#questions.keys()) noteLogs(run);
-    for (const [run, since] of this.#since) if ((this.#checks - since) % CHECKS_BETWEEN === 0) noteLogs(run);
+    for (const [run, since] of this.#startedAtCheck) if ((this.#checks - since) % CHECKS_BETWEEN === 0) noteLogs(run);
     for (const log of due) this.#confirmClaim(log);
     this.#schedule();
   }
 
   /** Checks a claim. A store that fails or does not answer cancels nothing; it is asked again. */
   #confirmClaim(log: EventLog): void {
-    const look = this.#checks;
-    const askedAt = this.#asked.get(log);
-    if (log.confirm === undefined || (askedAt !== undefined && look - askedAt < MAX_UNANSWERED_CHECKS)) return;
-    this.#asked.set(log, look);
-    const answered = (): void => {
-      if (this.#asked.get(log) === look) this.#asked.delete(log);
+    const check = this.#checks;
+    const askedAt = this.#askedAt.get(log);
+    if (log.confirm === undefined || (askedAt !== undefined && check - askedAt < MAX_UNANSWERED_CHECKS)) return;
+    this.#askedAt.set(log, check);
+    const onAnswer = (): void => {
+      if (this.#askedAt.get(log) === check) this.#askedAt.delete(log);
       if (log.failure !== undefined) this.#cancelLost();
     };
-    log.confirm().then(answered, answered);
+    log.confirm().then(onAnswer, onAnswer);
   }
 
   #cancelLost(): void {
-    for (const run of new Set([...this.#questions.keys(), ...this.#since.keys()])) {
+    for (const run of new Set([...this.#questions.keys(), ...this.#startedAtCheck.keys()])) {
       const calls = this.#callStack(run);
       const outermost = calls.findLastIndex(({ turn }) => turn.session.eventLog?.failure?.code === "conflict");
       const reason = calls[outermost]?.turn.session.eventLog?.failure?.message ?? "";

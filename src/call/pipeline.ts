@@ -146,17 +146,17 @@ function mayOutliveTurn({ turn: { session } }: AdmittedCall): boolean {
 }
 
 function runToEnd(run: AdmittedCall): ResultOrPromise {
-  const inLine = runNextPhase(run, run, enterLockQueueIfNeeded);
-  const begun = runNextPhase(run, inLine, openSessionIfNeeded);
-  return continueWith(run, begun, runAttempts);
+  const queued = runNextPhase(run, run, enterLockQueueIfNeeded);
+  const ready = runNextPhase(run, queued, openSessionIfNeeded);
+  return continueWith(run, ready, runAttempts);
 }
 
 function runAttempts(run: CallRun, outcome: AdmittedCall | ToolError): ResultOrPromise {
-  const begun = unlessCancelled(run, outcome);
-  if (begun instanceof Error || begun.isAnswered) return processAnswer(run, begun);
+  const ready = unlessCancelled(run, outcome);
+  if (ready instanceof Error || ready.isAnswered) return processAnswer(run, ready);
   try {
-    if (hasFallbacks(begun)) return continueWith(begun, tryRoutes(begun), processAnswer);
-    const answer = attempt(begun, handleAttemptEnd);
+    if (hasFallbacks(ready)) return continueWith(ready, tryRoutes(ready), processAnswer);
+    const answer = attempt(ready, handleAttemptEnd);
     if (answer instanceof Promise) run.holdProcess(); // keeps the process alive while the caller waits
     return answer;
   } catch (thrown: unknown) {
@@ -169,8 +169,8 @@ function handleAttemptEnd(run: AdmittedCall, end: ToolError | undefined): Result
 }
 
 function processAnswer(run: CallRun, answered: AdmittedCall | ToolError): ResultOrPromise {
-  const taken = runNextPhase(run, answered, normalizeOutput);
-  return continueWith(run, run.services.artifacts === undefined ? taken : runNextPhase(run, taken, storeAnswerFiles), finish);
+  const normalized = runNextPhase(run, answered, normalizeOutput);
+  return continueWith(run, run.services.artifacts === undefined ? normalized : runNextPhase(run, normalized, storeAnswerFiles), finish);
 }
 
 function finish(run: CallRun, end: AdmittedCall | ToolError): ResultOrPromise {
@@ -178,8 +178,8 @@ function finish(run: CallRun, end: AdmittedCall | ToolError): ResultOrPromise {
 }
 
 function rewrite(run: CallRun): PhaseOutcome<CallRun> {
-  const isLeft = run.resumed?.hasIntent === true || (run.options.rewriteInput === undefined && run.services.beforeHooks.length === 0);
-  return isLeft ? run : rewriteCall(run);
+  const isUnchanged = run.resumed?.hasIntent === true || (run.options.rewriteInput === undefined && run.services.beforeHooks.length === 0);
+  return isUnchanged ? run : rewriteCall(run);
 }
 
 function resolve(run: CallRun): PhaseOutcome<ResolvedCall> {

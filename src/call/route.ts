@@ -92,7 +92,7 @@ export interface RouteQuestion {
   /** The route to the tool's own engine. */
   readonly liveRoute: Route;
   /** The tool has no handler, so that its own engine has nothing to run. */
-  readonly isOnlyDescribed: boolean;
+  readonly hasNoHandler: boolean;
   /** The fallback chain of the call. */
   readonly answerers: readonly Answerer[];
   /** Set when the call's session is a simulation. */
@@ -129,20 +129,20 @@ export function route(question: RouteQuestion): Route | ToolError {
   const { effects, simulation, toolName, answerers, standIns } = question;
   const { engine } = question.liveRoute;
   const [first] = answerers;
-  const isStoodInFor = first !== undefined && !isRealSource(first.source);
-  if (simulation === undefined) return (isStoodInFor ? linkAnswerers(answerers, engine) : undefined) ?? resolveLive(question);
+  const hasStandIn = first !== undefined && !isRealSource(first.source);
+  if (simulation === undefined) return (hasStandIn ? linkAnswerers(answerers, engine) : undefined) ?? resolveLive(question);
   const isDirty = simulation.isDirty([...effects.lock.reads, ...effects.lock.writes]);
   // The cache holds the real state, without what this simulation pretended to write.
-  const answering = (list: readonly Answerer[]): Route | undefined =>
+  const linkUsable = (list: readonly Answerer[]): Route | undefined =>
     linkAnswerers(isDirty ? list.filter(({ source }) => source !== "cache") : list, engine);
-  if (isStoodInFor) return answering(answerers) ?? answering(standIns) ?? notSimulatableError(question, isDirty);
-  if (question.isOnlyDescribed) return answering(standIns) ?? resolveLive(question); // the live engine's error says what is missing
+  if (hasStandIn) return linkUsable(answerers) ?? linkUsable(standIns) ?? notSimulatableError(question, isDirty);
+  if (question.hasNoHandler) return linkUsable(standIns) ?? resolveLive(question); // the live engine's error says what is missing
   const writes = writesWorld(question);
   // Allowing side effects does not matter for a read. A read of a dirty key stays simulated, as the real resource lacks the pretended writes.
   if (simulation.allowsSideEffects(toolName) && (writes || !isDirty)) return resolveLive(question);
   if (!isDirty && (engine.effectFree === true || !writes)) return resolveLive(question);
   if (engine.simulate !== undefined) return routeTo(engine, RULES.simulate);
-  return answering(standIns) ?? notSimulatableError(question, isDirty);
+  return linkUsable(standIns) ?? notSimulatableError(question, isDirty);
 }
 
 /** Whether the call must wait until every earlier call of its batch has settled. */

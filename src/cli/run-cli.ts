@@ -13,30 +13,30 @@ import { safeJson, screenFor } from "./terminal/terminal-text.ts";
 const COMMON_OPTIONS: readonly OptionName[] = ["json", "help", "version"];
 
 /** Runs one command line. Resolves to the exit code and never rejects. */
-export async function runCli(argv: readonly string[], world: CommandHost): Promise<number> {
+export async function runCli(argv: readonly string[], host: CommandHost): Promise<number> {
   try {
-    return await dispatch(readCommandLine(argv), world);
+    return await dispatch(readCommandLine(argv), host);
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
-    if (argv.includes("--json")) world.stdout.write(`${safeJson({ error })}\n`);
-    const screen = screenFor(world.stderr, world.environment);
+    if (argv.includes("--json")) host.stdout.write(`${safeJson({ error })}\n`);
+    const screen = screenFor(host.stderr, host.environment);
     screen.print(errorLines(error.toJSON(), screen));
     return ERROR_CODES[error.code].exit;
   }
 }
 
-async function dispatch(line: CommandLine, world: CommandHost): Promise<number> {
-  if (line.options.version) return print(world, `${packageVersion()}\n`);
+async function dispatch(line: CommandLine, host: CommandHost): Promise<number> {
+  if (line.options.version) return print(host, `${packageVersion()}\n`);
   const wantsHelp = line.options.help || line.command === "help";
   const [name, ...args] = line.command === "help" || line.command === undefined ? line.args : [line.command, ...line.args];
-  if (name === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, text: programHelp(COMMANDS) });
+  if (name === undefined) return help(host, { wantsHelp, wantsJson: line.options.json, text: programHelp(COMMANDS) });
   const entry = (await loadCommand(name)) ?? throwUnknownCommand(Object.keys(COMMANDS), name);
   const [word, ...rest] = args;
   if (!("commands" in entry)) {
     const own = entry.subcommands?.find((known) => known.name === `${name} ${word}`);
-    return run(own === undefined ? { command: entry, args, wantsHelp } : { command: own, args: rest, wantsHelp }, { line, world });
+    return run(own === undefined ? { command: entry, args, wantsHelp } : { command: own, args: rest, wantsHelp }, { line, host });
   }
-  if (word === undefined) return help(world, { wantsHelp, wantsJson: line.options.json, group: [name], text: groupHelp(entry) });
+  if (word === undefined) return help(host, { wantsHelp, wantsJson: line.options.json, group: [name], text: groupHelp(entry) });
   const full = `${name} ${word}`;
   const command =
     entry.commands.find((known) => known.name === full) ??
@@ -45,28 +45,28 @@ async function dispatch(line: CommandLine, world: CommandHost): Promise<number> 
       word,
       `${name} `,
     );
-  return run({ command, args: rest, wantsHelp }, { line, world });
+  return run({ command, args: rest, wantsHelp }, { line, host });
 }
 
 async function run(
   { command, args, wantsHelp }: { readonly command: Command; readonly args: readonly string[]; readonly wantsHelp: boolean },
-  { line: { options, given }, world }: { readonly line: CommandLine; readonly world: CommandHost },
+  { line: { options, given }, host }: { readonly line: CommandLine; readonly host: CommandHost },
 ): Promise<number> {
-  if (wantsHelp) return print(world, commandHelp(command));
+  if (wantsHelp) return print(host, commandHelp(command));
   checkArguments(command, { args, given });
-  const { stdout, stderr, ...rest } = world;
+  const { stdout, stderr, ...rest } = host;
   return command.run({
     ...rest,
     args,
     options,
-    out: screenFor(stdout, world.environment),
-    err: screenFor(stderr, world.environment),
+    out: screenFor(stdout, host.environment),
+    err: screenFor(stderr, host.environment),
   });
 }
 
 /** Prints help; on standard error and as an error if a command is missing. @throws ToolError `invalid_argument` instead, with --json */
 function help(
-  world: CommandHost,
+  host: CommandHost,
   {
     wantsHelp,
     wantsJson,
@@ -74,15 +74,15 @@ function help(
     text,
   }: { readonly wantsHelp: boolean; readonly wantsJson: boolean; readonly group?: readonly string[]; readonly text: string },
 ): number {
-  if (wantsHelp) return print(world, text);
+  if (wantsHelp) return print(host, text);
   if (wantsJson)
     throw new ToolError("invalid_argument", "A command is missing.", { hint: `${["haft", ...group].join(" ")} --help lists them.` });
-  screenFor(world.stderr, world.environment).print(text.trimEnd());
+  screenFor(host.stderr, host.environment).print(text.trimEnd());
   return ERROR_CODES.invalid_argument.exit;
 }
 
-function print(world: CommandHost, text: string): number {
-  screenFor(world.stdout, world.environment).print(text.trimEnd());
+function print(host: CommandHost, text: string): number {
+  screenFor(host.stdout, host.environment).print(text.trimEnd());
   return 0;
 }
 

@@ -191,16 +191,16 @@ class SessionAgent implements Agent {
         operatorHint: "Await agent.whenIdle().",
       });
     let wrong: ToolError | undefined;
-    let wasDue = false;
+    let hadNewInput = false;
     await this.#startRun((signal) =>
       this.#loop.resume(decisions, { signal }).catch((thrown: unknown) => {
         if (isToolError(thrown) && thrown.code === "invalid_argument") wrong = thrown;
-        wasDue = this.#hasNewInput;
+        hadNewInput = this.#hasNewInput;
         throw thrown;
       }),
     );
     if (wrong === undefined) return;
-    if (wasDue) this.wake(); // no model was asked, so messages that arrived meanwhile are still unread
+    if (hadNewInput) this.wake(); // no model was asked, so messages that arrived meanwhile are still unread
     throw wrong;
   }
 
@@ -223,11 +223,11 @@ class SessionAgent implements Agent {
 
   /** Whether the model still owes a reply: the last message is not the model's, or a call was answered. */
   #owesReply(): boolean {
-    const said = this.session.messages().filter(({ role }) => role !== "system");
-    const last = said.findLast((message) => !isSilentJobEnd(message));
+    const messages = this.session.messages().filter(({ role }) => role !== "system");
+    const last = messages.findLast((message) => !isSilentJobEnd(message));
     if (last === undefined || last.role === "assistant" || isLastReplyEmpty(this.session)) return false;
-    if (last.role === "result" && last.result.status === "pending" && last !== said.at(-1)) return false; // its job does not notify
-    return !hasEndedTurn(said, this.session) && this.#loop.pending().length === 0;
+    if (last.role === "result" && last.result.status === "pending" && last !== messages.at(-1)) return false; // its job does not notify
+    return !hasEndedTurn(messages, this.session) && this.#loop.pending().length === 0;
   }
 
   #startRunIfDue(): void {
@@ -314,8 +314,8 @@ function isLastReplyEmpty({ log }: RuntimeSession): boolean {
 const REPLY_EVENTS: ReadonlySet<SessionEvent["type"]> = new Set(["round-end", "call-end", "job-start", "job-output", "job-end"]);
 
 /** Whether the last calls are answered and one of them ended the turn, as when a loop ends with `tool-ended-turn`. */
-function hasEndedTurn(said: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
-  const results = said.slice(said.findLastIndex((message) => message.role !== "result" && !isSilentJobEnd(message)) + 1);
+function hasEndedTurn(messages: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
+  const results = messages.slice(messages.findLastIndex((message) => message.role !== "result" && !isSilentJobEnd(message)) + 1);
   return results.some((message) => {
     if (message.role !== "result") return false;
     const { name, status, error } = message.result;

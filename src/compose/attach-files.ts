@@ -20,9 +20,9 @@ export async function attachFiles(request: ModelRequest, session: RuntimeSession
     timeoutError: storeTimeoutError,
   });
   const interrupt = (): void => target.wait?.interrupt(new ToolError("cancelled", "The request was cancelled."));
-  const forget = signals.map((signal) => onAbort(signal, interrupt));
+  const removeListeners = signals.map((signal) => onAbort(signal, interrupt));
   const read = await reading;
-  for (const one of forget) one();
+  for (const one of removeListeners) one();
   if ("value" in read) return { ...request, messages: read.value };
   if (!signals.some(({ aborted }) => aborted))
     log.warn(`The artifacts are not shown to the model: ${describeThrown("thrown" in read ? read.thrown : read.ended)}`);

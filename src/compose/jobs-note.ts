@@ -2,12 +2,12 @@
 import type { JobStatus } from "../core/job-status.ts";
 import type { OfferedName } from "../core/result.ts";
 
-const MAX_JOBS_TOLD = 20;
+const MAX_JOBS_LISTED = 20;
 
 /** Returns the list of background jobs for the beginning of a turn; empty if none runs. */
 export function jobsNote(jobs: readonly JobStatus[], offeredName: OfferedName): readonly string[] {
   if (jobs.length === 0) return [];
-  const lines = jobs.slice(0, MAX_JOBS_TOLD).map(({ id, toolName, state }) => `- ${id} (${offeredName(toolName)}): ${state}`);
-  const more = jobs.length > MAX_JOBS_TOLD ? [`and ${jobs.length - MAX_JOBS_TOLD} more`] : [];
+  const lines = jobs.slice(0, MAX_JOBS_LISTED).map(({ id, toolName, state }) => `- ${id} (${offeredName(toolName)}): ${state}`);
+  const more = jobs.length > MAX_JOBS_LISTED ? [`and ${jobs.length - MAX_JOBS_LISTED} more`] : [];
   return [["Running in the background:", ...lines, ...more].join("\n")];
 }

@@ -53,7 +53,7 @@ export interface RunDependencies {
   readonly signal: AbortSignal;
   /** Which tools the round may use; undefined = all. */
   allowed(round: LoopRound): Visibility | undefined;
-  tell(event: LoopEvent): void;
+  emit(event: LoopEvent): void;
 }
 
 interface Stop {
@@ -93,15 +93,15 @@ export class LoopRun {
   #rounds = 0;
   #pauses = 0;
   #text = "";
-  #lastRound = false;
+  #isLastRound = false;
   #repairs = 0;
   #advisory: ContextAdvisory | undefined;
   #notedLevel: ContextLevel = "ok";
 
-  constructor(parts: RunDependencies, turn: SessionTurn) {
-    const { options, limits } = parts;
+  constructor(dependencies: RunDependencies, turn: SessionTurn) {
+    const { options, limits } = dependencies;
     const { ports, registry } = turn.session;
-    this.#dependencies = parts;
+    this.#dependencies = dependencies;
     this.#turn = turn;
     this.#countedEvents = turn.session.length;
     this.#startedAt = ports.clock.now();
@@ -119,8 +119,8 @@ export class LoopRun {
     this.#notes.push(...jobsNote(this.#turn.session.jobs, this.#offeredName));
     for (;;) {
       this.#addPendingMessages();
-      const played = await this.#runRound();
-      const stop = await this.#finishRound(played);
+      const outcome = await this.#runRound();
+      const stop = await this.#finishRound(outcome);
       if (stop !== undefined) return this.#buildResult(stop);
     }
   }
@@ -166,13 +166,13 @@ export class LoopRun {
 
   /** Adds the notes and messages that the model must see with the next request. */
   #addPendingMessages(): void {
-    this.#lastRound = this.#budget.refusal() !== undefined;
-    const alarm = this.#budget.newLevelNote();
-    const notes = alarm === undefined ? this.#notes : [...this.#notes, alarm];
+    this.#isLastRound = this.#budget.refusal() !== undefined;
+    const levelNote = this.#budget.newLevelNote();
+    const notes = levelNote === undefined ? this.#notes : [...this.#notes, levelNote];
     this.#notes = [];
     for (const note of notes) {
       this.#turn.addMessage({ role: "system", content: note });
-      this.#dependencies.tell({ type: "note-add", note });
+      this.#dependencies.emit({ type: "note-add", note });
     }
     for (const message of takeSteeredMessages(this.#dependencies.steered, this.#dependencies.options.session))
       this.#turn.addMessage(message);
@@ -181,11 +181,11 @@ export class LoopRun {
   async #runRound(): Promise<MessageOutcome> {
     this.#rounds++;
     this.#budget.spend("rounds", 1);
-    this.#dependencies.tell({ type: "round-start", round: this.#rounds });
-    const played = await runModelRequest(this.#host, this.#buildRequest(), this.#dependencies.conversation.hasFiles);
+    this.#dependencies.emit({ type: "round-start", round: this.#rounds });
+    const outcome = await runModelRequest(this.#host, this.#buildRequest(), this.#dependencies.conversation.hasFiles);
     this.#dependencies.timers.recordActivity();
-    this.#dependencies.tell({ type: "round-end", round: this.#rounds, reply: played.reply, results: played.results });
-    return played;
+    this.#dependencies.emit({ type: "round-end", round: this.#rounds, reply: outcome.reply, results: outcome.results });
+    return outcome;
   }
 
   #offeredTools(round: LoopRound): readonly ModelTool[] {
@@ -209,7 +209,7 @@ export class LoopRun {
     const round = this.#round;
     const offered = this.#offeredTools(round);
     taint?.setOfferedTools(offered);
-    const choice = this.#lastRound || this.#repairs > 0 ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
+    const choice = this.#isLastRound || this.#repairs > 0 ? "none" : typeof toolChoice === "function" ? toolChoice(round) : toolChoice;
     const system = this.#systemPrompt(round);
     return {
       ...(system === undefined ? {} : { system }),
@@ -231,17 +231,17 @@ export class LoopRun {
   }
 
   /** Records a message with its results, and decides whether the run ends. */
-  async #finishRound(played: MessageOutcome): Promise<Stop | undefined> {
-    const { reply, text, calls, results } = played;
+  async #finishRound(outcome: MessageOutcome): Promise<Stop | undefined> {
+    const { reply, text, calls, results } = outcome;
     if (text !== "") this.#text = text;
     this.#recordResults(results);
     if (this.#dependencies.signal.aborted) return this.#dependencies.timers.stopped ?? { reason: "cancelled" };
     if (reply === undefined) this.#turn.signal.throwIfAborted(); // the session is closed
-    if (reply === undefined) return modelErrorStop(played.error ?? new ToolError("model_failed", "The model returned no message."));
+    if (reply === undefined) return modelErrorStop(outcome.error ?? new ToolError("model_failed", "The model returned no message."));
     const findings = this.#checks.recordResults(calls, results);
     for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#dependencies.emergency?.note(result);
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
-    const met = await this.#findMetCondition(played);
+    const met = await this.#findMetCondition(outcome);
     const stop = this.#findStop(results, reply, { repeated: findings.repeated, met });
     if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#advisoryNotes());
     const { output } = this.#dependencies;
@@ -254,7 +254,7 @@ export class LoopRun {
     const { limits } = this.#dependencies;
     const reading = await output.read(text);
     if ("value" in reading) return { reason: "answered", output: reading.value };
-    const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#lastRound;
+    const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#isLastRound;
     if (!mayAsk) return { reason: "invalid-output", detail: reading.problems.join(" "), error: outputError(reading.problems) };
     this.#repairs++;
     this.#notes.push(correctionNote(reading.problems));
@@ -274,7 +274,7 @@ export class LoopRun {
         calls: this.#checks.roundCalls(results, this.#turn.endedBy),
         rounds: this.#rounds,
         pauses: this.#pauses,
-        lastRound: this.#lastRound,
+        lastRound: this.#isLastRound,
         budget: this.#budget.level,
         steered: steered.length > 0,
         aborted: signal.aborted,
@@ -338,15 +338,15 @@ export class LoopRun {
         const allow = this.#dependencies.allowed(this.#round);
         return { ...roundOptions, shown: this.#shownMessages, ...(allow === undefined ? {} : { allow }) };
       },
-      early: options.earlyDispatch ?? true,
+      startsEarly: options.earlyDispatch ?? true,
       signal,
       refusalOf: (call, index) => this.#checks.refusal(call, index),
       onReply: (reply) => this.#onReply(reply),
       onVoid: () => this.#budget.spend("rounds", 1),
-      tell: (event) => {
+      emit: (event) => {
         timers.recordActivity();
         taint?.onEvent(event);
-        this.#dependencies.tell(event);
+        this.#dependencies.emit(event);
       },
     };
   }

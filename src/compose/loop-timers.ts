@@ -47,8 +47,8 @@ export class LoopTimers {
 
   #watchIdle(idleMs: number, delayMs: number): void {
     this.#cancelIdle = this.#clock.timer(() => {
-      const left = this.#lastActivityAt + idleMs - this.#clock.now();
-      if (left > 0) this.#watchIdle(idleMs, left);
+      const remainingMs = this.#lastActivityAt + idleMs - this.#clock.now();
+      if (remainingMs > 0) this.#watchIdle(idleMs, remainingMs);
       else this.#stopRun({ reason: "timeout", detail: `Neither the model nor a tool was active for ${idleMs} ms.` });
     }, delayMs);
   }

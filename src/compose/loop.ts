@@ -115,7 +115,7 @@ interface Run {
   readonly events: EventQueue<LoopEvent> | undefined;
 }
 
-type ActiveRun = Omit<Run, "events"> & Pick<RunDependencies, "tell">;
+type ActiveRun = Omit<Run, "events"> & Pick<RunDependencies, "emit">;
 
 /** The session of a run, with the parts that track it. */
 interface SessionParts extends Pick<RunDependencies, "conversation" | "taint" | "deferred"> {
@@ -185,26 +185,26 @@ class SessionLoop implements Loop {
   async *#stream<Output extends SchemaSource>(
     input: string | SessionMessage | undefined,
     options: LoopRunOptions<Output>,
-    left: AbortController,
+    readerStopped: AbortController,
   ): AsyncGenerator<LoopEvent<InferInput<Output>>, LoopAnswer<Output>, undefined> {
     checkRunOptions(options);
-    const signal = options.signal === undefined ? left.signal : AbortSignal.any([options.signal, left.signal]);
+    const signal = options.signal === undefined ? readerStopped.signal : AbortSignal.any([options.signal, readerStopped.signal]);
     const queue = new EventQueue<LoopEvent<InferInput<Output>>>();
-    let isOver = false;
+    let hasEnded = false;
     const running = this.#startRun({ ...options, signal }, startWithMessage(input), queue);
     const onSettled = (): void => {
-      isOver = true;
+      hasEnded = true;
       queue.wake();
     };
     running.then(onSettled, onSettled); // a failure is reported to the consumer when it asks for the next event
     try {
       for (;;) {
         for (let event = queue.shift(); event !== undefined; event = queue.shift()) yield event;
-        if (isOver) return await running;
+        if (hasEnded) return await running;
         await queue.waitForEvent();
       }
     } finally {
-      left.abort();
+      readerStopped.abort();
       await running.catch(() => {}); // already reported to the consumer of the events
     }
   }
@@ -248,21 +248,21 @@ class SessionLoop implements Loop {
   }
 
   async #run({ events, ...run }: Run, start: RunStarter): Promise<LoopResult> {
-    const tell = (event: LoopEvent): void => {
+    const emit = (event: LoopEvent): void => {
       this.#callListener(event);
       events?.push(event);
     };
-    const stopped = (result: LoopResult): LoopResult => {
-      tell({ type: "stop", result });
+    const reportStop = (result: LoopResult): LoopResult => {
+      emit({ type: "stop", result });
       return result;
     };
     const refused = this.#findRefusal();
-    if (refused !== undefined) return stopped(refused);
+    if (refused !== undefined) return reportStop(refused);
     const { clock } = this.#options.session.ports;
     this.#running = true;
     clock.hold?.(); // keeps the process alive while the model waits for something that does not
     try {
-      return stopped(await withRunSpan({ ...this.#options, input: start.input }, () => this.#runInSession({ ...run, tell }, start)));
+      return reportStop(await withRunSpan({ ...this.#options, input: start.input }, () => this.#runInSession({ ...run, emit }, start)));
     } finally {
       this.#running = false;
       clock.release?.();
@@ -288,12 +288,12 @@ class SessionLoop implements Loop {
     }
   }
 
-  async #runTurn({ signal, output, tell }: ActiveRun, start: RunStarter, { session, ...parts }: SessionParts): Promise<LoopResult> {
+  async #runTurn({ signal, output, emit }: ActiveRun, start: RunStarter, { session, ...parts }: SessionParts): Promise<LoopResult> {
     await parts.taint?.applyRule();
     const model = (this.#model ??= await resolveModel(this.#options.model));
     const controller = new AbortController();
     const timers = new LoopTimers(session.ports.clock, this.#limits, (reason) => controller.abort(reason));
-    const forget = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
+    const removeListener = signal === undefined ? undefined : onAbort(signal, () => controller.abort(signal.reason));
     const runParts: RunDependencies = {
       options: { ...this.#options, model },
       output,
@@ -304,7 +304,7 @@ class SessionLoop implements Loop {
       steered: this.#steered,
       timers,
       signal: controller.signal,
-      tell,
+      emit,
     };
     try {
       return await session.turn(
@@ -318,7 +318,7 @@ class SessionLoop implements Loop {
       if (!controller.signal.aborted || ToolError.fromUnknown(thrown).code !== "cancelled") throw thrown;
       return notRunResult(timers.stopped?.reason ?? "cancelled", timers.stopped?.detail);
     } finally {
-      forget?.();
+      removeListener?.();
       timers.clear();
     }
   }
@@ -358,8 +358,8 @@ function compileAllow(allow: LoopOptions["allow"]): (round: LoopRound) => Visibi
 }
 
 /** A run that begins with a message, if one is given. */
-function startWithMessage(said: string | SessionMessage | undefined): RunStarter {
-  const input = said === undefined ? undefined : toMessage(said);
+function startWithMessage(message: string | SessionMessage | undefined): RunStarter {
+  const input = message === undefined ? undefined : toMessage(message);
   const start = async (run: LoopRun): Promise<undefined> => {
     if (input !== undefined) run.add(input);
     return undefined;

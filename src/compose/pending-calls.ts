@@ -51,9 +51,9 @@ export function pendingCalls({ log: events, registry }: PendingCallsSource): rea
   }
   let pending: readonly PendingCall[] = [];
   for (const callIds of rounds) {
-    const left = findStillPending(pending, callIds, starts);
+    const stillPending = findStillPending(pending, callIds, starts);
     const waiting = callIds.flatMap((callId) => toPendingCalls(ends.get(callId), registry));
-    pending = [...(left ?? []), ...waiting];
+    pending = [...(stillPending ?? []), ...waiting];
   }
   return pending;
 }
@@ -64,14 +64,14 @@ function findStillPending(
   callIds: readonly string[],
   starts: ReadonlyMap<string, Started>,
 ): readonly PendingCall[] | undefined {
-  const left = [...pending];
+  const stillPending = [...pending];
   for (const callId of callIds) {
     const made = identityOf(starts.get(callId));
-    const index = left.findIndex(({ name, input }) => made === approvalDigest({ toolName: name, input, definition: "" }));
+    const index = stillPending.findIndex(({ name, input }) => made === approvalDigest({ toolName: name, input, definition: "" }));
     if (index < 0) return undefined;
-    left.splice(index, 1);
+    stillPending.splice(index, 1);
   }
-  return left;
+  return stillPending;
 }
 
 /** Identifies the call by name and input, whatever the current definition of its tool. */

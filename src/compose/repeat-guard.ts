@@ -79,10 +79,14 @@ export class RepeatGuard {
     const key = keyOf(call);
     const track = key === undefined ? undefined : this.#findTrack(key);
     if (track === undefined || track.equal.length < this.#limits(track.result).refuseAt) return undefined;
-    return new ToolError("limit_exceeded", `${call.name} was not run again: with this input it has had the same result ${times(track)}.`, {
-      details: [`It said: ${truncateText(resultText(track.result), LONGEST_QUOTE)}`],
-      hint: "Change the input, use another tool, or answer with what you have.",
-    });
+    return new ToolError(
+      "limit_exceeded",
+      `${call.name} was not run again: with this input it has had the same result ${formatTimes(track)}.`,
+      {
+        details: [`It said: ${truncateText(resultText(track.result), LONGEST_QUOTE)}`],
+        hint: "Change the input, use another tool, or answer with what you have.",
+      },
+    );
   }
 
   /** Records the result of a call. @param changes whether the tool declares writes, so that other calls may have other results now */
@@ -112,17 +116,17 @@ export class RepeatGuard {
 
   #verdict(call: ToolCall, track: Track, ran: boolean): RepeatVerdict {
     const { nudgeAt, refuseAt, stopAt } = this.#limits(track.result);
-    const seen = track.equal.length;
-    if (seen >= refuseAt) this.#mayRefuse = true;
-    if (seen + track.refused.length >= stopAt)
+    const count = track.equal.length;
+    if (count >= refuseAt) this.#mayRefuse = true;
+    if (count + track.refused.length >= stopAt)
       return {
         kind: "stop",
-        note: `${call.name} was called ${seen + track.refused.length} times with the same input and the same result.`,
+        note: `${call.name} was called ${count + track.refused.length} times with the same input and the same result.`,
       };
-    if (!ran || seen !== nudgeAt) return NONE;
+    if (!ran || count !== nudgeAt) return NONE;
     return {
       kind: "nudge",
-      note: `${this.#offeredName(call.name)} has had the same result ${times(track)} with the same input. Calling it again will not help: ${ADVICE}`,
+      note: `${this.#offeredName(call.name)} has had the same result ${formatTimes(track)} with the same input. Calling it again will not help: ${ADVICE}`,
     };
   }
 
@@ -157,7 +161,7 @@ function callsAfter(oldest: number, calls: number[]): number[] {
 
 const ADVICE = "change the input, use another tool, or answer with what you have.";
 
-function times({ equal }: Track): string {
+function formatTimes({ equal }: Track): string {
   return equal.length === 1 ? "once" : `${equal.length} times`;
 }
 

@@ -20,7 +20,7 @@ export interface MessageHost {
   readonly turn: SessionTurn;
   roundOptions(): RoundOptions;
   /** Whether to start calls as soon as they are sealed. */
-  readonly early: boolean;
+  readonly startsEarly: boolean;
   readonly signal: AbortSignal;
   /** Returns why a call is refused. @param index the call's place in the message, from 0 */
   refusalOf(call: ModelCall, index: number): ToolError | undefined;
@@ -28,7 +28,7 @@ export interface MessageHost {
   onReply(reply: ModelReply): void;
   /** Called when the model discards its message and starts again. */
   onVoid(): void;
-  tell(event: LoopEvent): void;
+  emit(event: LoopEvent): void;
 }
 
 /** A call that was added to a round. */
@@ -65,7 +65,7 @@ export async function runModelRequest(host: MessageHost, request: ModelRequest, 
 }
 
 interface Settle {
-  readonly resolve: (played: MessageOutcome) => void;
+  readonly resolve: (outcome: MessageOutcome) => void;
   readonly reject: (reason: unknown) => void;
 }
 
@@ -79,7 +79,7 @@ class ModelEventReader {
   readonly #settle: Settle;
   readonly #removeListeners: readonly (() => void)[];
   /** Aborts when the rest of the message is no longer wanted. */
-  readonly #stopReading = new AbortController();
+  readonly #readAbort = new AbortController();
   #events: AsyncIterator<ModelEvent> | undefined;
   #traced: TracedRequestWork | undefined;
   #hasStarted = false;
@@ -94,14 +94,14 @@ class ModelEventReader {
     this.#settle = settle;
     const cancelBy = (signal: AbortSignal): (() => void) =>
       onAbort(signal, () => {
-        this.#stopReading.abort(signal.reason);
+        this.#readAbort.abort(signal.reason);
         if (this.#isWaiting) this.#handleEvent(cancelledError());
       });
     this.#removeListeners = [cancelBy(host.signal), cancelBy(host.turn.signal)];
   }
 
   start(request: ModelRequest): void {
-    const { signal } = this.#stopReading;
+    const { signal } = this.#readAbort;
     const { model, turn } = this.#host;
     const { id: sessionId, ports, tracing } = turn.session;
     this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
@@ -141,21 +141,21 @@ class ModelEventReader {
     if (this.#isWaiting) this.#handleEvent(ToolError.fromUnknown(thrown, "model_failed"));
   };
 
-  #handleEvent(heard: ModelEvent | ToolError): void {
+  #handleEvent(event: ModelEvent | ToolError): void {
     this.#isWaiting = false;
     try {
-      if (heard instanceof ToolError) {
-        this.#traced?.end({ error: heard });
-        return this.#settleWhenPlayed(this.#message.fail(heard));
+      if (event instanceof ToolError) {
+        this.#traced?.end({ error: event });
+        return this.#settleWhenPlayed(this.#message.fail(event));
       }
-      if (this.#traced !== undefined) this.#trace(this.#traced, heard.type);
-      if (heard.type === "reply-end") {
-        this.#traced?.end({ reply: heard.reply });
-        return this.#settleWhenPlayed(this.#message.end(heard.reply));
+      if (this.#traced !== undefined) this.#trace(this.#traced, event.type);
+      if (event.type === "reply-end") {
+        this.#traced?.end({ reply: event.reply });
+        return this.#settleWhenPlayed(this.#message.end(event.reply));
       }
-      const takenBack = this.#message.handleEvent(heard);
-      if (takenBack === undefined) this.#readNext();
-      else takenBack.then(() => this.#readNext(), this.#onCrash);
+      const discarded = this.#message.handleEvent(event);
+      if (discarded === undefined) this.#readNext();
+      else discarded.then(() => this.#readNext(), this.#onCrash);
     } catch (thrown: unknown) {
       this.#onCrash(thrown);
     }
@@ -163,21 +163,21 @@ class ModelEventReader {
 
   #trace(traced: TracedRequestWork, type: ModelEvent["type"]): void {
     const isFirst = !this.#hasStarted;
-    const isAgain = this.#isDiscarded;
+    const isRestart = this.#isDiscarded;
     this.#hasStarted = true;
     this.#isDiscarded = type === "reply-void";
     if (isFirst) traced.begun?.();
-    else if (isAgain) traced.begunAgain?.();
+    else if (isRestart) traced.begunAgain?.();
     else if (type !== "reply-void" && type !== "reply-end") traced.continued?.();
   }
 
-  #settleWhenPlayed(played: Promise<MessageOutcome>): void {
-    played.then(this.#onSettled, this.#onCrash);
+  #settleWhenPlayed(outcome: Promise<MessageOutcome>): void {
+    outcome.then(this.#onSettled, this.#onCrash);
   }
 
-  readonly #onSettled = (played: MessageOutcome): void => {
+  readonly #onSettled = (outcome: MessageOutcome): void => {
     this.#close();
-    this.#settle.resolve(played);
+    this.#settle.resolve(outcome);
   };
   readonly #onCrash = (thrown: unknown): void => {
     this.#close();
@@ -186,7 +186,7 @@ class ModelEventReader {
 
   /** Releases the model without waiting for it. */
   #close(): void {
-    for (const forget of this.#removeListeners) forget();
+    for (const removeListener of this.#removeListeners) removeListener();
     try {
       this.#events?.return?.().then(undefined, () => {});
     } catch {
@@ -220,7 +220,7 @@ class IncomingMessage {
   /** Returns a promise only if the message so far was discarded. */
   handleEvent(event: ModelEvent): Promise<void> | undefined {
     // Reported before its calls begin, and as a copy, because a listener may change its event.
-    this.#host.tell(event.type === "call-seal" ? { ...event, call: withCopiedInput(event.call) } : event);
+    this.#host.emit(event.type === "call-seal" ? { ...event, call: withCopiedInput(event.call) } : event);
     const added = event.type === "call-seal" ? this.#addSealed(event) : undefined;
     if (added !== undefined) this.#reportAdded(added);
     if (event.type === "text-delta") this.#addText(event.text);
@@ -230,16 +230,16 @@ class IncomingMessage {
 
   async end(reply: ModelReply): Promise<MessageOutcome> {
     const isWhole = endedWell(reply.finish);
-    const isAsSealed = this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]));
-    const further = isWhole && isAsSealed ? reply.calls.slice(this.#calls.length).map(withCopiedInput) : [];
-    this.#host.tell({ type: "reply-end", reply });
+    const matchesSealed = this.#calls.every(({ call }, index) => isSameCall(call, reply.calls[index]));
+    const unsealedCalls = isWhole && matchesSealed ? reply.calls.slice(this.#calls.length).map(withCopiedInput) : [];
+    this.#host.emit({ type: "reply-end", reply });
     this.#host.onReply(reply);
-    if (isWhole && !isAsSealed) return this.fail(changedCallsError());
-    for (const call of further) this.#reportAdded(this.#addCall(call));
+    if (isWhole && !matchesSealed) return this.fail(changedCallsError());
+    for (const call of unsealedCalls) this.#reportAdded(this.#addCall(call));
     const { finish, usage, model, native } = reply;
-    const said = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
+    const recorded = { content: contentOf(reply), ...(native === undefined ? {} : { native }), ...(model === undefined ? {} : { model }) };
     try {
-      const results = await this.#round.end({ ...said, finish, usage, providerTools: providerToolsIn(reply) });
+      const results = await this.#round.end({ ...recorded, finish, usage, providerTools: providerToolsIn(reply) });
       return { reply, error: undefined, text: reply.text, calls: this.#calls, results };
     } catch (thrown: unknown) {
       return this.fail(ToolError.fromUnknown(thrown)); // rejects if the results are lost as well
@@ -262,7 +262,7 @@ class IncomingMessage {
 
   /** Adds a sealed call. Calls are sealed in order, so an index below the number of calls is a repetition. */
   #addSealed({ index, call }: ModelEvent & { readonly type: "call-seal" }): AddedCall | undefined {
-    return this.#host.early && index >= this.#calls.length ? this.#addCall(call) : undefined;
+    return this.#host.startsEarly && index >= this.#calls.length ? this.#addCall(call) : undefined;
   }
 
   #addCall(call: ModelCall): AddedCall {
@@ -274,7 +274,7 @@ class IncomingMessage {
   }
 
   #reportAdded({ callId, call, refusal }: AddedCall): void {
-    this.#host.tell({ type: "call-add", callId, call, ...(refusal === undefined ? {} : { refusal }) });
+    this.#host.emit({ type: "call-add", callId, call, ...(refusal === undefined ? {} : { refusal }) });
   }
 
   async #discard(reason: string): Promise<void> {

@@ -40,10 +40,13 @@ const PENDING_TEXTS: Readonly<Record<PendingCall["mode"], string>> = {
   elsewhere: "It belongs to another session: its result does not come here, and no tool here can reach it.",
 };
 
-/** Creates the message about a job. @param said the question of the job, or its result once it has ended */
-export function createJobMessage(job: Pick<PendingCall, "callId" | "name">, said: { readonly question: string } | ToolResult): JobMessage {
+/** Creates the message about a job. @param content the question of the job, or its result once it has ended */
+export function createJobMessage(
+  job: Pick<PendingCall, "callId" | "name">,
+  content: { readonly question: string } | ToolResult,
+): JobMessage {
   const { callId, name } = job;
-  const message = "question" in said ? { question: said.question } : { result: said };
+  const message = "question" in content ? { question: content.question } : { result: content };
   const parts = { role: "job", callId, toolName: name, ...message } as const;
   return { ...parts, content: formatJobText(parts) };
 }

@@ -79,9 +79,9 @@ class Queue {
   last: Hold | undefined = undefined;
   firstBlocked: Hold | undefined = undefined;
 
-  constructor(doing: number, sibling: Queue | undefined) {
-    this.access = doing;
-    this.excludedAccess = EXCLUDED_ACCESS[doing] ?? ALL_ACCESS;
+  constructor(access: number, sibling: Queue | undefined) {
+    this.access = access;
+    this.excludedAccess = EXCLUDED_ACCESS[access] ?? ALL_ACCESS;
     this.sibling = sibling;
   }
 }
@@ -280,10 +280,10 @@ function unlink(hold: Hold): void {
 }
 
 /** Unblocks the holds that only a hold with the access `gone` had blocked. Returns `free` with the claims that may go now; undefined if none. */
-function unblock(place: Place, gone: number, free: Claim[] | undefined): Claim[] | undefined {
+function unblock(place: Place, releasedAccess: number, free: Claim[] | undefined): Claim[] | undefined {
   let freed = free;
   for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {
-    if (queue.firstBlocked === undefined || (queue.excludedAccess & gone) === 0) continue;
+    if (queue.firstBlocked === undefined || (queue.excludedAccess & releasedAccess) === 0) continue;
     const oldest = oldestExcluded(place, queue);
     for (let hold: Hold | undefined = queue.firstBlocked; hold !== undefined && hold.claim.sequence <= oldest; hold = hold.next) {
       queue.firstBlocked = hold.next;

@@ -5,13 +5,13 @@ type SpokenMessage = SessionMessage & { readonly at: number };
 
 /** One message of the model: its text, if any, and its calls; or a message of a person or a program. */
 export type ConversationRound =
-  | { readonly by: "assistant"; readonly said: SpokenMessage | undefined; readonly calls: readonly CallMessage[] }
-  | { readonly by: Exclude<SpokenMessage["role"], "assistant">; readonly said: SpokenMessage }
-  | { readonly by: "job"; readonly said: JobMessage & { readonly at: number } };
+  | { readonly by: "assistant"; readonly message: SpokenMessage | undefined; readonly calls: readonly CallMessage[] }
+  | { readonly by: Exclude<SpokenMessage["role"], "assistant">; readonly message: SpokenMessage }
+  | { readonly by: "job"; readonly message: JobMessage & { readonly at: number } };
 
 interface OpenRound {
   readonly by: "assistant";
-  readonly said: SpokenMessage | undefined;
+  readonly message: SpokenMessage | undefined;
   readonly calls: CallMessage[];
 }
 
@@ -42,7 +42,7 @@ export class RoundGrouper {
       this.#openRound(message);
     } else {
       this.#open = undefined;
-      this.rounds.push(message.role === "job" ? { by: message.role, said: message } : { by: message.role, said: message });
+      this.rounds.push(message.role === "job" ? { by: message.role, message } : { by: message.role, message });
     }
   }
 
@@ -55,8 +55,8 @@ export class RoundGrouper {
     this.#roundByCall.set(message.callId, round);
   }
 
-  #openRound(said: SpokenMessage | undefined): OpenRound {
-    const round: OpenRound = { by: "assistant", said, calls: [] };
+  #openRound(message: SpokenMessage | undefined): OpenRound {
+    const round: OpenRound = { by: "assistant", message, calls: [] };
     this.#open = round;
     this.rounds.push(round);
     return round;

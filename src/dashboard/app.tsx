@@ -48,20 +48,20 @@ export function App(): ReactNode {
  * typed in them, for the next key of the same principal.
  */
 function KeyGate(): ReactNode {
-  const { key, isKept, generation } = useConnectionState();
+  const { key, keepsScreens, generation } = useConnectionState();
   const parts = usePathParts();
   const [name] = parts;
-  const isAsked = key === undefined && name !== "file";
-  useDroppedFiles(!(isAsked && isKept)); // a file would replace the screens that are kept
+  const needsKey = key === undefined && name !== "file";
+  useDroppedFiles(!(needsKey && keepsScreens)); // a file would replace the screens that are kept
   if (findScreen(parts) === undefined) return <NotFoundScreen />;
   return (
     <>
-      {(!isAsked || isKept) && (
-        <Activity mode={isAsked ? "hidden" : "visible"}>
-          <Screens key={generation} Frame={key === undefined && !isAsked ? FileFrame : Shell} />
+      {(!needsKey || keepsScreens) && (
+        <Activity mode={needsKey ? "hidden" : "visible"}>
+          <Screens key={generation} Frame={key === undefined && !needsKey ? FileFrame : Shell} />
         </Activity>
       )}
-      {isAsked && <KeyScreen />}
+      {needsKey && <KeyScreen />}
     </>
   );
 }

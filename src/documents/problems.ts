@@ -78,6 +78,6 @@ function formatPlacedLine(file: string, position: Position, text: string): strin
 
 /** `["toolsets", "my files", "root"]` → `toolsets["my files"].root`. */
 function formatKeyPath(path: KeyPath): string {
-  const spelled = formatJsonPath(path).slice(1);
-  return spelled.startsWith(".") ? spelled.slice(1) : spelled;
+  const text = formatJsonPath(path).slice(1);
+  return text.startsWith(".") ? text.slice(1) : text;
 }

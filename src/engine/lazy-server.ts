@@ -34,9 +34,9 @@ export class LazyServer {
   /** Set while the engine is open. */
   #context: EngineContext | undefined;
   #closing = new AbortController();
-  /** What the runtime was last given. */
+  /** Fingerprints of the tools that the runtime was last given. */
   #runtimeFingerprints: Fingerprints = NO_FINGERPRINTS;
-  /** Those of the running server. */
+  /** Fingerprints of the tools of the running server. */
   #serverFingerprints: Fingerprints = NO_FINGERPRINTS;
   #tools: readonly Tool[] = [];
   /** Whether the server has just listed `#tools`, so that `list` need not ask it again. */
@@ -63,7 +63,7 @@ export class LazyServer {
   }
 
   async open(context: EngineContext): Promise<readonly Tool[]> {
-    await this.#untilStopped();
+    await this.#whenStopped();
     this.#closing = new AbortController();
     this.#context = context;
     const remembered = await this.#loadTools(context);
@@ -93,10 +93,10 @@ export class LazyServer {
 
   /** Answers a call by the running server. @throws ToolError `definition_changed` if the tool differs from the one that the runtime has */
   async run(request: EngineRequest, context: ToolContext, work: Work): Promise<unknown> {
-    const told = this.#runtimeFingerprints.get(request.tool.name);
+    const expected = this.#runtimeFingerprints.get(request.tool.name);
     return await this.#whileBusy(async () => {
       if (!this.#running) await this.#ensureStarted(context.signal);
-      this.#checkUnchanged(request.tool, told);
+      this.#checkUnchanged(request.tool, expected);
       this.#state = "used";
       const output = await work(request, context);
       if (output instanceof RemoteJob) void this.#holdForJob(output);
@@ -169,7 +169,7 @@ export class LazyServer {
   }
 
   /** Resolves when an earlier run has stopped and an abandoned start has ended. */
-  async #untilStopped(): Promise<void> {
+  async #whenStopped(): Promise<void> {
     await Promise.all([this.#stopping, this.#abandonedStart]);
   }
 
@@ -183,7 +183,7 @@ export class LazyServer {
     const cancel = openTimeoutMs === 0 ? undefined : context.clock.timer(stop, openTimeoutMs);
     try {
       const signal = AbortSignal.any([late.signal, this.#closing.signal]);
-      await rejectOnAbort(this.#untilStopped(), signal, () => cancelledError(signal));
+      await rejectOnAbort(this.#whenStopped(), signal, () => cancelledError(signal));
       await this.#openInner(context, signal);
     } catch (thrown: unknown) {
       throw notStartedError(context.toolset, late.signal.aborted ? late.signal.reason : thrown);
@@ -238,9 +238,9 @@ export class LazyServer {
     this.#serverFingerprints = fingerprintsOf(tools);
   }
 
-  #checkUnchanged({ name }: Tool, told: readonly string[] | undefined): void {
+  #checkUnchanged({ name }: Tool, expected: readonly string[] | undefined): void {
     const live = this.#serverFingerprints.get(name);
-    if (told === undefined || told === live || told.every((fingerprint) => live?.includes(fingerprint) === true)) return;
+    if (expected === undefined || expected === live || expected.every((fingerprint) => live?.includes(fingerprint) === true)) return;
     const what = live === undefined ? "The server no longer has the tool" : "The server has changed the definition of the tool";
     throw new ToolError("definition_changed", `${what} ${JSON.stringify(name)} since it was last running; the call was not sent.`, {
       hint: "The tools are listed again: look at its definition, then call again.",

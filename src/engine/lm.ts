@@ -13,7 +13,7 @@ import type { Tool } from "../core/tool.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import { askModel } from "./lm/ask-model.ts";
 import { selectHistory } from "./lm/history.ts";
-import { chooseCandidate, type ReplyRules, type Verdict } from "./lm/judge-reply.ts";
+import { chooseCandidate, type ReplyRules, type Verdict } from "./lm/choose-candidate.ts";
 import { OutputContract } from "./lm/output-contract.ts";
 import { callText, correctionText, systemInstruction } from "./lm/prompt.ts";
 import { runReducerStep } from "./reducer-step.ts";
@@ -115,7 +115,7 @@ class LmEngine implements Engine {
     let messages = this.#conversation(request, context, facts);
     for (let tried = 1; ; tried++) {
       const reply = await askModel(model, { ...settings, messages }, { signal: context.signal, maxChars });
-      const verdict = judgeReply(reply, { contract, facts, maxChars });
+      const verdict = evaluateReply(reply, { contract, facts, maxChars });
       if ("output" in verdict) return verdict.output;
       if ("error" in verdict) throw new ToolError("execution_failed", verdict.error, { retryable: false, outcome: "failed" });
       if (tried === tries) throw invalidReplyError(verdict.problems);
@@ -175,7 +175,7 @@ function factsOnlyOutput(contract: OutputContract, facts: JsonValue, toolName: s
 /** Finish reasons of the first candidate after which the others may still be complete. */
 const SINGLE_CANDIDATE_FINISHES: ReadonlySet<FinishReason> = new Set<FinishReason>(["length", "content-filter", "refusal"]);
 
-function judgeReply(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
+function evaluateReply(reply: ModelReply | undefined, rules: ReplyRules): Verdict {
   if (reply === undefined) return { problems: [`the reply has more than ${rules.maxChars} characters`] };
   const { finish, finishDetail, text, candidates } = reply;
   if (endedWell(finish)) return chooseCandidate(candidates ?? [{ text }], rules);
@@ -190,8 +190,8 @@ const MAX_SHOWN_REPLY = 8_192;
 
 function withCorrection(messages: readonly ModelMessage[], reply: string, problems: readonly string[]): readonly ModelMessage[] {
   const at = messages.length;
-  const said = reply.trim() === "" ? [] : [message("assistant", reply.slice(0, MAX_SHOWN_REPLY), at)];
-  return [...messages, ...said, message("user", correctionText(problems), at + said.length)];
+  const replyMessage = reply.trim() === "" ? [] : [message("assistant", reply.slice(0, MAX_SHOWN_REPLY), at)];
+  return [...messages, ...replyMessage, message("user", correctionText(problems), at + replyMessage.length)];
 }
 
 function message(role: "user" | "assistant", content: string, at: number): ModelMessage {

@@ -115,7 +115,7 @@ class McpEngine implements Engine {
     this.#peer = new ServerPeer(() => this.#link, this.#redactAnswer);
     this[MCP_PEER] = this.#peer;
     this.#link = new ServerLink(options, this.#redact, {
-      onConnected: (connection, isAgain) => this.#peer.handleConnected(connection, isAgain),
+      onConnected: (connection, isReconnect) => this.#peer.handleConnected(connection, isReconnect),
       hasListeners: () => this.#peer.hasListeners,
       onNotification: (method, params) => this.#peer.handleNotification(method, params),
       onRequest: (request, callers) =>
@@ -167,14 +167,14 @@ class McpEngine implements Engine {
     return this.#runOnServer(request, context, (connection, _, options) => attachToTask(connection, taskId, options));
   }
 
-  async #runOnServer(request: EngineRequest, context: ToolContext, ask: typeof callTool): Promise<unknown> {
+  async #runOnServer(request: EngineRequest, context: ToolContext, send: typeof callTool): Promise<unknown> {
     const { signal } = context;
     const engine = this.#context;
     if (engine === undefined) throw new ToolError("unavailable", `MCP server "${this.#link.name}" is not open.`);
     try {
       return await this.#link.withConnection(signal, async (connection) => {
         if (this.#runtimeTools?.on !== connection) await this.#checkUnchanged(connection, request.tool.name);
-        return await ask(connection, request, {
+        return await send(connection, request, {
           name: this.#originalNames.get(request.tool.name) ?? request.tool.name,
           context,
           requestContext: this.#requestContext(),
@@ -202,7 +202,7 @@ class McpEngine implements Engine {
   #listTools(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
     const { trustAnnotations = false, maxTools = 100_000 } = this.#options;
     const { log } = this.#requestContext();
-    return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, choice: this.#options, signal, log });
+    return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, selection: this.#options, signal, log });
   }
 
   /** Checks, on a new connection, that the tool's definition is the one that the runtime has, as the restarted server may differ. */
@@ -214,10 +214,10 @@ class McpEngine implements Engine {
       live.catch(() => this.#listsByConnection.delete(connection)); // the next call lists again
     }
     const { tools } = await live;
-    const told = this.#runtimeTools?.tools.find((tool) => tool.name === name);
-    if (told === undefined) return;
+    const known = this.#runtimeTools?.tools.find((tool) => tool.name === name);
+    if (known === undefined) return;
     const now = tools.find((tool) => tool.name === name);
-    if (now !== undefined && definitionFingerprint(now) === definitionFingerprint(told)) return;
+    if (now !== undefined && definitionFingerprint(now) === definitionFingerprint(known)) return;
     const what = now === undefined ? "no longer has the tool" : "has changed the definition of the tool";
     throw new ToolError("definition_changed", `MCP server "${this.#link.name}" ${what} ${JSON.stringify(name)}; the call was not sent.`, {
       hint: "The tools are listed again: look at its definition, then call again.",

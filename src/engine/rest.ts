@@ -95,8 +95,8 @@ class RestEngine implements Engine {
     const { httpClient } = await import("../net/http-client.ts");
     const authorities = ca === undefined ? undefined : await readCertificates(ca);
     const tls = omitUndefined({ verifyTls, ca: authorities });
-    const clientFor = (allowPrivate: readonly string[], told: Log): HttpClient =>
-      httpClient({ allowPrivate, ...omitUndefined({ maxBytes, maxRedirects }), ...tls }, { clock, log: told });
+    const clientFor = (allowPrivate: readonly string[], clientLog: Log): HttpClient =>
+      httpClient({ allowPrivate, ...omitUndefined({ maxBytes, maxRedirects }), ...tls }, { clock, log: clientLog });
     const client = clientFor(this.#allowedHosts(), log);
     // uses a client of its own, so that no redirect of the API reaches a token server on a private address
     const tokens = clientFor(

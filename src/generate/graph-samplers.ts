@@ -117,12 +117,12 @@ function drawChain({ k, tools, random }: Draw, { out }: { readonly out: ListAdja
 }
 
 /** Draws a hub and tools adjacent to it; the hub is first. */
-function drawFan({ k, tools, random }: Draw, follow: ListAdjacent): CatalogTool[] {
+function drawFan({ k, tools, random }: Draw, listAdjacent: ListAdjacent): CatalogTool[] {
   let best: CatalogTool[] = [];
   for (const hub of shuffle(random, tools)) {
     const fan = [hub];
     if (k > 1) {
-      for (const other of shuffle(random, follow(hub))) {
+      for (const other of shuffle(random, listAdjacent(hub))) {
         if (other.id !== hub.id) fan.push(other);
         if (fan.length === k) break;
       }

@@ -94,8 +94,8 @@ function collectMatches(scores: Float64Array, touched: readonly number[], minSim
 /** Returns the distinct words of a name or of prose, sorted; `userId`, `user_id` and `User ID` are the same. */
 function toWordsKey(text: string): string {
   const words = new Set<string>();
-  const apart = text.replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2").replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
-  splitWords(apart, (word) => {
+  const separated = text.replace(/([\p{Ll}\p{N}])(\p{Lu})/gu, "$1 $2").replace(/(\p{Lu})(\p{Lu}\p{Ll})/gu, "$1 $2");
+  splitWords(separated, (word) => {
     if (words.size < MAX_WORDS) words.add(word);
   });
   return [...words].sort().join(" ");

@@ -87,7 +87,7 @@ function dropTurns(messages: readonly ModelMessage[], { maxBytes, hasNote }: Fit
     bytes += size;
     if (bytes <= maxBytes) continue;
     for (let start = starts[next]; start !== undefined && start <= index && bytes > maxBytes * KEPT_SHARE; start = starts[++next]) {
-      for (let gone = first; gone < start; gone++) if (messages[gone]?.role !== "system") bytes -= sizes[gone] ?? 0;
+      for (let dropped = first; dropped < start; dropped++) if (messages[dropped]?.role !== "system") bytes -= sizes[dropped] ?? 0;
       first = start;
     }
   }

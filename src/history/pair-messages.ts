@@ -15,7 +15,7 @@ export function pairMessages(messages: readonly ModelMessage[]): readonly ModelM
   for (const message of messages) if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message);
   const paired: ModelMessage[] = [];
   for (const round of groupRounds(messages)) {
-    if (round.said !== undefined) paired.push(round.said);
+    if (round.message !== undefined) paired.push(round.message);
     if (round.by !== "assistant") continue;
     for (const call of round.calls) paired.push(call);
     for (const call of round.calls) paired.push(results.get(call.callId) ?? createPlaceholder(call));

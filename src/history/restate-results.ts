@@ -62,8 +62,8 @@ function restateResult(
   { result: { output, content, truncation } }: ResultMessage,
 ): ResultMessage {
   const { output: _output, content: _content, truncation: _truncation, ...own } = result;
-  const said = omitUndefined({ output, content, truncation });
-  const restated: ResultMessage = Object.freeze({ role, at, callId, ...rest, result: Object.freeze({ ...own, ...said }) });
+  const restored = omitUndefined({ output, content, truncation });
+  const restated: ResultMessage = Object.freeze({ role, at, callId, ...rest, result: Object.freeze({ ...own, ...restored }) });
   RESTATED.add(restated);
   return restated;
 }

@@ -171,17 +171,17 @@ class TrimReplay {
   #compare(newer: Candidate, rule: Rule): void {
     const location = locationOf(rule, newer.past);
     if (location === undefined) return;
-    let standing = this.#current.get(location);
-    if (standing === undefined) this.#current.set(location, (standing = []));
+    let candidates = this.#current.get(location);
+    if (candidates === undefined) this.#current.set(location, (candidates = []));
     const kept: Candidate[] = [];
     while (kept.length < MAX_REFUSALS) {
-      const older = standing.pop();
+      const older = candidates.pop();
       if (older === undefined) break;
       if (replaces(rule, newer.past, older.past)) this.#outdated.push({ older, newer: newer.callId });
       else kept.push(older);
     }
-    for (const older of kept.reverse()) standing.push(older);
-    if (this.#options.pinned?.(newer.callId) !== true) standing.push(newer);
+    for (const older of kept.reverse()) candidates.push(older);
+    if (this.#options.pinned?.(newer.callId) !== true) candidates.push(newer);
   }
 
   #findRule(qualifiedName: string): Rule | undefined {

@@ -21,10 +21,10 @@ export class EventStream implements AsyncIterableIterator<ModelEvent, undefined>
    * @param cancelRequest cancels the request that the generator waits for; called if the loop is left while a read is pending, as the generator cannot return
    * while it waits
    */
-  constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}, leave: () => void = () => {}) {
+  constructor(lists: AsyncGenerator<readonly ModelEvent[], void>, check: () => void = () => {}, cancelRequest: () => void = () => {}) {
     this.#lists = lists;
     this.#check = check;
-    this.#cancelRequest = leave;
+    this.#cancelRequest = cancelRequest;
   }
 
   [Symbol.asyncIterator](): this {

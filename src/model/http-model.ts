@@ -190,8 +190,8 @@ class HttpModel implements Model {
 
   stream(request: ModelRequest, { signal }: ModelOptions = {}): AsyncIterableIterator<ModelEvent> {
     const stop = new AbortController();
-    const leave = (): void => stop.abort();
-    return new EventStream(this.#streamReply(request, signal, stop), undefined, leave);
+    const cancelRequest = (): void => stop.abort();
+    return new EventStream(this.#streamReply(request, signal, stop), undefined, cancelRequest);
   }
 
   /** Makes attempts until one yields events or no retry is left. */

@@ -82,14 +82,14 @@ const RULES: readonly Rule[] = [
 /** Makes the error of a failed answer. Its message holds at most 1,000 characters of the provider's, and no terminal control characters. */
 export function createProviderError(answer: FailedAnswer, clock: Clock): ToolError {
   const { model, status, headers, text, keyHint } = answer;
-  const said = readReportedError(text, headers);
-  const { code, retryable, hint } = classifyFailure(status, said);
-  const retryAfterMs = retryAfter(headers, said.body, clock);
+  const reported = readReportedError(text, headers);
+  const { code, retryable, hint } = classifyFailure(status, reported);
+  const retryAfterMs = retryAfter(headers, reported.body, clock);
   const asked = headers.get("x-should-retry");
   const again = asked === "true" ? true : asked === "false" ? false : retryable;
   const requestId = findRequestId(headers);
   const given = code === "permission_denied" ? keyHint : hint;
-  return new ToolError(code, `${model} answered HTTP ${status}${said.kind === "" ? "" : ` (${said.kind})`}: ${said.message}`, {
+  return new ToolError(code, `${model} answered HTTP ${status}${reported.kind === "" ? "" : ` (${reported.kind})`}: ${reported.message}`, {
     ...(again === undefined ? {} : { retryable: again }),
     ...(given === undefined || given === "" ? {} : { operatorHint: given }),
     ...(retryAfterMs === undefined ? {} : { retryAfterMs }),

@@ -37,8 +37,8 @@ export interface AnswerEvents {
 }
 
 /** Decides how the answer is read. @throws ToolError the provider's error, as a rejection */
-export async function readAnswer(response: Response, reader: AnswerReaderOptions): Promise<AnswerEvents> {
-  const { exchange, format, stream, model, keyHint, clock } = reader;
+export async function readAnswer(response: Response, options: AnswerReaderOptions): Promise<AnswerEvents> {
+  const { exchange, format, stream, model, keyHint, clock } = options;
   const { status, headers, type } = response;
   if (type === "opaqueredirect" || (status >= 300 && status < 400)) throw redirectError(model, status);
   if (!response.ok) {
@@ -48,23 +48,23 @@ export async function readAnswer(response: Response, reader: AnswerReaderOptions
   const mediaType = (headers.get("content-type") ?? "").split(";", 1)[0]?.trim().toLowerCase() ?? "";
   if (mediaType === "text/html") throw notAnAnswerError(model, await exchange.text(response, MAX_ERROR_BYTES));
   const isWhole = !stream || (mediaType === "application/json" && format.framing !== "json-lines");
-  return isWhole ? new WholeAnswer(response, reader) : new StreamedAnswer(response, reader);
+  return isWhole ? new WholeAnswer(response, options) : new StreamedAnswer(response, options);
 }
 
 class WholeAnswer implements AnswerEvents {
   readonly #response: Response;
-  readonly #reader: AnswerReaderOptions;
+  readonly #options: AnswerReaderOptions;
   #isRead = false;
 
-  constructor(response: Response, reader: AnswerReaderOptions) {
+  constructor(response: Response, options: AnswerReaderOptions) {
     this.#response = response;
-    this.#reader = reader;
+    this.#options = options;
   }
 
   async next(): Promise<readonly ModelEvent[] | undefined> {
     if (this.#isRead) return undefined;
     this.#isRead = true;
-    const { exchange, format, toolNames, model, clock } = this.#reader;
+    const { exchange, format, toolNames, model, clock } = this.#options;
     const text = await exchange.text(this.#response, Infinity);
     if (exchange.connectionError !== undefined) throw exchange.connectionError;
     const body = text.trim() === "" ? undefined : readWireJson(text);

@@ -125,10 +125,10 @@ class ScriptPlayer implements ScriptedModel {
     checkKnownKeys(script, REPLY, `The reply ${index + 1} of ${this.name}`);
     const { delayMs = 0, error } = script;
     const events = this.#events(script);
-    const said = error === undefined ? events : events.filter(({ type }) => type !== "reply-end");
-    if (delayMs === 0) yield said;
+    const emitted = error === undefined ? events : events.filter(({ type }) => type !== "reply-end");
+    if (delayMs === 0) yield emitted;
     else
-      for (const event of said) {
+      for (const event of emitted) {
         await this.#pause(delayMs, signal);
         yield [event];
       }

@@ -30,7 +30,7 @@ const POLL_MS = 20;
 /** Maximum number of rounds of SIGKILL. Processes that a program forks during one round are killed in the next. */
 const MAX_KILLS = 200;
 /** Other processes, which are not of the tree, may have started as well. */
-const SPARE_LOOKS = 100;
+const SPARE_PROCESSES = 100;
 
 /** Returns what the tree uses now; zeros if that is unknown. */
 export function readTreeUsage(root: TreeRoot): TreeUsage {
@@ -45,7 +45,7 @@ export function readTreeUsage(root: TreeRoot): TreeUsage {
 export function hasMoreProcessesThan(most: number, { pid: root }: TreeRoot): boolean {
   let found = 0;
   const newest = listProcessIds().toSorted((one, other) => other - one);
-  for (const pid of newest.slice(0, 2 * most + SPARE_LOOKS)) {
+  for (const pid of newest.slice(0, 2 * most + SPARE_PROCESSES)) {
     const [entry] = readProcess(pid);
     if (entry !== undefined && (entry.session === root || entry.group === root) && ++found > most) return true;
   }

@@ -93,8 +93,8 @@ export class TextIndex {
     const stems = new Set<string>();
     const rest = new Set<string>();
     splitWords(text.slice(0, MAX_QUERY_LENGTH), (word) => {
-      const taken = STOP_WORDS.has(word) ? rest : stems;
-      if (taken.size < MAX_QUERY_WORDS) taken.add(this.#stem(word));
+      const target = STOP_WORDS.has(word) ? rest : stems;
+      if (target.size < MAX_QUERY_WORDS) target.add(this.#stem(word));
     });
     return stems.size === 0 ? rest : stems;
   }

@@ -24,7 +24,7 @@ export class ToolNames {
   readonly #confusableToolsets = new ConfusableNames((name) => this.entries.has(name));
   readonly #warn: (message: string) => void;
   /** By the names with a hash suffix that providers are given; built at the first look-up of one. */
-  #byMarkedName: ReadonlyMap<string, ToolFamily> | undefined;
+  #byHashedName: ReadonlyMap<string, ToolFamily> | undefined;
 
   /** @param warn called with names that look like other names */
   constructor(warn: (message: string) => void) {
@@ -44,14 +44,14 @@ export class ToolNames {
     const problem = this.#confusableTools.addAndCheck(family.name);
     if (problem !== undefined) this.#warn(`The tool name ${quoteWithCodePoints(family.qualifiedName)} ${problem}.`);
     this.families.set(family.qualifiedName, family);
-    this.#byMarkedName = undefined;
+    this.#byHashedName = undefined;
     this.#bareNames.add(family.name, family);
   }
 
   remove(family: ToolFamily): void {
     family.entry.families.delete(family.name);
     this.families.delete(family.qualifiedName);
-    this.#byMarkedName = undefined;
+    this.#byHashedName = undefined;
     this.#bareNames.remove(family.name, family);
   }
 
@@ -118,7 +118,7 @@ export class ToolNames {
     const family = decoded === name ? undefined : this.families.get(decoded);
     if (family !== undefined) return providerName(decoded) === name ? family : undefined;
     if (name.includes(":")) return this.#findWithOneColon(name);
-    return hasHashSuffix(name) ? (this.#byMarkedName ??= this.#indexMarked()).get(name) : undefined;
+    return hasHashSuffix(name) ? (this.#byHashedName ??= this.#indexHashedNames()).get(name) : undefined;
   }
 
   /** Finds `io::read` by the name `io:read`, as other frameworks write it, if only one tool can be meant. */
@@ -132,13 +132,13 @@ export class ToolNames {
     return found;
   }
 
-  #indexMarked(): ReadonlyMap<string, ToolFamily> {
-    const marked = new Map<string, ToolFamily>();
+  #indexHashedNames(): ReadonlyMap<string, ToolFamily> {
+    const byName = new Map<string, ToolFamily>();
     for (const family of this.families.values()) {
       const name = providerName(family.qualifiedName);
-      if (hasHashSuffix(name) && !marked.has(name)) marked.set(name, family);
+      if (hasHashSuffix(name) && !byName.has(name)) byName.set(name, family);
     }
-    return marked;
+    return byName;
   }
 
   /** Resolves a bare name that several toolsets have. Disabled toolsets and tools do not count, so that it may be unambiguous. */
@@ -149,14 +149,14 @@ export class ToolNames {
       const encoded = this.#findEncoded(name);
       return encoded === undefined ? this.createMissingError(name) : this.resolve(encoded.qualifiedName);
     }
-    const bearers = families.filter((family) => family.competesForBareName);
-    const [bearer = first] = bearers;
-    if (bearers.length > 1)
+    const candidates = families.filter((family) => family.competesForBareName);
+    const [candidate = first] = candidates;
+    if (candidates.length > 1)
       return ambiguousToolError(
         name,
-        bearers.map((family) => family.qualifiedName),
+        candidates.map((family) => family.qualifiedName),
       );
-    return findUnavailableError(bearer, name) ?? bearer.callable;
+    return findUnavailableError(candidate, name) ?? candidate.callable;
   }
 
   /** Similar names: bare for tools of `default`, qualified for all others, as a model was given them. */

@@ -87,9 +87,9 @@ export class ToolsetEntry {
   }
 
   /** @param blocked why it must not be called although it exists @param isListedByEngine whether the engine listed it */
-  makeTool(tool: Tool, blocked?: ToolError, isBrought: boolean = false): RegisteredTool {
+  makeTool(tool: Tool, blocked?: ToolError, isListedByEngine: boolean = false): RegisteredTool {
     const { toolset } = this;
-    const formats = toolset.checkFormats ?? !isBrought;
+    const formats = toolset.checkFormats ?? !isListedByEngine;
     return new RegisteredTool(tool, { toolset, inherited: this.#settings, blocked, permission: this.#permission, formats });
   }
 

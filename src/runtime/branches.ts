@@ -23,7 +23,7 @@ type BranchBase = Required<Pick<RuntimeSessionOptions, "head" | "parent">>;
 
 interface ForgetOptions {
   /** Whether to end the open calls in sessions that the branch's calls began. */
-  readonly endsWithin: boolean;
+  readonly endsNested: boolean;
   /** Error codes with which the store may refuse the removal; it then keeps the branch. */
   readonly ignoredCodes: readonly ErrorCode[];
 }
@@ -77,16 +77,16 @@ export class Branches {
       throw thrown;
     }
     // the branch is committed, whether or not another process has it open
-    await this.#forget(branch, { endsWithin: false, ignoredCodes: ["conflict", "resource_busy"] });
+    await this.#forget(branch, { endsNested: false, ignoredCodes: ["conflict", "resource_busy"] });
   }
 
   /** Ends a branch and removes it from the store, unless other sessions branch off it. */
   discard(branch: RuntimeSession): Promise<void> {
-    return discardBranch(branch, this.#services.running, () => this.#forget(branch, { endsWithin: true, ignoredCodes: ["conflict"] }));
+    return discardBranch(branch, this.#services.running, () => this.#forget(branch, { endsNested: true, ignoredCodes: ["conflict"] }));
   }
 
   /** Closes a branch and removes it from the store. */
-  async #forget(branch: RuntimeSession, { endsWithin: endsNested, ignoredCodes }: ForgetOptions): Promise<void> {
+  async #forget(branch: RuntimeSession, { endsNested, ignoredCodes }: ForgetOptions): Promise<void> {
     try {
       await this.#newSessions.open.removeOnce(branch, { endsNested });
     } catch (thrown: unknown) {

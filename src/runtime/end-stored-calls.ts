@@ -85,8 +85,8 @@ async function claimForRemoval(store: Store, sessionId: string): Promise<EventLo
   throw openElsewhereError(openedBy ?? "another process", sessionId);
 }
 
-function openElsewhereError(place: string, sessionId: string): ToolError {
-  return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${place}.`, {
+function openElsewhereError(owner: string, sessionId: string): ToolError {
+  return new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${owner}.`, {
     hint: "Close it there, and try again.",
   });
 }

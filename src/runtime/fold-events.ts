@@ -58,7 +58,7 @@ export class SessionFold {
   #state: StateMap = PersistentMap.empty<JsonValue>();
 
   readonly #sessionId: string | undefined;
-  readonly #spend: ((items: number) => void) | undefined;
+  readonly #spendItems: ((items: number) => void) | undefined;
   #tally: CallTally | undefined;
   /** The session id of the first event; for a branch, that of the session at the root. */
   #root: string | undefined;
@@ -72,7 +72,7 @@ export class SessionFold {
   constructor(keep?: number, sessionId?: string, countsCalls: boolean = false, spend?: (items: number) => void) {
     if (countsCalls) this.#tally = NO_CALLS;
     this.#sessionId = sessionId;
-    this.#spend = spend;
+    this.#spendItems = spend;
     this.#log = new SessionLog(keep === undefined ? {} : { keep });
   }
 
@@ -148,9 +148,9 @@ export class SessionFold {
    * may say that calls were made in one another, and may nest them as deep as it is long.
    */
   innermost(outer?: OpenCall): readonly OpenCall[] {
-    const made = new Set(outer === undefined ? this.#open.values() : [outer]);
-    for (const { callId } of made) for (const one of this.#nested.get(callId) ?? []) made.add(one);
-    return [...made].filter(({ callId }) => (this.#nested.get(callId)?.size ?? 0) === 0);
+    const nestedCalls = new Set(outer === undefined ? this.#open.values() : [outer]);
+    for (const { callId } of nestedCalls) for (const one of this.#nested.get(callId) ?? []) nestedCalls.add(one);
+    return [...nestedCalls].filter(({ callId }) => (this.#nested.get(callId)?.size ?? 0) === 0);
   }
 
   /** Notes that all open calls of the session which the handler of an open call had begun wait for approval. */
@@ -295,7 +295,9 @@ export class SessionFold {
   }
 
   #onlyWaitsForApproval(call: OpenCall): boolean {
-    return this.innermost(call).every((made) => made.awaitsWithin || (made.askedAt !== undefined && made.callId !== call.callId));
+    return this.innermost(call).every(
+      (nestedCalls) => nestedCalls.awaitsWithin || (nestedCalls.askedAt !== undefined && nestedCalls.callId !== call.callId),
+    );
   }
 
   /** Applies an input or output to a job. A job that asks while a nested call runs does not only wait: that call may be what crashed the process. */
@@ -308,7 +310,7 @@ export class SessionFold {
   #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
     const at = stateKey(toolset, key);
     const before = this.#state.get(at);
-    const patched = applyPatch(before, patch, this.#spend);
+    const patched = applyPatch(before, patch, this.#spendItems);
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes cost only as much as they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
     const places = this.#changedKeys.get(callId);

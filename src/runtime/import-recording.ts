@@ -177,7 +177,7 @@ async function copyEvents(
   log: EventLog,
   { fold, header }: { readonly fold: SessionFold; readonly header: RecordingHeader },
 ): Promise<CopiedEvents> {
-  const part = new CopiedEventsFinder();
+  const copiedFinder = new CopiedEventsFinder();
   let root = "";
   let count = 0;
   let copied = 0;
@@ -188,14 +188,14 @@ async function copyEvents(
     if (count === 0) [root, copied] = [event.sessionId, findLastCopied(event)];
     fold.apply(event);
     group.push(event);
-    part.add(event, ++count);
+    copiedFinder.add(event, ++count);
     // The events from a snapshot are appended together with the first one, which counts them.
     if (group.length < GROUP_SIZE || fold.open.length > 0 || count < copied) continue;
     log.append(group);
     group = [];
     await log.whenDurable(); // at most one group waits in memory
   }
-  if (root === log.sessionId && part.findLast(header.sessionId) < copied) throw hiddenBranchError(log.sessionId, header);
+  if (root === log.sessionId && copiedFinder.findLast(header.sessionId) < copied) throw hiddenBranchError(log.sessionId, header);
   log.append(group);
   await log.whenDurable();
   return { count, copied };

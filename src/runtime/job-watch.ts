@@ -31,11 +31,11 @@ export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, st
 export class JobWatch {
   readonly #options: JobWatchOptions;
   #jobs: JobTable | undefined;
-  #stop: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
   #follower: StoreFollower = NO_FOLLOWER;
   #isPolling = false;
   /** A notification arrived since the last read began. */
-  #isBehind = false;
+  #mustPollAgain = false;
   #ends = 0;
   #hasFailed = false;
   #isClosed = false;
@@ -61,8 +61,8 @@ export class JobWatch {
   }
 
   #stopPolling(): void {
-    this.#stop?.();
-    this.#stop = undefined;
+    this.#cancelPoll?.();
+    this.#cancelPoll = undefined;
     this.#follower.stop();
     this.#follower = NO_FOLLOWER;
   }
@@ -73,23 +73,23 @@ export class JobWatch {
   }
 
   #schedulePoll(): void {
-    if (!this.#isNeeded || this.#stop !== undefined || this.#isPolling) return;
-    this.#stop = this.#options.ports.clock.timer(() => void this.#poll(), POLL_MS, { background: true });
+    if (!this.#isNeeded || this.#cancelPoll !== undefined || this.#isPolling) return;
+    this.#cancelPoll = this.#options.ports.clock.timer(() => void this.#poll(), POLL_MS, { background: true });
     if (this.#follower === NO_FOLLOWER) this.#follower = this.#options.store.follow((change) => this.#onChange(change));
   }
 
   #onChange({ parts }: StoreChange): void {
     if (!parts.includes("jobs")) return;
-    this.#isBehind = true;
-    if (this.#stop === undefined) return; // a read is in progress, and is repeated after it
-    this.#stop();
+    this.#mustPollAgain = true;
+    if (this.#cancelPoll === undefined) return; // a read is in progress, and is repeated after it
+    this.#cancelPoll();
     void this.#poll();
   }
 
   async #poll(): Promise<void> {
-    this.#stop = undefined;
+    this.#cancelPoll = undefined;
     this.#isPolling = true;
-    this.#isBehind = false;
+    this.#mustPollAgain = false;
     try {
       for (const { sessionId, id, reason } of await this.#options.store.jobs.cancelRequests()) {
         const job = this.#jobs?.get(id);
@@ -100,7 +100,7 @@ export class JobWatch {
       this.#warn("It is not known whether a background job was cancelled elsewhere", thrown);
     } finally {
       this.#isPolling = false;
-      if (this.#isBehind && this.#isNeeded) void this.#poll();
+      if (this.#mustPollAgain && this.#isNeeded) void this.#poll();
       else this.#schedulePoll();
     }
   }

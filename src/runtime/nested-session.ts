@@ -11,8 +11,8 @@ export function nestedSessionId(sessionId: string, callId: string): string {
 
 /** Whether the log with this first event was begun by the call. Checked because a client may begin a session with any id and any history. */
 export function isStartedBy({ sessionId, callId }: CallPlace, first: SessionEvent | undefined): boolean {
-  const begunBy = first?.type === "session-start" ? first.parentCall : undefined;
-  return begunBy?.sessionId === sessionId && begunBy.callId === callId;
+  const starter = first?.type === "session-start" ? first.parentCall : undefined;
+  return starter?.sessionId === sessionId && starter.callId === callId;
 }
 
 /** Maximum number of sessions looked up in one request to the store. */
@@ -20,12 +20,12 @@ const LISTED_AT_ONCE = 500;
 
 /** Returns those of a session's calls whose own sessions were left open by a process that has ended. */
 export async function findCallsLeftOpen(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
-  const begun = new Map(callIds.map((callId) => [nestedSessionId(sessionId, callId), callId]));
+  const callIdBySession = new Map(callIds.map((callId) => [nestedSessionId(sessionId, callId), callId]));
   const left: string[] = [];
-  for (let ids = [...begun.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE)) {
+  for (let ids = [...callIdBySession.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE)) {
     const sessionIds = ids.slice(0, LISTED_AT_ONCE);
     for (const stored of await store.list({ sessionIds, limit: sessionIds.length }))
-      if (stored.isLeftOpen === true) left.push(begun.get(stored.sessionId) ?? stored.sessionId);
+      if (stored.isLeftOpen === true) left.push(callIdBySession.get(stored.sessionId) ?? stored.sessionId);
   }
   return left;
 }

@@ -43,11 +43,11 @@ export class NewSessions {
   }
 
   /** Begins a session, from a snapshot if one is given. @throws ToolError `duplicate`, `corrupt_record` */
-  create(id: string | undefined, { from, ...around }: SessionStart = {}): RuntimeSession {
+  create(id: string | undefined, { from, ...settings }: SessionStart = {}): RuntimeSession {
     const read = from === undefined ? undefined : readSnapshot(from);
     // A generated id differs in every run, so seeds could not refer to it.
     const seedName = id === undefined ? `#${++this.#unnamedCount}` : undefined;
-    return this.createWithId(this.newId(id), { read, seedName, ...checkSessionSettings(around, "session()") });
+    return this.createWithId(this.newId(id), { read, seedName, ...checkSessionSettings(settings, "session()") });
   }
 
   /** Begins a session under an id that is free. */

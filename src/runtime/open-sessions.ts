@@ -135,14 +135,14 @@ export class OpenSessions {
   async #serializeRemoval<T>(id: string, remove: () => Promise<T>): Promise<T> {
     const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would deadlock
     for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;
-    const around = this.#removing.get(id); // only if a call of the session requests this while the session is being removed
+    const outerRemoval = this.#removing.get(id); // only if a call of the session requests this while the session is being removed
     const removing = remove();
     // Each caller gets its own error.
-    const over = Promise.allSettled([removing, around]).finally(() => {
-      if (this.#removing.get(id) === over) this.#removing.delete(id);
+    const settled = Promise.allSettled([removing, outerRemoval]).finally(() => {
+      if (this.#removing.get(id) === settled) this.#removing.delete(id);
     });
-    this.#removing.set(id, over);
-    if (around === undefined) await over; // the id is free when this resolves
+    this.#removing.set(id, settled);
+    if (outerRemoval === undefined) await settled; // the id is free when this resolves
     return removing;
   }
 
@@ -201,15 +201,15 @@ export class OpenSessions {
   /** Aborts a resume whose session is being removed. If a call of the session requests the removal, its end is not awaited. */
   async #abortResume(id: string): Promise<void> {
     const isInside = this.#byId.get(id)?.turns.isInside === true;
-    const left = this.#handOver(id, removedWhileResumedError);
+    const handedOver = this.#handOver(id, removedWhileResumedError);
     if (isInside) return;
     await this.#resuming.get(id)?.whenEnded;
-    for (const one of left)
+    for (const one of handedOver)
       await this.#byId
         .get(one)
         ?.close()
         .catch(() => {}); // events that could not be written are removed anyway
-    for (const one of left) this.#options.services.jobs.forget(one);
+    for (const one of handedOver) this.#options.services.jobs.forget(one);
   }
 
   /** The ids of the sessions that are being resumed, the oldest resume first, without those that a call resumes. */
@@ -237,9 +237,9 @@ export class OpenSessions {
       await this.#byId.get(id)?.close();
       return true;
     }
-    const left = this.#handOver(id, handedOverError);
-    const ends = await Promise.allSettled(left.map((one) => this.#closeHandedOver(one)));
-    for (const one of left) this.#options.services.jobs.forget(one); // what is known of its jobs here is outdated
+    const handedOver = this.#handOver(id, handedOverError);
+    const ends = await Promise.allSettled(handedOver.map((one) => this.#closeHandedOver(one)));
+    for (const one of handedOver) this.#options.services.jobs.forget(one); // what is known of its jobs here is outdated
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     return true;
   }
@@ -265,15 +265,15 @@ export class OpenSessions {
    * @internal
    */
   async whenIdFree(id: string, refusal: () => ToolError | undefined): Promise<void> {
-    let isLeft = false;
-    while (!isLeft) {
+    let isFree = false;
+    while (!isFree) {
       const resuming = this.#resuming.get(id);
       const session = this.#byId.get(id);
       const removing = session?.turns.isInside === true ? undefined : this.#removing.get(id);
       if (removing !== undefined) await removing;
       else if (resuming?.reason !== undefined) await resuming.whenEnded;
       else if (resuming === undefined && session?.closed === true && !session.turns.isInside) await session.close().catch(() => {});
-      else isLeft = true;
+      else isFree = true;
     }
     const refused = refusal();
     if (refused !== undefined) throw refused;
@@ -301,15 +301,16 @@ export class OpenSessions {
   #handOver(id: string, reason: (id: string) => ToolError): readonly string[] {
     const resuming = this.#resuming.get(id);
     if (resuming?.settles === true) return [];
-    const left = [id];
+    const handedOver = [id];
     const session = this.#byId.get(id);
     if (session !== undefined) for (const run of this.#options.services.running.inSession(session)) recordHandOver(run);
     resuming?.abort(reason(id));
     session?.markHandedOver(reason(id));
-    for (const inner of this.#resumingByCaller.get(id)) left.push(...this.#handOver(inner, reason));
-    for (const { id: inner } of this.#listNestedSessions(id)) if (!left.includes(inner)) left.push(...this.#handOver(inner, reason));
+    for (const inner of this.#resumingByCaller.get(id)) handedOver.push(...this.#handOver(inner, reason));
+    for (const { id: inner } of this.#listNestedSessions(id))
+      if (!handedOver.includes(inner)) handedOver.push(...this.#handOver(inner, reason));
     if (session !== undefined) cancelSessionCalls(session, this.#options.services.running, "its session was handed over");
-    return left;
+    return handedOver;
   }
 
   /** The session that has the id, even while it is being closed. @internal */

@@ -71,8 +71,8 @@ async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signa
     const result = await branch.execute({ name: run.toolName, input: run.input }, { signal, data, background: false, approved: true });
     if (result.error?.code === "not_simulatable") return noPreview(result.error.message);
     const diff = branch.diff();
-    const made = diff.calls.filter(({ callId }) => callId !== result.callId);
-    const calls = made.flatMap(({ input, result: ended }) =>
+    const nested = diff.calls.filter(({ callId }) => callId !== result.callId);
+    const calls = nested.flatMap(({ input, result: ended }) =>
       input === undefined || ended === undefined
         ? []
         : [{ toolName: ended.name, input, definition: getDefinitionFingerprint(run.services.registry, ended.name) }],
@@ -114,17 +114,17 @@ function startsAgentError(): ToolError {
 }
 
 function toPreviewedEffects({ state, calls, pretended }: SessionDiff, result: ToolResult): PreviewedEffects {
-  const made = calls.filter(({ callId }) => callId !== result.callId);
+  const nested = calls.filter(({ callId }) => callId !== result.callId);
   return {
     state: state.map(({ toolset, key, before, after, patch }) => ({ toolset, key, patch, ...omitUndefined({ before, after }) })),
-    calls: made.slice(0, MAX_CALLS).map(({ call, input, result: ended }) => ({
+    calls: nested.slice(0, MAX_CALLS).map(({ call, input, result: ended }) => ({
       toolName: ended?.name ?? call.name,
       input: input ?? {},
       outcome: ended?.error?.code ?? ended?.status ?? "cancelled",
     })),
     writes: pretended,
     ...(result.answeredBy === EXAMPLE ? {} : { answer: resultText(result) }),
-    ...(made.length > MAX_CALLS ? { isCut: true as const } : {}),
+    ...(nested.length > MAX_CALLS ? { isCut: true as const } : {}),
   };
 }
 

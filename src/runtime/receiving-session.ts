@@ -146,8 +146,8 @@ export abstract class ReceivingSession extends Session {
   }
 
   /** Holds back its calls until this resolves; if it rejects, so do they. @internal */
-  holdCallsUntil(begin: () => Promise<void>): void {
-    (this.#readiness ??= new Readiness()).holdCallsUntil(begin);
+  holdCallsUntil(whenReady: () => Promise<void>): void {
+    (this.#readiness ??= new Readiness()).holdCallsUntil(whenReady);
   }
 }
 
@@ -164,15 +164,15 @@ class Readiness {
     return this.#ready;
   }
 
-  holdCallsUntil(begin: () => Promise<void>): void {
+  holdCallsUntil(whenReady: () => Promise<void>): void {
     this.#retry = undefined;
-    const ready = begin();
+    const ready = whenReady();
     this.#ready = ready;
     ready.then(
       () => (this.#ready = undefined),
       (thrown: unknown) => {
         // Callers get the error. A claim by another process, or damage, is permanent and not tried again.
-        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#retry = begin;
+        if (ToolError.fromUnknown(thrown, "store_failed").code === "store_failed") this.#retry = whenReady;
       },
     );
   }

@@ -16,30 +16,39 @@ interface JobDecisions {
 
 /** The errors of jobs, and of their nested calls, that are not run again, by the id of the call. */
 export function findJobErrors(open: readonly OpenCall[], { cancelled, runsAgain }: JobDecisions): ReadonlyMap<string, ToolError> {
-  const ends = new Map<string, ToolError>();
+  const errors = new Map<string, ToolError>();
   const reasons = new Map<string, string>();
   for (const call of open) {
     const { callId, parentCallId, job } = call;
     const reason = (job === undefined ? undefined : cancelled.get(callId)) ?? reasons.get(parentCallId ?? "");
     if (reason !== undefined) {
       reasons.set(callId, reason);
-      ends.set(callId, cancelledJobError(call, reason));
-    } else if (ends.has(parentCallId ?? "")) ends.set(callId, nestedInParkedError(call));
+      errors.set(callId, cancelledJobError(call, reason));
+    } else if (errors.has(parentCallId ?? "")) errors.set(callId, nestedInParkedError(call));
     else if (runsAgain && job !== undefined && job.starts - job.safeStarts >= MAX_STARTS)
-      ends.set(callId, parkedJobError(call, job.starts - job.safeStarts));
+      errors.set(callId, parkedJobError(call, job.starts - job.safeStarts));
   }
-  return ends;
+  return errors;
 }
 
 /** The nested calls of each job that run before it, by the id of the job; nested calls that are not run again are resumed with all others. */
-export function groupCallsByJob(open: readonly OpenCall[], ends: ReadonlyMap<string, ToolError>): ReadonlyMap<string, readonly OpenCall[]> {
+export function groupCallsByJob(
+  open: readonly OpenCall[],
+  errors: ReadonlyMap<string, ToolError>,
+): ReadonlyMap<string, readonly OpenCall[]> {
   const jobs = findEnclosingJobs(open);
   const calls = new Map<string, OpenCall[]>();
   for (const call of open) {
-    const around = jobs.get(call.callId);
-    if (around === undefined || call.job !== undefined || call.hasIncompleteMessage || around.hasIncompleteMessage || ends.has(call.callId))
+    const enclosing = jobs.get(call.callId);
+    if (
+      enclosing === undefined ||
+      call.job !== undefined ||
+      call.hasIncompleteMessage ||
+      enclosing.hasIncompleteMessage ||
+      errors.has(call.callId)
+    )
       continue;
-    addTo(calls, around.callId, call);
+    addTo(calls, enclosing.callId, call);
   }
   return calls;
 }
@@ -50,8 +59,8 @@ function findEnclosingJobs(open: readonly OpenCall[]): ReadonlyMap<string, OpenC
   const byId = new Map(open.map((call) => [call.callId, call]));
   for (const { callId, parentCallId } of open) {
     const parent = byId.get(parentCallId ?? "");
-    const around = parent?.job === undefined ? jobs.get(parentCallId ?? "") : parent;
-    if (around !== undefined) jobs.set(callId, around);
+    const enclosing = parent?.job === undefined ? jobs.get(parentCallId ?? "") : parent;
+    if (enclosing !== undefined) jobs.set(callId, enclosing);
   }
   return jobs;
 }

@@ -110,7 +110,7 @@ export async function resumeSession(
   const runsAgain = options.interrupted !== "settle";
   const errors = findJobErrors(open, { cancelled: options.cancelled, runsAgain });
   const inJobs = runsAgain ? groupCallsByJob(open, errors) : new Map<string, readonly OpenCall[]>();
-  const ofJobs = new Set([...inJobs.values()].flat());
+  const callsInJobs = new Set([...inJobs.values()].flat());
   // Open calls, and calls that no model saw, have changed nothing: their changes are undone, so that a call that is run again finds the same state as
   // before.
   const changes = Map.groupBy(openChanges, (change) => change.callId);
@@ -118,10 +118,10 @@ export async function resumeSession(
   const stop = session.ports.clock.timer(() => warnOfApprovalWait(session), WARN_AFTER_MS, { background: true });
   try {
     await session.turns.run(async (running) => {
-      for (const of of changes.values()) undoChanges(session, of[0]?.turnId ?? "", of);
+      for (const callChanges of changes.values()) undoChanges(session, callChanges[0]?.turnId ?? "", callChanges);
       const groups = orderCalls(
         session,
-        open.filter((call) => !ofJobs.has(call)),
+        open.filter((call) => !callsInJobs.has(call)),
       );
       for (const calls of groups) {
         if (session.broken !== undefined) return; // the remaining calls are left too

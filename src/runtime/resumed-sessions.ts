@@ -81,21 +81,21 @@ export class ResumedSessions {
     const { parentCall, resuming } = options;
     await store.open();
     const eventLog = await claimLog(store, id, options);
-    const around = checkSessionSettings(options, "resume()");
+    const settings = checkSessionSettings(options, "resume()");
     if (eventLog === undefined) {
       resuming.check();
-      return (await this.#startNew(id, { ...around, parentCall })) ?? this.#resumeStored(id, store, { ...options, create: false });
+      return (await this.#startNew(id, { ...settings, parentCall })) ?? this.#resumeStored(id, store, { ...options, create: false });
     }
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold(this.#newSessions.keptEvents, id, this.#services.faults.mayInject(this.#services.registry));
-      const left: string[] = []; // calls that may have left a session open
-      const notice = (event: SessionEvent): void =>
-        void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && left.push(event.callId));
-      await foldLog(eventLog, fold, { parentCall, notice: eventLog.wasLeftOpen ? notice : undefined });
-      session = this.#newSessions.openSession({ id, parentCall, ...around, eventLog, ...fold.startOptions });
+      const leftOpen: string[] = []; // calls that may have left a session open
+      const noteLeftOpen = (event: SessionEvent): void =>
+        void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && leftOpen.push(event.callId));
+      await foldLog(eventLog, fold, { parentCall, onEvent: eventLog.wasLeftOpen ? noteLeftOpen : undefined });
+      session = this.#newSessions.openSession({ id, parentCall, ...settings, eventLog, ...fold.startOptions });
       options.onStarted?.(session);
-      await this.#settleLeftOpen(session, left, store);
+      await this.#settleLeftOpen(session, leftOpen, store);
       resuming.check();
       if (options.interrupted === "settle") await this.#settleNested(session, fold);
       else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#services.registry });
@@ -179,8 +179,8 @@ export class ResumedSessions {
       await open.whenResumed(inner); // the attempt has ended, so a resume of it still in progress is aborted
       if (open.findById(inner) === undefined) await this.#settleSessionOf(session, callId);
     };
-    const one = { sessionId, whenSettled: settle().finally(() => this.#settling.delete(one)) };
-    this.#settling.add(one);
+    const settling = { sessionId, whenSettled: settle().finally(() => this.#settling.delete(settling)) };
+    this.#settling.add(settling);
   }
 
   /** Settles the session that a call began, if any. A failure, or a session that is open here, does not keep the call from being settled. */
@@ -198,8 +198,8 @@ export class ResumedSessions {
   }
 
   /** Begins a new session once the store has accepted it; undefined if another process began it meanwhile. */
-  async #startNew(id: string, beginning: NewSessionOptions): Promise<RuntimeSession | undefined> {
-    const session = this.#newSessions.createWithId(id, beginning);
+  async #startNew(id: string, options: NewSessionOptions): Promise<RuntimeSession | undefined> {
+    const session = this.#newSessions.createWithId(id, options);
     try {
       return (await session.ready?.then(() => session)) ?? session;
     } catch (thrown: unknown) {
@@ -234,12 +234,12 @@ function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions)
 async function foldLog(
   log: ReadableLog,
   fold: SessionFold,
-  { parentCall, notice }: { readonly parentCall: CallPlace | undefined; readonly notice: ((event: SessionEvent) => void) | undefined },
+  { parentCall, onEvent }: { readonly parentCall: CallPlace | undefined; readonly onEvent: ((event: SessionEvent) => void) | undefined },
 ): Promise<void> {
   for await (const events of readEventPages(log))
     for (const event of events) {
       if (fold.head.length === 0 && parentCall !== undefined) checkStartedBy(parentCall, event, log.sessionId);
       fold.apply(event);
-      notice?.(event);
+      onEvent?.(event);
     }
 }

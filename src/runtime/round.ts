@@ -65,7 +65,7 @@ export interface RoundHost {
 }
 
 /** Records the end of the round. @param said the message, with addresses in place of its files */
-type RecordRoundEnd = (said: SessionMessage) => void;
+type RecordRoundEnd = (message: SessionMessage) => void;
 
 const NO_ADD_OPTIONS: AddOptions = Object.freeze({});
 const ADD_OPTIONS: OptionNames<AddOptions> = { refusal: true };
@@ -114,8 +114,8 @@ export class Round {
     const unknown = options === NO_ADD_OPTIONS ? undefined : findUnknownKeyError(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()");
     if (unknown !== undefined) throw unknown;
     const refusal = options?.refusal;
-    const wrong = this.#results === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
-    if (wrong !== undefined) throw wrong;
+    const refusalError = this.#results === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
+    if (refusalError !== undefined) throw refusalError;
     const { signal } = this.#host;
     const run = this.#startCall(call);
     run.refusal ??= refusal;
@@ -163,9 +163,9 @@ export class Round {
   /** Voids the message: cancels its calls and their nested calls. The round stays in the log, but is not shown to the model. Idempotent. */
   void(reason: string, reply: Partial<RoundReply> = {}): Promise<readonly ToolResult[]> {
     if (this.#results !== undefined) return this.#results;
-    const said = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;
-    const message = readReplyMessage(said);
-    return this.#close(() => this.#record(message instanceof ToolError ? EMPTY_MESSAGE : message, said, reason), reason);
+    const emptyReply = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;
+    const message = readReplyMessage(emptyReply);
+    return this.#close(() => this.#record(message instanceof ToolError ? EMPTY_MESSAGE : message, emptyReply, reason), reason);
   }
 
   async #voidAndThrow(error: ToolError): Promise<never> {
@@ -297,10 +297,10 @@ export class Round {
   #startCall(call: ModelCall): CallRun {
     const { services, turn, offersBackground } = this.#host;
     const run = startCall(services, turn, withoutKind(call), this.#options);
-    const taken = offersBackground ? takeBackgroundFlag(run.call, services.registry) : undefined;
-    if (taken === undefined) return run;
-    run.call = taken.call;
-    run.background = taken.background;
+    const flagged = offersBackground ? takeBackgroundFlag(run.call, services.registry) : undefined;
+    if (flagged === undefined) return run;
+    run.call = flagged.call;
+    run.background = flagged.background;
     return run;
   }
 

@@ -80,12 +80,12 @@ export class CallRunner {
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Results> {
     const refusal = findRefusal(session) ?? (options === NO_OPTIONS ? undefined : findOptionsError(options));
     if (refusal !== undefined) return Promise.reject(refusal);
-    const waits = session.ready !== undefined || session.turns.busy || options.concurrent === true;
-    const sent = waits ? preReadCalls(calls, servicesOf(session).inputLimits) : calls;
-    if (session.ready !== undefined) return session.ready.then(() => this.run(session, sent, options, submission));
+    const mayWait = session.ready !== undefined || session.turns.busy || options.concurrent === true;
+    const copied = mayWait ? preReadCalls(calls, servicesOf(session).inputLimits) : calls;
+    if (session.ready !== undefined) return session.ready.then(() => this.run(session, copied, options, submission));
     try {
-      const concurrent = options.concurrent === true && !mayAnswerSequentially(session, sent, options);
-      const answer = session.turns.run((turn, caller) => this.#turn(session, sent, options, { submission, turn, caller }), {
+      const concurrent = options.concurrent === true && !mayAnswerSequentially(session, copied, options);
+      const answer = session.turns.run((turn, caller) => this.#turn(session, copied, options, { submission, turn, caller }), {
         signal: options.signal,
         concurrent,
       });
@@ -105,8 +105,12 @@ export class CallRunner {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return executeNested(turn.session, calls, all);
-    const { background: _background, ...alone } = all; // without a session, the caller waits for every call
-    return this.runWithoutSession(services, calls, visibility === undefined ? alone : { ...alone, allow: visibility });
+    const { background: _background, ...withoutBackground } = all; // without a session, the caller waits for every call
+    return this.runWithoutSession(
+      services,
+      calls,
+      visibility === undefined ? withoutBackground : { ...withoutBackground, allow: visibility },
+    );
   }
 
   /** Holds the turn of a session for several rounds; see `RuntimeSession.turn`. */
@@ -290,10 +294,10 @@ function needsSessionError(options: ExecuteOptions): ToolError | undefined {
 
 /** Cancels the jobs of these answers that have not started running: the caller gets an error and may make the calls again. */
 function cancelUnstartedJobs(session: RuntimeSession, results: Results): void {
-  const begun = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
-  if (begun.size === 0) return;
+  const pendingIds = new Set([results].flat().flatMap(({ status, callId }) => (status === "pending" ? [callId] : [])));
+  if (pendingIds.size === 0) return;
   const { running } = servicesOf(session);
   running.cancelAll("its start could not be stored", () =>
-    running.inSession(session).filter(({ callId, attempts }) => attempts === 0 && begun.has(callId)),
+    running.inSession(session).filter(({ callId, attempts }) => attempts === 0 && pendingIds.has(callId)),
   );
 }

@@ -161,10 +161,10 @@ class Conversation {
     return this.#jobs.has(event.callId);
   }
 
-  #addJob(event: JobEvent, said: Parameters<typeof createJobMessage>[1]): void {
+  #addJob(event: JobEvent, content: Parameters<typeof createJobMessage>[1]): void {
     const { at, callId, toolName } = event;
     const quiet = event.type === "job-end" && !event.notify ? { notify: false as const } : {};
-    this.#add({ ...createJobMessage({ callId, name: toolName }, said), ...quiet, at });
+    this.#add({ ...createJobMessage({ callId, name: toolName }, content), ...quiet, at });
   }
 
   #add(message: ModelMessage): void {

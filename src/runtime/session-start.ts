@@ -40,11 +40,11 @@ export function checkSessionSettings({ setup, workingFolder, environment }: Sess
 
 function checkEnvironment(environment: unknown, where: string): SessionSettings["environment"] {
   if (environment === undefined) return undefined;
-  const wrong = isJsonObject(environment) ? Object.keys(environment).find((name) => typeof environment[name] !== "string") : "";
+  const nonStringName = isJsonObject(environment) ? Object.keys(environment).find((name) => typeof environment[name] !== "string") : "";
   // all of them were checked above
-  if (isJsonObject(environment) && wrong === undefined) return Object.freeze({ ...environment } as Record<string, string>);
-  const named = wrong === "" || wrong === undefined ? "" : `; ${JSON.stringify(wrong)} is none`;
-  throw new ToolError("invalid_argument", `The option "environment" of ${where} is an object of strings${named}.`);
+  if (isJsonObject(environment) && nonStringName === undefined) return Object.freeze({ ...environment } as Record<string, string>);
+  const nameText = nonStringName === "" || nonStringName === undefined ? "" : `; ${JSON.stringify(nonStringName)} is none`;
+  throw new ToolError("invalid_argument", `The option "environment" of ${where} is an object of strings${nameText}.`);
 }
 
 /** Returns a frozen copy. @throws ToolError `invalid_argument` for a value that is not an object */

@@ -29,8 +29,8 @@ export class HeldTurn implements SessionTurn {
   readonly session: RuntimeSession;
   readonly signal: AbortSignal;
   readonly #host: HeldTurnHost;
-  readonly #forget: () => void;
-  #open: Round | undefined;
+  readonly #removeAbortListener: () => void;
+  #openRound: Round | undefined;
   #hasEnded = false;
 
   constructor(host: HeldTurnHost) {
@@ -38,7 +38,7 @@ export class HeldTurn implements SessionTurn {
     this.signal = host.session.whenClosed;
     this.#host = host;
     // The error of a round that cannot end is thrown by `close`.
-    this.#forget = onAbort(this.signal, () => void this.#open?.void("the session was closed").catch(() => {}));
+    this.#removeAbortListener = onAbort(this.signal, () => void this.#openRound?.void("the session was closed").catch(() => {}));
   }
 
   get id(): string {
@@ -57,7 +57,7 @@ export class HeldTurn implements SessionTurn {
 
   round(options: RoundOptions = NO_OPTIONS): Round {
     this.#checkOpen();
-    if (this.#open !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
+    if (this.#openRound !== undefined) throw new ToolError("invalid_argument", "A round begins when the one before it is over.");
     if (typeof options !== "object" || options === null)
       throw new ToolError("invalid_argument", "The options of round() must be an object.");
     const unknown = options === NO_OPTIONS ? undefined : findUnknownKeyError(options, ROUND_OPTIONS, "round()");
@@ -76,21 +76,21 @@ export class HeldTurn implements SessionTurn {
       whenDurable,
       onEnd: () => {
         turn.endRound();
-        this.#open = undefined;
+        this.#openRound = undefined;
       },
     });
-    return (this.#open = round);
+    return (this.#openRound = round);
   }
 
   /** Ends the turn; an open round is voided. @internal */
   async close(): Promise<void> {
     this.#hasEnded = true;
-    this.#forget();
-    await this.#open?.void("the turn was over");
+    this.#removeAbortListener();
+    await this.#openRound?.void("the turn was over");
   }
 
   #checkOpen(): void {
-    const wrong = this.#hasEnded ? new ToolError("invalid_argument", "The turn is over.") : this.#host.refusal();
-    if (wrong !== undefined) throw wrong;
+    const refusalError = this.#hasEnded ? new ToolError("invalid_argument", "The turn is over.") : this.#host.refusal();
+    if (refusalError !== undefined) throw refusalError;
   }
 }

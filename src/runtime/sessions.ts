@@ -67,8 +67,8 @@ export class Sessions implements SessionHost {
     { allow, attempt }: { readonly allow: VisibilityRules | undefined; readonly attempt: SessionAttempt },
   ): Promise<RuntimeSession> {
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
-    const around = omitUndefined({ setup, workingFolder, environment });
-    const again = omitUndefined({ ...around, data: options.data, allow });
+    const settings = omitUndefined({ setup, workingFolder, environment });
+    const resumeOptions = omitUndefined({ ...settings, data: options.data, allow });
     const id = nestedSessionId(session.id, callId);
     await this.open.whenIdFree(id, () => (session.isHandedOver ? session.broken : attempt.getAbortError()));
     if (session instanceof RuntimeSession && simulation !== undefined) {
@@ -80,10 +80,10 @@ export class Sessions implements SessionHost {
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined)
-      return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...again, parentCall }, attempt);
-    const begun = this.#newSessions.openSession({ id: this.#newSessions.newId(id), seedName, parentCall, ...around });
-    recordSessionStart(begun, { parentCall }, this.#services);
-    return begun;
+      return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...resumeOptions, parentCall }, attempt);
+    const inner = this.#newSessions.openSession({ id: this.#newSessions.newId(id), seedName, parentCall, ...settings });
+    recordSessionStart(inner, { parentCall }, this.#services);
+    return inner;
   }
 
   /** Closes a session that a call of a simulation began when the simulation ends: no other code can find it. */

@@ -80,10 +80,10 @@ export function applySubmissionEvent(submissions: Map<string, SubmittedBatch>, e
       earlier === undefined ? { digest, callIds, startsAt } : { digest, callIds, startsAt: earlier.startsAt, earlier },
     );
   } else if (event.type === "batch-rollback") {
-    const gone = new Set(event.callIds);
+    const rolledBack = new Set(event.callIds);
     for (const [key, submitted] of submissions) {
       let left: SubmittedBatch | undefined = submitted;
-      while (left?.callIds.some((callId) => gone.has(callId)) === true) left = left.earlier;
+      while (left?.callIds.some((callId) => rolledBack.has(callId)) === true) left = left.earlier;
       if (left === undefined) submissions.delete(key);
       else if (left !== submitted) submissions.set(key, left);
     }

@@ -46,13 +46,13 @@ export function submitCalls(
       await whenStored(session, results);
       if (keepsRefused) return results;
       const callIds = results.map((result) => (wasBlockedByStore(result) ? undefined : result.callId));
-      const left = sent.filter((_call, index) => callIds[index] === undefined);
-      if (left.length === 0) return results;
+      const blockedCalls = sent.filter((_call, index) => callIds[index] === undefined);
+      if (blockedCalls.length === 0) return results;
       const work = { runner: services.runner, submission: { idempotencyKey, digest, callIds } };
-      const again = await runList(session, left, options, work).catch((thrown: unknown) => {
+      const rerunResults = await runList(session, blockedCalls, options, work).catch((thrown: unknown) => {
         throw thrown instanceof ToolError ? toStoreError(thrown, results) : thrown;
       });
-      const ends = again.values();
+      const ends = rerunResults.values();
       return results.map((result) => (wasBlockedByStore(result) ? (ends.next().value ?? result) : result));
     },
   });
@@ -75,14 +75,14 @@ async function readResults(
 ): Promise<readonly ToolResult[]> {
   const wanted = new Set(callIds);
   const found = new Map<string, ToolResult>();
-  const begun = new Map<string, string | undefined>(); // with the ids that the callers gave
+  const idsOfStarted = new Map<string, string | undefined>(); // with the ids that the callers gave
   const placeholders = new Map<string, ToolResult>();
   for await (const event of events) {
     if (!("callId" in event) || !wanted.has(event.callId)) continue;
     const { callId } = event;
-    if (event.type === "call-start") begun.set(callId, event.call.id);
+    if (event.type === "call-start") idsOfStarted.set(callId, event.call.id);
     if (event.type === "job-start")
-      placeholders.set(callId, createPendingResult({ callId, id: begun.get(callId), name: event.toolName, mode: event.mode }));
+      placeholders.set(callId, createPendingResult({ callId, id: idsOfStarted.get(callId), name: event.toolName, mode: event.mode }));
     if (event.type === "output-keep") restoreOutput(session, event);
     if (event.type === "call-end") found.set(callId, event.result);
     if (found.size === wanted.size) break;
@@ -90,7 +90,7 @@ async function readResults(
   for (const [callId, placeholder] of placeholders) if (!found.has(callId)) found.set(callId, placeholder);
   // The recording or snapshot behind the session was taken before these calls began: whether they ran is not known, and nothing will end them.
   for (const [index, callId] of callIds.entries()) {
-    if (begun.has(callId)) continue;
+    if (idsOfStarted.has(callId)) continue;
     const { id, name } = readCall(sent[index], servicesOf(session).inputLimits).call;
     found.set(callId, interruptedResult({ callId, id, name }, outcomeUnknownError(name, "The recording ends before this call.")));
   }

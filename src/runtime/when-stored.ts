@@ -30,15 +30,23 @@ export function toStoreError(thrown: unknown, results: Results | undefined): Too
   return new ToolError(code, message, { retryable, outcome: "unknown", details, ...pickHints(error), cause: error });
 }
 
-/** Holds an answer back until all recorded events are durable. @param refused called with the answer if the store fails */
-export function whenAnswerStored<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
+/** Holds an answer back until all recorded events are durable. @param onStoreFailure called with the answer if the store fails */
+export function whenAnswerStored<T extends Results>(
+  session: Session,
+  answer: T | Promise<T>,
+  onStoreFailure?: (answer: T) => void,
+): Promise<T> {
   const { eventLog } = session;
   if (eventLog === undefined || eventLog.options.durability === "async") return Promise.resolve(answer);
-  return answerWhenStored(session, answer, refused);
+  return answerWhenStored(session, answer, onStoreFailure);
 }
 
 /** An error of the answer takes precedence over an error of the store. */
-async function answerWhenStored<T extends Results>(session: Session, answer: T | Promise<T>, refused?: (answer: T) => void): Promise<T> {
+async function answerWhenStored<T extends Results>(
+  session: Session,
+  answer: T | Promise<T>,
+  onStoreFailure?: (answer: T) => void,
+): Promise<T> {
   let result: T;
   try {
     result = await answer;
@@ -49,7 +57,7 @@ async function answerWhenStored<T extends Results>(session: Session, answer: T |
   try {
     await whenStored(session, result);
   } catch (thrown: unknown) {
-    refused?.(result);
+    onStoreFailure?.(result);
     throw thrown;
   }
   return result;

@@ -175,13 +175,13 @@ export class ValidationRun {
     return this.explaining && this.limit === undefined && this.problems.length < this.maxProblems;
   }
 
-  /** Runs `judge` while explaining, and returns its first few problems instead of reporting them. */
-  runTrial(judge: () => boolean): TrialResult {
+  /** Runs `evaluate` while explaining, and returns its first few problems instead of reporting them. */
+  runTrial(evaluate: () => boolean): TrialResult {
     const { problems, maxProblems } = this;
     const found: SchemaProblem[] = [];
     this.problems = found;
     this.maxProblems = Math.min(MAX_TRIAL_PROBLEMS, maxProblems);
-    const valid = judge();
+    const valid = evaluate();
     this.problems = problems;
     this.maxProblems = maxProblems;
     return { valid, problems: found };

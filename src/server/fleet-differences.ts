@@ -18,11 +18,11 @@ export function describeFleetDifferences(processes: readonly StoredProcess[]): r
     lines.push(
       `They run different versions: ${groups(versions.map(([version, name]) => [version, `${name} ${version}`] as const)).join("; ")}.`,
     );
-  const telling = living.filter(({ definitions }) => definitions !== undefined);
-  const parts = new Set(telling.flatMap(({ definitions = {} }) => Object.keys(definitions)));
+  const announced = living.filter(({ definitions }) => definitions !== undefined);
+  const parts = new Set(announced.flatMap(({ definitions = {} }) => Object.keys(definitions)));
   for (const part of [...parts].toSorted()) {
-    const having = telling.filter(({ definitions = {} }) => Object.hasOwn(definitions, part));
-    const lacking = telling.filter((one) => !having.includes(one));
+    const having = announced.filter(({ definitions = {} }) => Object.hasOwn(definitions, part));
+    const lacking = announced.filter((one) => !having.includes(one));
     const digests = having.map((one) => [one.definitions?.[part] ?? "", processName(one)] as const);
     if (new Set(digests.map(([digest]) => digest)).size > 1) lines.push(`${part} differs: ${groups(digests).join(" from ")}.`);
     if (lacking.length > 0 && part !== AGENT_ONLY_TOOLSET) lines.push(`${part} is missing in ${lacking.map(processName).join(", ")}.`);

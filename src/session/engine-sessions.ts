@@ -32,9 +32,9 @@ export class EngineSessions {
    * one opening, which is cancelled when the last of them leaves.
    */
   open(engine: Engine): SessionOpening | undefined {
-    const begun = this.#opened.get(engine);
-    const wait = begun === undefined ? undefined : this.#openingWaits.get(begun);
-    if (begun !== undefined && wait?.controller.signal.aborted !== true) return this.#shareOpening(begun);
+    const opening = this.#opened.get(engine);
+    const wait = opening === undefined ? undefined : this.#openingWaits.get(opening);
+    if (opening !== undefined && wait?.controller.signal.aborted !== true) return this.#shareOpening(opening);
     if (engine.openSession === undefined) return undefined;
     const controller = new AbortController();
     const snapshot = this.#snapshots?.get(engine);
@@ -42,7 +42,7 @@ export class EngineSessions {
     const session = { ...id, signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
     const open = (): void | Promise<void> => engine.openSession?.(session);
     // After a cancelled opening that has not settled: opens again once that one fails.
-    const done = this.#trackOpening(engine, begun === undefined ? toPromise(open) : begun.catch(open));
+    const done = this.#trackOpening(engine, opening === undefined ? toPromise(open) : opening.catch(open));
     this.#openingWaits.set(done, { controller, count: 0 });
     return this.#shareOpening(done);
   }
@@ -62,11 +62,11 @@ export class EngineSessions {
   /** Gives a branch its own copy of the engines' current state. An engine that cannot copy starts without state there, or allows only reads. */
   fork(branch: EngineSessions): void {
     if (this.#snapshots !== undefined) branch.restore(new Map([...this.#snapshots].filter(([engine]) => !this.#opened.has(engine))));
-    for (const [engine, begun] of this.#opened) {
+    for (const [engine, opening] of this.#opened) {
       if (engine.forkSession === undefined) continue;
       // Copying waits for the session's own opening, but `forkSession` is called at once, so that later changes of the parent are not included.
       const copy = toPromise(() => engine.forkSession?.(this.#sessionId(), branch.#sessionId()));
-      void branch.#trackOpening(engine, waitForBoth(begun, copy));
+      void branch.#trackOpening(engine, waitForBoth(opening, copy));
     }
   }
 
@@ -83,9 +83,9 @@ export class EngineSessions {
   /** Returns the state of engines, as JSON. Rejects with the error of an engine; with ToolError `timeout` if an engine does not answer. */
   async snapshot(clock: Clock): Promise<ReadonlyMap<Engine, JsonValue>> {
     const snapshots = new Map(this.#snapshots);
-    for (const [engine, begun] of this.#opened) {
+    for (const [engine, opening] of this.#opened) {
       if (engine.snapshotSession === undefined) continue;
-      const answer = begun.then(() => engine.snapshotSession?.(this.#sessionId()));
+      const answer = opening.then(() => engine.snapshotSession?.(this.#sessionId()));
       const waited = await waitFor({ clock, wait: undefined }, answer, {
         endsAt: clock.now() + TIMEOUT_MS,
         timeoutError: () =>
@@ -102,12 +102,12 @@ export class EngineSessions {
   async close(clock: Clock, log: Log): Promise<void> {
     const engines = [...this.#opened];
     this.#opened.clear();
-    await Promise.all(engines.map(([engine, begun]) => this.#closeOne(engine, begun, clock, log)));
+    await Promise.all(engines.map(([engine, opening]) => this.#closeOne(engine, opening, clock, log)));
   }
 
-  async #closeOne(engine: Engine, begun: Promise<void>, clock: Clock, log: Log): Promise<void> {
+  async #closeOne(engine: Engine, opening: Promise<void>, clock: Clock, log: Log): Promise<void> {
     if (engine.closeSession === undefined) return;
-    const closing = begun.then(
+    const closing = opening.then(
       () => engine.closeSession?.(this.#sessionId()),
       () => {}, // the session was never opened
     );
@@ -120,12 +120,12 @@ export class EngineSessions {
     log.warn(`The engine ${engine.kind} did not end the session ${JSON.stringify(this.#sessionId())}: ${reason}`);
   }
 
-  #trackOpening(engine: Engine, beginning: Promise<void>): Promise<void> {
-    this.#opened.set(engine, beginning);
-    beginning.catch(() => {
-      if (this.#opened.get(engine) === beginning) this.#opened.delete(engine);
+  #trackOpening(engine: Engine, opening: Promise<void>): Promise<void> {
+    this.#opened.set(engine, opening);
+    opening.catch(() => {
+      if (this.#opened.get(engine) === opening) this.#opened.delete(engine);
     });
-    return beginning;
+    return opening;
   }
 }
 

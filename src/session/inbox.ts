@@ -105,8 +105,8 @@ export class Inbox {
   }
 
   #add({ id, message, sender, triggerId, tick, traceparent }: SessionEvent & { readonly type: "inbox-add" }): void {
-    const of = omitUndefined({ sender, triggerId, traceparent });
-    this.#entries.set(id, Object.freeze({ id, message, ...of }));
+    const optional = omitUndefined({ sender, triggerId, traceparent });
+    this.#entries.set(id, Object.freeze({ id, message, ...optional }));
     this.#change(triggerId, (trigger) => {
       const lastTick = tick ?? trigger.lastTick;
       const counts = { sent: trigger.sent + 1, waiting: trigger.waiting + 1 };

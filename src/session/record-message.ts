@@ -11,6 +11,6 @@ export function recordMessage(
   place: { readonly at: number; readonly parentCall: TurnCall | undefined; readonly principal?: string | undefined },
 ): void {
   const { at, parentCall, principal } = place;
-  const of = omitUndefined({ parentCallId: parentCall?.callId, principal });
-  session.recordAndNotify({ type: "message-add", sessionId: session.id, at, message, ...of });
+  const optional = omitUndefined({ parentCallId: parentCall?.callId, principal });
+  session.recordAndNotify({ type: "message-add", sessionId: session.id, at, message, ...optional });
 }

@@ -215,8 +215,8 @@ export class TurnQueue {
       turn !== undefined && (turn.queue !== this || turn.hasEnded || isDetached(place));
       turn = turnOf(place)
     ) {
-      const beside = place === undefined ? undefined : this.#findDetachedPlace(place, turn);
-      if (beside !== undefined) return beside;
+      const detached = place === undefined ? undefined : this.#findDetachedPlace(place, turn);
+      if (detached !== undefined) return detached;
       place = turn.outer;
     }
     return place;
@@ -225,9 +225,9 @@ export class TurnQueue {
   /** Returns where the code of a call continues that has left its turn, which is over. */
   #findDetachedPlace(place: Place, turn: RunningTurn): Place | undefined {
     const call = place instanceof HandlerPlace ? place.call : undefined;
-    const beside = call?.detachedTurn ?? turn.lastDetachedTurn;
-    if (beside === undefined || beside.queue !== this || beside.hasEnded) return undefined;
-    return call === undefined ? beside : new HandlerPlace(beside, call);
+    const detached = call?.detachedTurn ?? turn.lastDetachedTurn;
+    if (detached === undefined || detached.queue !== this || detached.hasEnded) return undefined;
+    return call === undefined ? detached : new HandlerPlace(detached, call);
   }
 
   #mayStart(concurrent: boolean): boolean {

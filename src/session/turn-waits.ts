@@ -9,7 +9,7 @@ interface WaitingTurn {
 }
 
 /** Returns the only call of a turn, from its runner's data. */
-type FindSoleCall = (held: object | undefined) => object | undefined;
+type FindSoleCall = (runnerData: object | undefined) => object | undefined;
 
 export interface TurnWait {
   /** Different from every call id. */

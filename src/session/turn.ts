@@ -40,7 +40,7 @@ export class Turn {
   readonly #outer: Turn | undefined;
   readonly #ids: Ids;
   #id: string | undefined;
-  #used: Set<string> | undefined;
+  #usedOnce: Set<string> | undefined;
   #changes: Map<string, StateChange> | undefined;
   /** Every change since the round began, in order; undefined outside a round. */
   #roundChanges: StateChange[] | undefined;
@@ -82,20 +82,20 @@ export class Turn {
   /** Uses up the one use of a once-per-turn tool; returns an error if it was used before. */
   useOnce(qualifiedName: string): ToolError | undefined {
     if (this.joinedTurn !== undefined) return this.joinedTurn.useOnce(qualifiedName);
-    this.#used ??= new Set();
-    if (this.#used.has(qualifiedName)) {
+    this.#usedOnce ??= new Set();
+    if (this.#usedOnce.has(qualifiedName)) {
       return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
         hint: "Call it again in the next turn.",
       });
     }
-    this.#used.add(qualifiedName);
+    this.#usedOnce.add(qualifiedName);
     return undefined;
   }
 
   /** Frees the one use of a once-per-turn tool, because its call did not run after all. */
   freeOnce(qualifiedName: string): void {
     if (this.joinedTurn !== undefined) this.joinedTurn.freeOnce(qualifiedName);
-    else this.#used?.delete(qualifiedName);
+    else this.#usedOnce?.delete(qualifiedName);
     if (this.endedBy === qualifiedName) this.endedBy = undefined;
   }
 
@@ -121,17 +121,17 @@ export class Turn {
   /** Undoes changes. A change that another call has overwritten is undone once that call's change is, because the calls that made both are void. */
   #undoChanges(changes: readonly StateChange[]): void {
     const root = this.joinedTurn ?? this;
-    const taken = new Set(undoChanges(this.session, this.id, changes));
+    const undone = new Set(undoChanges(this.session, this.id, changes));
     if (root.#overwritten !== undefined) {
-      const freed = new Set(Array.from(taken, ({ toolset, key }) => stateKey(toolset, key)));
-      const due = root.#overwritten.filter(({ toolset, key }) => freed.has(stateKey(toolset, key)));
-      for (const change of undoChanges(this.session, this.id, due)) taken.add(change);
+      const freedKeys = new Set(Array.from(undone, ({ toolset, key }) => stateKey(toolset, key)));
+      const due = root.#overwritten.filter(({ toolset, key }) => freedKeys.has(stateKey(toolset, key)));
+      for (const change of undoChanges(this.session, this.id, due)) undone.add(change);
     }
-    const covered = [...(root.#overwritten ?? []), ...changes].filter((change) => !taken.has(change));
-    root.#overwritten = covered.length === 0 ? undefined : covered;
+    const overwritten = [...(root.#overwritten ?? []), ...changes].filter((change) => !undone.has(change));
+    root.#overwritten = overwritten.length === 0 ? undefined : overwritten;
     // The outer turn needs the current values in case it is undone itself.
     if (this.#outer !== undefined)
-      for (const change of taken) this.#outer.#recordChange({ ...change, before: change.after, after: change.before });
+      for (const change of undone) this.#outer.#recordChange({ ...change, before: change.after, after: change.before });
   }
 
   /** Starts a round, for one message of the model. @param shown the history that the message answers */

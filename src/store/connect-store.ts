@@ -20,22 +20,25 @@ export interface ConnectStoreOptions {
 }
 
 /** Opens a connection without changing the database. @throws ToolError `store_failed`, `corrupt_record` */
-export async function connectStore(place: StoreLocation, { readOnly = false, idleMs }: ConnectStoreOptions = {}): Promise<SqlConnection> {
-  if ("path" in place) {
+export async function connectStore(
+  location: StoreLocation,
+  { readOnly = false, idleMs }: ConnectStoreOptions = {},
+): Promise<SqlConnection> {
+  if ("path" in location) {
     const { connectSqlite } = await import("./sqlite/sqlite-connection.ts");
     const settings = { busyTimeoutMs: BUSY_TIMEOUT_MS, synchronous: "full", maxCacheBytes: DEFAULT_CACHE_BYTES } as const;
-    return connectSqlite({ path: place.path, readOnly, ...settings });
+    return connectSqlite({ path: location.path, readOnly, ...settings });
   }
   const [{ connectPostgres }, { createPostgresPool }] = await Promise.all([
     import("./postgres/postgres-connection.ts"),
     import("./postgres/postgres-pool.ts"),
   ]);
   const settings = checkPostgresSettings({
-    url: place.url,
+    url: location.url,
     readOnly,
     answerTimeoutMs: ANSWER_TIMEOUT_MS,
     lockTimeoutMs: LOCK_TIMEOUT_MS,
-    ...omitUndefined({ schema: place.schema, leaseMs: idleMs }),
+    ...omitUndefined({ schema: location.schema, leaseMs: idleMs }),
   });
   return connectPostgres(settings, () => createPostgresPool(settings));
 }

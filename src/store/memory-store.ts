@@ -77,9 +77,9 @@ class MemorySession {
 function eventsBetween(session: MemorySession, from: number, end: number): readonly SessionEvent[] {
   const parts: (readonly SessionEvent[])[] = [];
   let before = end;
-  for (let kept: MemorySession | undefined = session; kept !== undefined && before > from; kept = kept.parent) {
-    parts.unshift(kept.ownEvents.slice(Math.max(0, from - 1 - kept.sharedLength), Math.max(0, before - 1 - kept.sharedLength)));
-    before = Math.min(before, kept.sharedLength + 1);
+  for (let stored: MemorySession | undefined = session; stored !== undefined && before > from; stored = stored.parent) {
+    parts.unshift(stored.ownEvents.slice(Math.max(0, from - 1 - stored.sharedLength), Math.max(0, before - 1 - stored.sharedLength)));
+    before = Math.min(before, stored.sharedLength + 1);
   }
   return parts.flat();
 }
@@ -137,16 +137,16 @@ class MemoryStore implements Store {
         operatorHint: `Continue it with runtime.resume(${JSON.stringify(sessionId)}), or choose another id.`,
       });
     }
-    const kept = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
-    this.#sessions.set(sessionId, kept);
-    if (kept.parent !== undefined) kept.parent.branches++;
-    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
+    const stored = new MemorySession(sessionId, checkLogOptions(options), this.#parentOf(sessionId, options));
+    this.#sessions.set(sessionId, stored);
+    if (stored.parent !== undefined) stored.parent.branches++;
+    return (stored.log = new MemoryLog(stored, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 
   #parentOf(sessionId: string, { parent }: LogOptions): MemorySession | undefined {
     if (parent === undefined) return undefined;
-    const kept = this.#sessions.get(parent.sessionId);
-    if (kept !== undefined && kept.length >= parent.length) return kept;
+    const stored = this.#sessions.get(parent.sessionId);
+    if (stored !== undefined && stored.length >= parent.length) return stored;
     const from = formatBranchPoint(parent);
     throw new ToolError(
       "not_found",
@@ -156,16 +156,16 @@ class MemoryStore implements Store {
 
   async claim(sessionId: string, { takeOver = false }: { readonly takeOver?: boolean } = {}): Promise<EventLog> {
     this.#requireOpen();
-    const kept = this.#find(sessionId);
-    if (kept.log !== undefined && !takeOver) {
+    const stored = this.#find(sessionId);
+    if (stored.log !== undefined && !takeOver) {
       throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {
         operatorHint: "Close it there, or claim it with takeOver: the session that is open there can then no longer write.",
       });
     }
-    kept.log?.abandon(
+    stored.log?.abandon(
       new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`),
     );
-    return (kept.log = new MemoryLog(kept, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
+    return (stored.log = new MemoryLog(stored, { jobs: this.#jobs, webhooks: this.#webhooks, feed: this.#feed }));
   }
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {
@@ -180,8 +180,8 @@ class MemoryStore implements Store {
     const named =
       ids === undefined
         ? [...this.#sessions.values()]
-        : [...new Set(ids)].map((id) => this.#sessions.get(id)).filter((kept) => kept !== undefined);
-    const children = parentId === undefined ? named : named.filter((kept) => kept.options.parent?.sessionId === parentId);
+        : [...new Set(ids)].map((id) => this.#sessions.get(id)).filter((stored) => stored !== undefined);
+    const children = parentId === undefined ? named : named.filter((stored) => stored.options.parent?.sessionId === parentId);
     const sessions = children.sort((one, other) => other.updatedAt - one.updatedAt);
     return sessions.slice(offset, offset + limit).map(({ sessionId, options, updatedAt, length, log }) => ({
       sessionId,
@@ -195,9 +195,9 @@ class MemoryStore implements Store {
 
   async remove(sessionId: string): Promise<boolean> {
     this.#requireOpen();
-    const kept = this.#sessions.get(sessionId);
-    if (kept === undefined) return false;
-    if (kept.branches > 0) {
+    const stored = this.#sessions.get(sessionId);
+    if (stored === undefined) return false;
+    if (stored.branches > 0) {
       throw new ToolError(
         "conflict",
         `Session ${JSON.stringify(sessionId)} cannot be removed: other sessions branch off it and share its events.`,
@@ -206,8 +206,8 @@ class MemoryStore implements Store {
         },
       );
     }
-    kept.log?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
-    if (kept.parent !== undefined) kept.parent.branches--;
+    stored.log?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was removed; nothing can be added to its log.`));
+    if (stored.parent !== undefined) stored.parent.branches--;
     this.#jobs.removeSession(sessionId);
     this.#approvals.removeSession(sessionId);
     this.#feed.removeSession(sessionId);
@@ -237,9 +237,9 @@ class MemoryStore implements Store {
   }
 
   #find(sessionId: string): MemorySession {
-    const kept = this.#sessions.get(sessionId);
-    if (kept === undefined) throw new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
-    return kept;
+    const stored = this.#sessions.get(sessionId);
+    if (stored === undefined) throw new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
+    return stored;
   }
 
   #requireOpen(): void {
@@ -259,15 +259,15 @@ class MemoryLog implements EventLog {
   readonly options: LogOptions;
   readonly wasLeftOpen = false; // the log ends with its process
   readonly #session: MemorySession;
-  readonly #parts: LogServices;
+  readonly #services: LogServices;
   #failure: ToolError | undefined;
   #isClosed = false;
 
-  constructor(kept: MemorySession, parts: LogServices) {
-    this.#parts = parts;
-    this.sessionId = kept.sessionId;
-    this.options = kept.options;
-    this.#session = kept;
+  constructor(stored: MemorySession, services: LogServices) {
+    this.#services = services;
+    this.sessionId = stored.sessionId;
+    this.options = stored.options;
+    this.#session = stored;
   }
 
   get length(): number {
@@ -284,11 +284,11 @@ class MemoryLog implements EventLog {
       throw new ToolError("store_failed", `Session ${JSON.stringify(this.sessionId)} was closed; nothing can be added to its log.`);
     for (const event of events) {
       this.#session.ownEvents.push(event);
-      this.#parts.feed.add(this.sessionId, this.#session.length);
+      this.#services.feed.add(this.sessionId, this.#session.length);
     }
     for (const change of deriveJobChanges(this.sessionId, events)) {
-      this.#parts.jobs.apply(this.sessionId, change);
-      if (change.type === "end") this.#parts.webhooks.enqueue(createJobMessage(this.sessionId, change));
+      this.#services.jobs.apply(this.sessionId, change);
+      if (change.type === "end") this.#services.webhooks.enqueue(createJobMessage(this.sessionId, change));
     }
     const last = events.at(-1);
     if (last !== undefined && last.at > this.#session.updatedAt) this.#session.updatedAt = last.at;

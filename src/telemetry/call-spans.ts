@@ -38,7 +38,7 @@ type CallEvent = RuntimeEvent & { readonly callId: string };
 type EventOf<Type extends RuntimeEvent["type"]> = RuntimeEvent & { readonly type: Type };
 
 export class CallSpans {
-  readonly #watch: ProviderDetector;
+  readonly #detector: ProviderDetector;
   readonly #registry: Registry;
   readonly #contents: ContentSettings;
   readonly #open = new Map<string, OpenCall>();
@@ -49,8 +49,8 @@ export class CallSpans {
   /** Descriptions of tools as they are recorded. */
   readonly #descriptions = new WeakMap<Tool, string>();
 
-  constructor(watch: ProviderDetector, registry: Registry, contents: ContentSettings) {
-    this.#watch = watch;
+  constructor(detector: ProviderDetector, registry: Registry, contents: ContentSettings) {
+    this.#detector = detector;
     this.#registry = registry;
     this.#contents = contents;
     this.#mcpDurations = new McpDurations(registry, this.#failures);
@@ -68,7 +68,7 @@ export class CallSpans {
   }
 
   onEvent(event: RuntimeEvent): void {
-    const { tracer, instruments } = this.#watch;
+    const { tracer, instruments } = this.#detector;
     try {
       if (tracer !== undefined && "callId" in event) this.#trace(event);
       if (instruments !== undefined) {
@@ -82,12 +82,12 @@ export class CallSpans {
 
   /** Links a call that continues here to the trace in which it began. */
   resume(callId: string, traceparent: string): void {
-    const link = this.#watch.tracer === undefined ? undefined : createSpanLink(traceparent);
+    const link = this.#detector.tracer === undefined ? undefined : createSpanLink(traceparent);
     if (link !== undefined) this.#startLinks.set(callId, link); // the end of the call forgets it
   }
 
   fail(callId: string, error: ToolError): void {
-    const { tracer, instruments } = this.#watch;
+    const { tracer, instruments } = this.#detector;
     if (tracer !== undefined || instruments !== undefined) this.#failures.note(callId, error); // the end of the call forgets it
   }
 
@@ -171,7 +171,7 @@ export class CallSpans {
     };
     const link = this.#startLinks.get(callId);
     const options = { kind: SpanKind.INTERNAL, attributes, ...(link === undefined ? {} : { links: [link] }) };
-    const span = this.#watch.tracer?.startSpan(`${OPERATIONS.tool} ${name}`, options, parent);
+    const span = this.#detector.tracer?.startSpan(`${OPERATIONS.tool} ${name}`, options, parent);
     if (span === undefined) return;
     const named = typeof agentName === "string" ? agentName : undefined;
     const within = trace.setSpan(parent, span).setValue(CALL_ID, callId);

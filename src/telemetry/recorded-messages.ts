@@ -58,9 +58,9 @@ export function toRunInputAttributes(input: SessionMessage | undefined, contents
 export function toRunOutputAttributes(text: string | undefined, reason: string | undefined, contents: ContentSettings): Attributes {
   if (!contents.recordOutputs || text === undefined || text === "") return {};
   const finish = reason === undefined || reason === "answered" ? "stop" : reason;
-  const message = (said: string, writer: Writer): Recorded => ({
+  const message = (content: string, writer: Writer): Recorded => ({
     role: "assistant",
-    parts: [textPart(said, writer)],
+    parts: [textPart(content, writer)],
     finish_reason: finish,
   });
   return { [ATTRIBUTES.outputMessages]: encodeFitting([text], contents, message) };

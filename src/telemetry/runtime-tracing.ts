@@ -34,18 +34,18 @@ import { createSpanLink } from "./span-links.ts";
 import { getActiveContext, runSafely, runInTraceContext } from "./run-safely.ts";
 
 export class RuntimeTracing implements Tracing {
-  readonly #watch: ProviderDetector;
+  readonly #detector: ProviderDetector;
   readonly #calls: CallSpans;
   readonly #contents: ContentSettings;
 
-  constructor(watch: ProviderDetector, calls: CallSpans, contents: ContentSettings) {
-    this.#watch = watch;
+  constructor(detector: ProviderDetector, calls: CallSpans, contents: ContentSettings) {
+    this.#detector = detector;
     this.#calls = calls;
     this.#contents = contents;
   }
 
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T {
-    if (this.#watch.detect().tracer === undefined) return work();
+    if (this.#detector.detect().tracer === undefined) return work();
     return runInTraceContext(
       runSafely(() => extractSentContext(read)),
       work,
@@ -53,12 +53,12 @@ export class RuntimeTracing implements Tracing {
   }
 
   withinCall<T>(callId: string, work: () => T): T {
-    this.#watch.detect();
+    this.#detector.detect();
     return runInTraceContext(this.#calls.contextOf(callId), work);
   }
 
   resumeCall(callId: string, traceparent: string): void {
-    this.#watch.detect();
+    this.#detector.detect();
     this.#calls.resume(callId, traceparent);
   }
 
@@ -71,7 +71,7 @@ export class RuntimeTracing implements Tracing {
   }
 
   headersOf(callId?: string): TraceHeaders | undefined {
-    if (this.#watch.tracer === undefined) return undefined;
+    if (this.#detector.tracer === undefined) return undefined;
     const headers: Record<string, string> = {};
     const own = (callId === undefined ? undefined : this.#calls.contextOf(callId)) ?? getActiveContext();
     const inject = (): void => runSafely(() => propagation.inject(context.active(), headers)); // works also if the context manager runs it later
@@ -81,7 +81,7 @@ export class RuntimeTracing implements Tracing {
   }
 
   measureServed(served: ServedRequest | ServedSession): void {
-    const { instruments } = this.#watch.detect();
+    const { instruments } = this.#detector.detect();
     if (instruments !== undefined) runSafely(() => measureServed(served, instruments));
   }
 
@@ -114,7 +114,7 @@ export class RuntimeTracing implements Tracing {
           ...(usage === undefined ? {} : usageAttributes(usage)),
           ...toRunOutputAttributes(text, reason, this.#contents),
         }));
-        work.end(error, this.#watch.instruments?.agentDuration, measured);
+        work.end(error, this.#detector.instruments?.agentDuration, measured);
       },
     };
   }
@@ -135,12 +135,12 @@ export class RuntimeTracing implements Tracing {
       begun: () => {
         const seconds = work.lap();
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
-        runSafely(() => this.#watch.instruments?.timeToFirstChunk.record(seconds, common));
+        runSafely(() => this.#detector.instruments?.timeToFirstChunk.record(seconds, common));
       },
       begunAgain: () => void work.lap(), // the time until then was spent on the first chunk of an earlier attempt
-      continued: () => runSafely(() => this.#watch.instruments?.timePerChunk.record(work.lap(), common)),
+      continued: () => runSafely(() => this.#detector.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
-        const { instruments } = this.#watch;
+        const { instruments } = this.#detector;
         if ("error" in end) {
           if (end.error.code !== "cancelled") runSafely(() => logException(end.error, work.context, this.#contents));
           return work.end(end.error, instruments?.requestDuration, common);
@@ -172,7 +172,7 @@ export class RuntimeTracing implements Tracing {
     const span = runSafely(() => {
       const parentSpanId = trace.getSpanContext(parent)?.spanId;
       const options = { kind, attributes, links: links.filter((link) => link.context.spanId !== parentSpanId) };
-      return this.#watch.detect().tracer?.startSpan(name, options, parent);
+      return this.#detector.detect().tracer?.startSpan(name, options, parent);
     });
     return new Work(span, parent, clock);
   }
@@ -246,9 +246,9 @@ class Work {
 /** The context in a request's trace headers; undefined if there is none, or the active span already serves the request. */
 function extractSentContext(read: (name: string) => string | undefined): Context | undefined {
   if (propagation.fields().every((name) => read(name) === undefined)) return undefined;
-  const here = context.active();
-  const sent = propagation.extract(here, read, { keys: () => [], get: (carrier, name) => carrier(name) });
-  return isServedIn(here, sent) ? undefined : sent;
+  const active = context.active();
+  const sent = propagation.extract(active, read, { keys: () => [], get: (carrier, name) => carrier(name) });
+  return isServedIn(active, sent) ? undefined : sent;
 }
 
 /** A span with fields that most SDKs have but the interface lacks. */
@@ -263,8 +263,8 @@ interface SdkSpan extends Span {
  * Whether an instrumented server has already begun a span for the request: the active span is that one, or one that a framework such as Express or
  * Fastify made within it. A root span, such as that of a program that calls its own server, does not count.
  */
-function isServedIn(here: Context, sent: Context): boolean {
-  const span: SdkSpan | undefined = trace.getSpan(here);
+function isServedIn(active: Context, sent: Context): boolean {
+  const span: SdkSpan | undefined = trace.getSpan(active);
   if (span === undefined) return false;
   const { traceId, isRemote } = span.spanContext();
   if (isRemote === true || traceId !== trace.getSpanContext(sent)?.traceId) return false;

@@ -46,15 +46,19 @@ export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () 
   checkRuntime(runtime, "telemetry()");
   checkKnownKeys(options, OPTIONS, "telemetry()");
   const { recordInputs = false, recordOutputs = false, redact } = options;
-  let endListening: (() => void) | undefined;
-  const watch = new ProviderDetector(options, runtime.ports.log, () => (endListening = runtime.subscribe((event) => calls.onEvent(event))));
+  let unsubscribe: (() => void) | undefined;
+  const detector = new ProviderDetector(
+    options,
+    runtime.ports.log,
+    () => (unsubscribe = runtime.subscribe((event) => calls.onEvent(event))),
+  );
   const contents = { recordInputs, recordOutputs, redact };
-  const calls = new CallSpans(watch, runtime.registry, contents);
-  const endTracing = runtime.trace(new RuntimeTracing(watch, calls, contents));
-  watch.detect();
+  const calls = new CallSpans(detector, runtime.registry, contents);
+  const endTracing = runtime.trace(new RuntimeTracing(detector, calls, contents));
+  detector.detect();
   return () => {
     endTracing();
-    endListening?.();
+    unsubscribe?.();
     calls.endAll();
   };
 }

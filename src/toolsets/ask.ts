@@ -98,9 +98,9 @@ function cardTool() {
 
 async function askUser(context: ToolContext, message: string, options?: readonly string[]): Promise<string> {
   const answer = { type: "string", ...(options === undefined ? {} : { enum: [...options] }) };
-  const said = await context.ask({ message, schema: { type: "object", properties: { answer }, required: ["answer"] } });
-  if (said.action === "decline") return "The user declined to answer.";
-  const text = said.action === "accept" ? said.content?.["answer"] : undefined;
+  const reply = await context.ask({ message, schema: { type: "object", properties: { answer }, required: ["answer"] } });
+  if (reply.action === "decline") return "The user declined to answer.";
+  const text = reply.action === "accept" ? reply.content?.["answer"] : undefined;
   if (typeof text === "string") return text;
   throw new ToolError("unavailable", "The question was not answered: there is no user to ask, or the user left it open.", {
     outcome: "failed",

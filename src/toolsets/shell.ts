@@ -167,10 +167,10 @@ function shellCall(
   { runner, shell }: { readonly runner: ProgramRunner; readonly shell: string | undefined },
 ): ProgramCall {
   const command = String(input["command"]);
-  const waiting = findBlockingCommand(command);
-  if (waiting !== undefined)
-    throw new ToolError("invalid_input", `The command ${JSON.stringify(waiting.part)} is not run: ${waiting.reason}.`, {
-      hint: waiting.instead,
+  const blocking = findBlockingCommand(command);
+  if (blocking !== undefined)
+    throw new ToolError("invalid_input", `The command ${JSON.stringify(blocking.part)} is not run: ${blocking.reason}.`, {
+      hint: blocking.instead,
     });
   const asked = typeof input["shell"] === "string" ? input["shell"] : shell;
   const program = asked === undefined ? (runner.find("bash") ?? runner.find("sh")) : runner.find(asked);
@@ -238,7 +238,7 @@ function isChangeable(path: string, { root, writable }: ProgramSettings): boolea
 /** Asks an interpreter for its path and folders, because a name may be a script that selects an interpreter. Loads no code of the user or folder. */
 async function inspectPython(python: string, signal: AbortSignal, ...more: readonly string[]): Promise<Interpreter> {
   const { PATH = "", HOME = "" } = process.env;
-  const said = await promisify(execFile)(python, ["-I", ...more, "-c", INSPECT_SCRIPT], {
+  const printed = await promisify(execFile)(python, ["-I", ...more, "-c", INSPECT_SCRIPT], {
     signal,
     env: { PATH, HOME },
     timeout: 30_000,
@@ -252,7 +252,7 @@ async function inspectPython(python: string, signal: AbortSignal, ...more: reado
       });
     },
   );
-  const answer: unknown = parseJson(said);
+  const answer: unknown = parseJson(printed);
   const { path, folders } = isJsonObject(answer) ? answer : omitUndefined({ path: undefined, folders: undefined });
   if (typeof path !== "string" || path === "" || !Array.isArray(folders))
     throw new ToolError("unavailable", `${JSON.stringify(python)} does not respond like Python.`, {

@@ -73,17 +73,17 @@ class SkillsEngine implements Engine {
     const skill = this.#skills.get(name);
     if (skill === undefined) throw this.#unknownSkillError(name);
     const { file = SKILL_FILE } = input;
-    const place = await this.#workspace.resolveForRead(`${skill.folder}/${String(file)}`, context);
-    if (!place.shown.startsWith(`${skill.folder}/`))
+    const resolved = await this.#workspace.resolveForRead(`${skill.folder}/${String(file)}`, context);
+    if (!resolved.shown.startsWith(`${skill.folder}/`))
       throw new ToolError("permission_denied", `${JSON.stringify(file)} is not in the folder of the skill ${JSON.stringify(name)}.`, {
         outcome: "failed",
       });
-    if (place.missing.length > 0)
+    if (resolved.missing.length > 0)
       throw new ToolError("not_found", `The skill ${JSON.stringify(name)} has no file ${JSON.stringify(file)}.`, {
         outcome: "failed",
         hint: "Its instructions name its files.",
       });
-    return decodeFile(await loadCurrent(place, context.signal));
+    return decodeFile(await loadCurrent(resolved, context.signal));
   }
 
   #unknownSkillError(name: string): ToolError {

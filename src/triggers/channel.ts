@@ -100,7 +100,7 @@ export class Channel {
   constructor(
     name: string,
     options: ChannelOptions,
-    { ports, kept }: { readonly ports: Ports; readonly kept?: StoredMessages | undefined },
+    { ports, stored }: { readonly ports: Ports; readonly stored?: StoredMessages | undefined },
   ) {
     this.name = name;
     this.kind = options.kind ?? "queue";
@@ -108,7 +108,7 @@ export class Channel {
     this.capacity = options.capacity ?? DEFAULT_CAPACITY;
     this.whenFull = options.whenFull ?? "wait";
     this.#ports = ports;
-    this.#stored = kept;
+    this.#stored = stored;
   }
 
   /** The latest messages, at most 200, oldest first; of all processes if kept in a store. @throws ToolError `store_failed`, as a rejection */
@@ -232,7 +232,7 @@ export class Channel {
     };
   }
 
-  #subscribeToStored(kept: StoredMessages, subscriber: string, accepts: SubscribeOptions["accepts"]): Subscription {
+  #subscribeToStored(stored: StoredMessages, subscriber: string, accepts: SubscribeOptions["accepts"]): Subscription {
     if (this.kind === "queue" && accepts !== undefined)
       throw new ToolError(
         "invalid_argument",
@@ -240,7 +240,7 @@ export class Channel {
       );
     this.#storedReaders += 1;
     return createStoredSubscription({
-      reader: kept.reader({ reader: subscriber }),
+      reader: stored.reader({ reader: subscriber }),
       isQueue: this.kind === "queue",
       accepts: (message) => accepts === undefined || this.#callFilter(accepts, message),
       ports: this.#ports,

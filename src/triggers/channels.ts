@@ -68,15 +68,15 @@ export class Channels {
     const { sessionId, ...own } = options;
     checkVisibleName(name, "The name of a channel");
     checkOptions(own);
-    const place = this.#placeOf(sessionId);
-    const channel = place.get(name);
+    const channels = this.#channelsOf(sessionId);
+    const channel = channels.get(name);
     if (channel === undefined) {
-      const made = new Channel(name, own, {
+      const newChannel = new Channel(name, own, {
         ports: this.#ports,
-        kept: sessionId === undefined ? this.#storedMessagesOf(name, own) : undefined,
+        stored: sessionId === undefined ? this.#storedMessagesOf(name, own) : undefined,
       });
-      place.set(name, made);
-      return made;
+      channels.set(name, newChannel);
+      return newChannel;
     }
     for (const key of ["kind", "capacity", "whenFull"] as const)
       if (own[key] !== undefined && own[key] !== channel[key])
@@ -114,11 +114,11 @@ export class Channels {
    * @throws ToolError `conflict` if the agent has another channel of that name
    */
   give(channel: Channel, sessionId: string): void {
-    const place = this.#placeOf(sessionId);
-    const own = place.get(channel.name);
+    const channels = this.#channelsOf(sessionId);
+    const own = channels.get(channel.name);
     if (own !== undefined && own !== channel)
       throw new ToolError("conflict", `The session ${quoteName(sessionId)} has another channel ${quoteName(channel.name)}.`);
-    place.set(channel.name, channel);
+    channels.set(channel.name, channel);
   }
 
   /**
@@ -155,11 +155,11 @@ export class Channels {
     return new StoredMessages({ store, ports: this.#ports, name, isQueue: kind === "queue", capacity });
   }
 
-  #placeOf(sessionId: string | undefined): Map<string, Channel> {
+  #channelsOf(sessionId: string | undefined): Map<string, Channel> {
     if (sessionId === undefined) return this.#shared;
-    const place = this.#private.get(sessionId) ?? new Map<string, Channel>();
-    this.#private.set(sessionId, place);
-    return place;
+    const channels = this.#private.get(sessionId) ?? new Map<string, Channel>();
+    this.#private.set(sessionId, channels);
+    return channels;
   }
 }
 

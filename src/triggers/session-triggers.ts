@@ -231,13 +231,13 @@ export class SessionTriggers {
     if (this.#onFire !== undefined && stored.paused !== true && !this.#running.has(stored.id)) this.#run(stored, isNew);
   }
 
-  async #resumeAt(id: string, beginning: Promise<number | undefined>): Promise<void> {
-    this.#resuming.set(id, beginning);
+  async #resumeAt(id: string, startTick: Promise<number | undefined>): Promise<void> {
+    this.#resuming.set(id, startTick);
     try {
-      const lastTick = await beginning;
-      if (this.#resuming.get(id) === beginning) await this.#options.session.setTriggerPaused(id, false, { lastTick });
+      const lastTick = await startTick;
+      if (this.#resuming.get(id) === startTick) await this.#options.session.setTriggerPaused(id, false, { lastTick });
     } finally {
-      if (this.#resuming.get(id) === beginning) this.#resuming.delete(id);
+      if (this.#resuming.get(id) === startTick) this.#resuming.delete(id);
     }
   }
 

@@ -64,7 +64,7 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
 /** Whether to read a message now: always for a broadcast; for a queue once a reader waits or has polled. */
 class Demand {
   readonly #isQueue: boolean;
-  #noted = Promise.withResolvers<void>();
+  #changed = Promise.withResolvers<void>();
   /** Whether a message is held until it is polled. */
   holdsForPoll: boolean;
 
@@ -75,7 +75,7 @@ class Demand {
 
   request(how: "wait" | "poll"): void {
     this.holdsForPoll ||= how === "poll";
-    this.#noted.resolve();
+    this.#changed.resolve();
   }
 
   markMet(): void {
@@ -85,8 +85,8 @@ class Demand {
   /** Resolves when a message is wanted, or at a call of `request` after the signal has aborted. */
   async waitUntilWanted(subscription: Subscription, signal: AbortSignal): Promise<void> {
     while (!this.holdsForPoll && !subscription.isWaiting && !signal.aborted) {
-      this.#noted = Promise.withResolvers();
-      await this.#noted.promise;
+      this.#changed = Promise.withResolvers();
+      await this.#changed.promise;
     }
   }
 }

@@ -79,8 +79,8 @@ export class Triggers {
     if (before !== undefined) return before;
     const { channels, kinds } = this;
     const declared = (): Iterable<NamedTrigger> => this.#declared.values();
-    const made = new SessionTriggers({ session, kinds, channels, maxTriggers: this.#maxTriggers, declared });
-    this.#bySession.set(session, made);
-    return made;
+    const sessionTriggers = new SessionTriggers({ session, kinds, channels, maxTriggers: this.#maxTriggers, declared });
+    this.#bySession.set(session, sessionTriggers);
+    return sessionTriggers;
   }
 }

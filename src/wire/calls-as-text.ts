@@ -23,9 +23,9 @@ export function withCallsAsText(messages: readonly ModelMessage[]): readonly Mod
 
 function callsAsMessages({ content, calls }: AssistantStep, toolNames: ReadonlyMap<string, string>): readonly ModelMessage[] {
   const name = (call: WireCall): string => toolNames.get(call.name) ?? call.name;
-  const said = contentText(content);
+  const text = contentText(content);
   const notes = calls.map((call) => `(Called ${name(call)} with ${JSON.stringify(call.input)}.)`);
-  return [toMessage("assistant", [...(said === "" ? [] : [said]), ...notes].join("\n")), toMessage("user", resultNotes(calls, name))];
+  return [toMessage("assistant", [...(text === "" ? [] : [text]), ...notes].join("\n")), toMessage("user", resultNotes(calls, name))];
 }
 
 /** Returns a single text if there are only texts, because every provider accepts that. */

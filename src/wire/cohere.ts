@@ -161,8 +161,8 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const { system, messages, tools = [], toolChoice, parallelCalls, maxOutputTokens, temperature, native = {} } = request;
   const chosen = typeof toolChoice === "object" ? tools.filter(({ name }) => name === toolChoice.tool) : tools;
   const strictNotes: WireNote[] = [];
-  const held = strict ? strictTools(chosen, strictNotes) : undefined;
-  const encoded = held ?? encodeTools(chosen);
+  const strictlyEncoded = strict ? strictTools(chosen, strictNotes) : undefined;
+  const encoded = strictlyEncoded ?? encodeTools(chosen);
   const offered = encoded.tools.length > 0;
   const conversation = encodeMessages(messages, { tools: offered || native["tools"] !== undefined });
   const notes: WireNote[] = [...encoded.notes, ...strictNotes];
@@ -171,7 +171,7 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const body: JsonObject = {
     model,
     messages: [...(system === undefined ? [] : [{ role: "system", content: system.toWellFormed() }]), ...conversation.messages],
-    ...(offered ? { tools: encoded.tools, ...(held === undefined ? {} : { strict_tools: true }) } : {}),
+    ...(offered ? { tools: encoded.tools, ...(strictlyEncoded === undefined ? {} : { strict_tools: true }) } : {}),
     ...(toolChoice === undefined ? {} : choiceOf(toolChoice, encoded)),
     ...omitUndefined({ max_tokens: maxOutputTokens, temperature }),
     ...effortFields(request, { format: COHERE_CHAT, model, efforts: EFFORTS }, notes),

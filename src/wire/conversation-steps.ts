@@ -67,12 +67,12 @@ export interface IdRule {
  */
 export function conversationSteps(messages: readonly ModelMessage[], idRule: IdRule): ConversationSteps {
   const [first] = messages;
-  const kept = getOrAdd(CACHED_STEPS, idRule, () => new WeakMap());
-  const known = first === undefined ? undefined : kept.get(first);
-  if (first !== undefined) kept.delete(first);
+  const cache = getOrAdd(CACHED_STEPS, idRule, () => new WeakMap());
+  const known = first === undefined ? undefined : cache.get(first);
+  if (first !== undefined) cache.delete(first);
   const growing = known?.isPrefixOf(messages) === true ? known : new IncrementalSteps(idRule);
   growing.extend(messages);
-  if (first !== undefined && growing.isStable) kept.set(first, growing);
+  if (first !== undefined && growing.isStable) cache.set(first, growing);
   return { steps: growing.steps.filter(hasStepContent), toolNames: growing.toolNames };
 }
 
@@ -125,15 +125,15 @@ class IncrementalSteps {
 
   /** @param known the round's step so far, if it had one; returned unchanged unless calls were added to the round */
   #toStep(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
-    if (round.by === "job") return known ?? { kind: "user", content: formatJobText(round.said, providerNameOf), title: undefined };
+    if (round.by === "job") return known ?? { kind: "user", content: formatJobText(round.message, providerNameOf), title: undefined };
     if (round.by !== "assistant")
-      return known ?? { kind: round.by, content: withoutEmptyTexts(round.said.content), title: round.said.title };
+      return known ?? { kind: round.by, content: withoutEmptyTexts(round.message.content), title: round.message.title };
     const calls = known?.kind === "assistant" ? known.calls : [];
     if (known !== undefined && calls.length === round.calls.length) return known;
     return {
       kind: "assistant",
-      content: withoutEmptyTexts(round.said?.content ?? ""),
-      native: round.said?.native,
+      content: withoutEmptyTexts(round.message?.content ?? ""),
+      native: round.message?.native,
       calls: [...calls, ...round.calls.slice(calls.length).map((message) => this.#toWireCall(message))],
     };
   }

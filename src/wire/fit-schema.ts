@@ -62,8 +62,8 @@ function fitUncached(schema: JsonSchema, subset: SchemaSubset): FittedSchema {
   if (subset === "json-schema" && isPlainRoot(root) && isPlainPatternText(text))
     return { schema: { ...root, type: "object", properties: isJsonObject(root["properties"]) ? root["properties"] : {} }, losses: [] };
   const fitted = fitKeepingReferences(root, rules) ?? fitInliningReferences(root, rules);
-  const over = findExceededLimit(fitted.schema, rules);
-  return over === undefined ? fitted : { ...fitted, losses: [...fitted.losses, { path: "$", note: over }] };
+  const exceeded = findExceededLimit(fitted.schema, rules);
+  return exceeded === undefined ? fitted : { ...fitted, losses: [...fitted.losses, { path: "$", note: exceeded }] };
 }
 
 function readSchema(schema: JsonSchema): JsonObject {

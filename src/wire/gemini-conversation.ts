@@ -130,8 +130,8 @@ const writePrompt = withStepCache(promptParts);
 const writeSystemNote = withStepCache(({ content }: PromptStep) => textPart(contentText(content)));
 const writeReply = withStepCache((step: AssistantStep, options: GeminiOptions) => {
   const { content, calls } = step;
-  const said = nativeParts(step)?.parts ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
-  return withSignature(said, options);
+  const parts = nativeParts(step)?.parts ?? [...textPart(contentText(content)), ...calls.map((call) => callPart(call, options))];
+  return withSignature(parts, options);
 });
 /** The answer has the name that Gemini called, which differs for overloads and corrected names: Gemini refuses any other. */
 const writeResponses = withStepCache((step: AssistantStep, options: GeminiOptions) => {

@@ -110,22 +110,22 @@ function encodeMessages(
   options: GeminiFormatOptions,
   { tools = true, model, mustEndWithUser = false }: EncodeMessagesOptions & UserTurnOptions = {},
 ): EncodedMessages {
-  const said = toGeminiContents(tools ? messages : withCallsAsText(messages), conversationOptions(options, model), { mustEndWithUser });
-  const { parts } = said.systemInstruction ?? {};
+  const encoded = toGeminiContents(tools ? messages : withCallsAsText(messages), conversationOptions(options, model), { mustEndWithUser });
+  const { parts } = encoded.systemInstruction ?? {};
   const system = Array.isArray(parts) ? parts.filter(isJsonObject) : [];
-  return { messages: said.contents, ...(system.length === 0 ? {} : { system }), toolNames: said.toolNames };
+  return { messages: encoded.contents, ...(system.length === 0 ? {} : { system }), toolNames: encoded.toolNames };
 }
 
 function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { model, strict = false }: WireTarget): EncodedRequest {
   const { native = {}, maxOutputTokens, temperature, system: first = "", parallelCalls } = request;
   const encoded = encodeTools(request.tools ?? [], options);
   const { tools } = encoded;
-  const said = encodeMessages(request.messages, options, {
+  const conversation = encodeMessages(request.messages, options, {
     tools: tools.length > 0 || native["tools"] !== undefined,
     model,
     mustEndWithUser: true,
   });
-  const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(said.system ?? [])];
+  const system = [...(first.trim() === "" ? [] : [{ text: first.toWellFormed() }]), ...(conversation.system ?? [])];
   const notes: WireNote[] = [...encoded.notes];
   if (parallelCalls === false && tools.length > 0) notes.push(NO_SWITCH);
   const candidates = candidateCount(request, { format: GEMINI, most: MAX_CANDIDATES }, notes);
@@ -135,14 +135,14 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
     ...jsonReply(request, options, { notes, canBeJson: tools.length === 0 || NEW_MODEL.test(model) }),
   };
   const body: JsonObject = {
-    contents: said.messages,
+    contents: conversation.messages,
     ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }),
     ...(tools.length === 0 ? {} : { tools }),
     ...native,
     ...mergeNative("generationConfig", generationConfig, native),
     ...mergeNative("toolConfig", toolConfig(request.toolChoice ?? "auto", encoded, strict), native),
   };
-  return { body, toolNames: new Map([...said.toolNames, ...encoded.toolNames]), notes };
+  return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
 }
 
 const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };

@@ -5,6 +5,6 @@ import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 export function mergeNative(key: string, ours: JsonObject, native: JsonObject): JsonObject {
   const theirs = Object.hasOwn(native, key) ? native[key] : undefined;
   if (theirs !== undefined && !isJsonObject(theirs)) return { [key]: theirs };
-  const both = { ...ours, ...theirs };
-  return Object.keys(both).length === 0 ? {} : { [key]: both };
+  const merged = { ...ours, ...theirs };
+  return Object.keys(merged).length === 0 ? {} : { [key]: merged };
 }

@@ -108,8 +108,8 @@ function findCallName(native: JsonObject | undefined, { id, index }: { readonly 
   const made = native?.["tool_calls"];
   if (!isJsonArray(made)) return undefined;
   const own = made.find((one) => callId(one) === id) ?? made[index];
-  const said = isJsonObject(own) ? own["function"] : undefined;
-  return isJsonObject(said) && typeof said["name"] === "string" ? said["name"] : undefined;
+  const fields = isJsonObject(own) ? own["function"] : undefined;
+  return isJsonObject(fields) && typeof fields["name"] === "string" ? fields["name"] : undefined;
 }
 
 function assistantMessage({ content, calls }: AssistantStep): JsonObject {

@@ -105,8 +105,8 @@ function writeTool({ name, description, schema, strict }: WireTool): JsonObject 
 /** Returns type and name of a tool in the provider's own format: `{ type, [type]: { name } }`. */
 function nativeToolTypes(words: JsonObject): readonly { readonly type: string; readonly name: string }[] {
   const { type } = words;
-  const said = typeof type === "string" ? words[type] : undefined;
-  const name = isJsonObject(said) ? said["name"] : undefined;
+  const declared = typeof type === "string" ? words[type] : undefined;
+  const name = isJsonObject(declared) ? declared["name"] : undefined;
   return typeof type === "string" && typeof name === "string" ? [{ type, name }] : [];
 }
 
@@ -134,8 +134,8 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   const role = systemRole !== undefined && variant.developerRole ? systemRole : variant.systemRole;
   const systemMessages = system === undefined ? [] : [{ role, content: system.toWellFormed() }];
   const effort = effortFields(request, { format: variant.name, model, efforts: variant.efforts(model) }, notes);
-  const asked = native["reasoning_effort"] ?? effort["reasoning_effort"];
-  const acceptsTemperature = temperature === undefined || (variant.takesTemperature?.(model, asked) ?? true);
+  const effortName = native["reasoning_effort"] ?? effort["reasoning_effort"];
+  const acceptsTemperature = temperature === undefined || (variant.takesTemperature?.(model, effortName) ?? true);
   if (!acceptsTemperature) notes.push(noTemperatureNote(variant.name, model));
   const body: JsonObject = {
     model,

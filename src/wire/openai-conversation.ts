@@ -49,12 +49,12 @@ export function toOpenAiMessages(
   };
   let hasStarted = false;
   for (const step of steps) {
-    const said = strictTurns && hasStarted && step.kind === "system" ? writeSystemNote(step) : writeStep(step, variant);
+    const newMessages = strictTurns && hasStarted && step.kind === "system" ? writeSystemNote(step) : writeStep(step, variant);
     hasStarted ||= step.kind !== "system";
-    const role = said[0]?.["role"];
+    const role = newMessages[0]?.["role"];
     if (answersResults && role === "user" && last() === "tool") written.push(ACKNOWLEDGEMENT);
     if (role === "assistant") askToContinue();
-    for (const message of said) written.push(message);
+    for (const message of newMessages) written.push(message);
   }
   if (mustEndWithUser) askToContinue();
   return { messages: written, toolNames };

@@ -71,10 +71,10 @@ interface ReportedError {
 }
 
 export function providerError({ report, codes, text, retryAfterMs }: ReportedError): ToolError {
-  const said = [...codes, text].join(" ").slice(0, MAX_SEARCHED_CHARS);
-  if (NO_CREDIT.test(said)) return new ToolError("limit_exceeded", report, omitUndefined({ retryAfterMs }));
+  const searched = [...codes, text].join(" ").slice(0, MAX_SEARCHED_CHARS);
+  if (NO_CREDIT.test(searched)) return new ToolError("limit_exceeded", report, omitUndefined({ retryAfterMs }));
   const kind = KINDS.find((one) => codes.some((word) => one.words.test(word.toLowerCase())));
-  return new ToolError(kind?.code ?? errorCodeFromText(said), report, omitUndefined({ retryable: kind?.retryable, retryAfterMs }));
+  return new ToolError(kind?.code ?? errorCodeFromText(searched), report, omitUndefined({ retryable: kind?.retryable, retryAfterMs }));
 }
 
 export function isKnownError(word: string): boolean {

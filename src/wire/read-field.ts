@@ -27,9 +27,9 @@ export function tokenCountsWithCache(
   counts: Readonly<Partial<Record<"input" | "output" | "read" | "write" | "thinking", JsonValue | undefined>>>,
 ): Partial<TokenUsage> {
   const { input, output, read, write, thinking } = counts;
-  const beside = (typeof read === "number" ? read : 0) + (typeof write === "number" ? write : 0);
+  const cachedTokens = (typeof read === "number" ? read : 0) + (typeof write === "number" ? write : 0);
   return tokenCounts({
-    inputTokens: typeof input === "number" ? input + beside : undefined,
+    inputTokens: typeof input === "number" ? input + cachedTokens : undefined,
     outputTokens: output,
     cachedInputTokens: read,
     cacheWriteTokens: write,

@@ -20,7 +20,7 @@ function rulesOf(own: Engine, more: Partial<RouteQuestion> = {}): RouteRules {
     toolName: "shop::act",
     effects: effects(["item"]),
     liveRoute: liveRoute(own),
-    isOnlyDescribed: false,
+    hasNoHandler: false,
     answerers: [],
     simulation: undefined,
     isBranch: false,

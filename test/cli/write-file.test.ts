@@ -68,7 +68,7 @@ describe("writeFileWhole writes a complete file or none", () => {
       /nothing was written\. Replace it with --overwrite, or choose another name\.$/u,
     );
     expect(await hintFor("link.txt", {})).toBe("it is a link that leads nowhere. Choose another name.");
-    expect(await hintFor(".", { takesOutput: true })).toBe(
+    expect(await hintFor(".", { allowsStdout: true })).toBe(
       "it is a folder, a pipe or a device, not a regular file. Give - to write to standard output.",
     );
   });

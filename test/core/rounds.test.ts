@@ -30,7 +30,7 @@ test.each<[string, readonly ModelMessage[], readonly string[]]>([
 ])("F1.44 %s", (_claim, messages, expected) => {
   const outline = groupRounds(messages).map((round) => {
     if (round.by !== "assistant") return round.by;
-    return [round.said === undefined ? "assistant:" : "assistant says:", ...round.calls.map(({ callId }) => callId)].join(" ");
+    return [round.message === undefined ? "assistant:" : "assistant says:", ...round.calls.map(({ callId }) => callId)].join(" ");
   });
   expect(outline).toEqual(expected);
 });

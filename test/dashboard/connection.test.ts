@@ -45,7 +45,7 @@ test("after a key of another principal was used, the screens of the first princi
   await connection.setKey("grace-1");
   const { generation } = connection.getState();
   await refused(connection); // before the page read whose key it is
-  expect(connection.getState().isKept).toBe(true);
+  expect(connection.getState().keepsScreens).toBe(true);
   await connection.setKey("ada-2");
   expect(connection.getState()).toMatchObject({ key: "ada-2", isKept: false, generation: generation + 1 });
 });

@@ -134,7 +134,7 @@ function findRoute(run: FittedCall, effects: ResolvedEffects): Route | ToolError
     toolName: plan.qualifiedName,
     effects,
     liveRoute: plan.liveRoute,
-    isOnlyDescribed: plan.hasNoHandler,
+    hasNoHandler: plan.hasNoHandler,
     answerers: findAnswerers(run) ?? [],
     simulation,
     isBranch: parent !== undefined,

@@ -33,10 +33,10 @@ function fitWithSafetyChecks(run: ResolvedCall, sent: JsonValue): Fitted | Promi
   if (input instanceof Error) return input;
   const checks = (run.safetyChecks = readSafetyChecks(input));
   if (checks === undefined) return fitInput(run, sent);
-  const came = fitInput(run, withoutSafetyChecks(input, checks));
+  const fitted = fitInput(run, withoutSafetyChecks(input, checks));
   const withChecks = (call: Fitted): Fitted =>
     call instanceof Error ? call : toFittedCall(call, { ...call.input, ...checks }, call.parsed);
-  return came instanceof Promise ? came.then(withChecks) : withChecks(came);
+  return fitted instanceof Promise ? fitted.then(withChecks) : withChecks(fitted);
 }
 
 function fitInput(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {

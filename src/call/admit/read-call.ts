@@ -186,8 +186,8 @@ function readInput({ name, id }: CallHeader, fields: Readonly<Record<string, unk
 function findInput(fields: Readonly<Record<string, unknown>>): unknown {
   const { input, arguments: given, parameters } = fields;
   if (given === undefined && parameters === undefined) return input ?? undefined;
-  const said = INPUT_KEYS.filter((key) => fields[key] !== undefined && fields[key] !== null && !isEmptyObject(fields[key]));
-  const [first, second] = said;
+  const presentKeys = INPUT_KEYS.filter((key) => fields[key] !== undefined && fields[key] !== null && !isEmptyObject(fields[key]));
+  const [first, second] = presentKeys;
   if (first === undefined) return input ?? given ?? parameters ?? undefined;
   if (second === undefined) return fields[first];
   return new ToolError("invalid_call", `A call has both "${first}" and "${second}"; the call was not run.`, { hint: CALL_HINT });
@@ -242,11 +242,11 @@ function unknownKeyError(fields: Readonly<Record<string, unknown>>, mayBeInput: 
   for (const key in fields) {
     if (key === "id" || key === "name" || key === "input") continue; // most calls have only these
     if (CALL_KEYS.has(key) || key === "__proto__" || isIgnoredKey(key, fields[key])) continue;
-    const meant = suggestKey(key);
-    if (mayBeInput && (meant === undefined || !looksLikeInput(fields[key]))) continue;
+    const suggestion = suggestKey(key);
+    if (mayBeInput && (suggestion === undefined || !looksLikeInput(fields[key]))) continue;
     const shown = JSON.stringify(key.slice(0, 100));
     return new ToolError("invalid_call", `A call has no key ${shown}; the call was not run.`, {
-      hint: meant === undefined ? CALL_HINT : `Did you mean ${JSON.stringify(meant)}? ${CALL_HINT}`,
+      hint: suggestion === undefined ? CALL_HINT : `Did you mean ${JSON.stringify(suggestion)}? ${CALL_HINT}`,
     });
   }
   return undefined;
@@ -255,8 +255,8 @@ function unknownKeyError(fields: Readonly<Record<string, unknown>>, mayBeInput: 
 /** Hints at the key that was probably meant to be the name, or at a promise that was not awaited. */
 function namelessHint(fields: object): string {
   if (fields instanceof Promise) return `A promise was given: put await before it. ${CALL_HINT}`;
-  const meant = Object.keys(fields).find((key) => suggestKey(key) === "name");
-  return meant === undefined ? CALL_HINT : `Write "name" in place of ${JSON.stringify(meant.slice(0, 100))}. ${CALL_HINT}`;
+  const suggestion = Object.keys(fields).find((key) => suggestKey(key) === "name");
+  return suggestion === undefined ? CALL_HINT : `Write "name" in place of ${JSON.stringify(suggestion.slice(0, 100))}. ${CALL_HINT}`;
 }
 
 function suggestKey(key: string): string | undefined {

@@ -13,9 +13,9 @@ export function endsTurn({ endsTurn: ends, category }: Tool): boolean {
 
 /** Notes a call that may run in its turn. Returns an error if the tool may run only once and has run. */
 export function applyTurnRules(turn: Turn, tool: Tool, qualifiedName: string): ToolError | undefined {
-  const used = runsOncePerTurn(tool) ? turn.useOnce(qualifiedName) : undefined;
-  if (used === undefined && endsTurn(tool)) turn.endedBy = qualifiedName;
-  return used;
+  const usedError = runsOncePerTurn(tool) ? turn.useOnce(qualifiedName) : undefined;
+  if (usedError === undefined && endsTurn(tool)) turn.endedBy = qualifiedName;
+  return usedError;
 }
 
 /** The error of a call that follows the end of its turn; undefined if the turn has not ended. */

@@ -26,13 +26,13 @@ const COVERS = new WeakMap<CallRun, CoverCounts>();
  */
 export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
   const { preview, calls } = await run.services.simulate(run);
-  const own = approvalReason(run, false);
-  const before = await findShownCalls(run);
-  const needing = (before ?? calls).filter((call) => needsApproval(run, call)).length;
-  if (own === undefined && needing === 0) return run;
+  const ownReason = approvalReason(run, false);
+  const shownBefore = await findShownCalls(run);
+  const needing = (shownBefore ?? calls).filter((call) => needsApproval(run, call)).length;
+  if (ownReason === undefined && needing === 0) return run;
   const reason =
-    needing === 0 ? own : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
-  const covers = before ?? limitShownCalls(calls);
+    needing === 0 ? ownReason : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
+  const covers = shownBefore ?? limitShownCalls(calls);
   const answer = { isOfPerson: false };
   const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });
   if (isToolError(allowed) || !answer.isOfPerson) return allowed;

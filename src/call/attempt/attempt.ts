@@ -61,8 +61,8 @@ export async function tryRoutes(run: AdmittedCall): Promise<AdmittedCall | ToolE
     route = route.next;
     run.route = route;
     run.attempts = 0;
-    const begun = route.opensSessions ? await openEngineSession(run) : run;
-    if (begun instanceof ToolError) return begun;
+    const opened = route.opensSessions ? await openEngineSession(run) : run;
+    if (opened instanceof ToolError) return opened;
   }
 }
 
@@ -264,9 +264,9 @@ function callEngine(run: AdmittedCall, request: EngineRequest, context: AttemptC
 function callEngineInContext(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {
   const { services, turn, options } = run;
   const { visibility, principal } = options;
-  const asked = (): unknown => dispatchToEngine(run, request, context);
+  const dispatch = (): unknown => dispatchToEngine(run, request, context);
   const isBare = visibility === undefined && principal === undefined;
-  const inLayer = isBare ? asked : (): unknown => runInLayer({ session: turn.session, visibility, principal }, asked);
+  const inLayer = isBare ? dispatch : (): unknown => runInLayer({ session: turn.session, visibility, principal }, dispatch);
   return services.tracing === undefined
     ? runInCallIfNeeded(run, inLayer)
     : services.tracing.withinCall(run.callId, () => runInCallIfNeeded(run, inLayer));

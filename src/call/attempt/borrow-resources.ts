@@ -81,9 +81,9 @@ interface Borrower {
 
 function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): readonly [line: Locks, ticket: LockTicket] {
   const ticket = lender === undefined ? undefined : toLentTicket(lender);
-  const line = ticket?.nestedLocks ?? run.services.locks;
-  const overtakes = holders.some((holder) => queuesOf(holder).includes(line));
-  return [line, (ticket ?? line).request({ ...request, overtakes })];
+  const locks = ticket?.nestedLocks ?? run.services.locks;
+  const overtakes = holders.some((holder) => queuesOf(holder).includes(locks));
+  return [locks, (ticket ?? locks).request({ ...request, overtakes })];
 }
 
 function toLentTicket({ run, ticket }: Holder): LentTicket {

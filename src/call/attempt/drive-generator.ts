@@ -44,7 +44,7 @@ export async function driveGenerator(run: AdmittedCall, generator: StatefulGener
   }
 }
 
-function formatYielded(said: unknown): string {
-  if (typeof said === "string") return said;
-  return said === undefined ? "" : valueText(copyJson(said).value);
+function formatYielded(yielded: unknown): string {
+  if (typeof yielded === "string") return yielded;
+  return yielded === undefined ? "" : valueText(copyJson(yielded).value);
 }

@@ -49,8 +49,8 @@ function requestOwnLocks(run: AdmittedCall): LockTicket {
 
 /** Takes the call's locks. Returns undefined if there was no wait, else a promise of the error, if any; the caller then releases what was taken. */
 export function acquireLocks(run: AdmittedCall): undefined | Promise<ToolError | undefined> {
-  const placed = enterLockQueue(run);
-  if (placed instanceof Error) return Promise.resolve(placed);
+  const queued = enterLockQueue(run);
+  if (queued instanceof Error) return Promise.resolve(queued);
   const { ticket } = run;
   return ticket === undefined || ticket.granted ? undefined : toErrorOnRejection(run, "locks", waitForLocks(run, ticket));
 }

@@ -20,41 +20,41 @@ const CONNECTION_LOST = "The connection was lost before an answer came.";
 const DEFAULT_RETRY_AFTER_MS = 1_000;
 
 /** Calls the engine for the answer of an attempt, unless the call's fault replaces or delays the call of the engine. */
-export function callWithFault(run: AdmittedCall, context: ToolContext, ask: () => unknown): unknown {
+export function callWithFault(run: AdmittedCall, context: ToolContext, callEngine: () => unknown): unknown {
   const { faults, services } = run;
-  if (faults === undefined) return ask();
+  if (faults === undefined) return callEngine();
   faults.answerFault = undefined;
   if (faults.drawn === undefined) faults.drawn = services.faults.draw(faults.sample, run.plan.registered, run.turn.session) ?? null;
   const fault = faults.drawn;
-  if (fault === null || context.attempt > (fault.rule.attempts ?? Infinity)) return ask();
-  return injectFault(run, fault, { context, ask });
+  if (fault === null || context.attempt > (fault.rule.attempts ?? Infinity)) return callEngine();
+  return injectFault(run, fault, { context, callEngine });
 }
 
 interface EngineCall {
   readonly context: ToolContext;
-  readonly ask: () => unknown;
+  readonly callEngine: () => unknown;
 }
 
-function injectFault(run: AdmittedCall, fault: Fault, { context, ask }: EngineCall): unknown {
+function injectFault(run: AdmittedCall, fault: Fault, { context, callEngine }: EngineCall): unknown {
   const { rule, delayMs } = fault;
   switch (rule.type) {
     case "latency":
       markInjected(run, fault);
-      return callAfterDelay(run, delayMs, { context, ask });
+      return callAfterDelay(run, delayMs, { context, callEngine });
     case "timeout":
       markInjected(run, fault);
       if (context.deadline === Infinity) throw createPlannedError(rule, "timeout", `${run.toolName} did not answer.`);
       return new Promise((_, reject) => onAbort(context.signal, () => reject(new ToolError("timeout", "No source was asked."))));
     case "partial_result":
     case "crash_after_commit":
-      return callThenSetFault(run, fault, ask);
+      return callThenSetFault(run, fault, callEngine);
     case "unparseable_result":
     case "empty_result":
-      if (isLiveRoute(run)) return callThenSetFault(run, fault, ask);
+      if (isLiveRoute(run)) return callThenSetFault(run, fault, callEngine);
       setAnswerFault(run, fault);
       return undefined;
     case "schema_violation":
-      if (isLiveRoute(run)) return callThenSetFault(run, fault, ask);
+      if (isLiveRoute(run)) return callThenSetFault(run, fault, callEngine);
       break;
     default:
   }
@@ -87,9 +87,9 @@ export function injectOutputFault(
     return { output: createEmptyValue(run.plan.tool.outputSchema), isChecked: false };
   }
   if (rule.type === "unparseable_result") {
-    const said = answer === undefined ? undefined : copyJson(answer).value;
+    const copy = answer === undefined ? undefined : copyJson(answer).value;
     run.answer.content = undefined;
-    return { output: said === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbleAnswer(said), isChecked: false };
+    return { output: copy === undefined ? `<garbled: ${rule.message ?? GARBLED}>` : garbleAnswer(copy), isChecked: false };
   }
   return { output: halveAnswer(run, answer), isChecked: true };
 }
@@ -133,13 +133,13 @@ function setAnswerFault({ faults }: AdmittedCall, fault: Fault): void {
   if (faults !== undefined) faults.answerFault = fault;
 }
 
-function callThenSetFault(run: AdmittedCall, fault: Fault, ask: () => unknown): unknown {
-  const answer = ask();
+function callThenSetFault(run: AdmittedCall, fault: Fault, callEngine: () => unknown): unknown {
+  const answer = callEngine();
   setAnswerFault(run, fault);
   return answer;
 }
 
-async function callAfterDelay(run: AdmittedCall, delayMs: number, { context, ask }: EngineCall): Promise<unknown> {
+async function callAfterDelay(run: AdmittedCall, delayMs: number, { context, callEngine }: EngineCall): Promise<unknown> {
   await new Promise<void>((resolve, reject) => {
     const cancel = run.clock.timer(() => {
       forget();
@@ -151,7 +151,7 @@ async function callAfterDelay(run: AdmittedCall, delayMs: number, { context, ask
     });
   });
   if (context.signal.aborted) throw new ToolError("cancelled", "No source was asked any more.", { outcome: "not_started" });
-  const answer = ask();
+  const answer = callEngine();
   return answer instanceof RemoteJob ? followRemoteJob(answer, context, (id) => recordRemoteJob(run, id)) : answer;
 }
 
@@ -177,10 +177,10 @@ function toFaultError(rule: FaultRule): ToolError {
 function createPlannedError(
   { message, retryable }: Pick<FaultRule, "message" | "retryable">,
   code: ErrorCode,
-  otherwise: string,
+  defaultMessage: string,
   options: Pick<NonNullable<ConstructorParameters<typeof ToolError>[2]>, "outcome" | "retryAfterMs"> = {},
 ): ToolError {
-  return new ToolError(code, message ?? otherwise, { ...options, ...(retryable === undefined ? {} : { retryable }) });
+  return new ToolError(code, message ?? defaultMessage, { ...options, ...(retryable === undefined ? {} : { retryable }) });
 }
 
 /** Half of the output; if there is only content for the model, half of the content. */

@@ -19,8 +19,8 @@ class SharedHold {
   readonly #release: () => void;
   #users = 1;
 
-  constructor(giveBack: () => void) {
-    this.#release = giveBack;
+  constructor(release: () => void) {
+    this.#release = release;
   }
 
   /** Adds a user. Returns the function that removes it again; no effect the second time. */
@@ -79,7 +79,7 @@ export class LentTicket implements LockTicket {
   /** Requests lent locks. The keys stay held until the returned ticket is released as well. */
   request(request: LockRequest): LockTicket {
     const ticket = this.nestedLocks.request(request);
-    const leave = this.#shared.addUser();
+    const removeUser = this.#shared.addUser();
     return {
       get granted() {
         return ticket.granted;
@@ -88,7 +88,7 @@ export class LentTicket implements LockTicket {
       waitingFor: (most) => ticket.waitingFor(most),
       release() {
         ticket.release();
-        leave();
+        removeUser();
       },
     };
   }
@@ -218,14 +218,14 @@ export class LentSlot implements HeldSlot {
 
   /** Enters the queue for the slot. */
   wait(lane: string): AwaitedSlot {
-    const leave = this.#shared.addUser();
+    const removeUser = this.#shared.addUser();
     const waiter = this.#turns.wait(lane);
     return {
-      slot: new BorrowedSlot(this, this.#createRelease(leave)),
+      slot: new BorrowedSlot(this, this.#createRelease(removeUser)),
       whenTaken: () => waiter.whenTaken(),
       cancel() {
         waiter.cancel();
-        leave();
+        removeUser();
       },
     };
   }
@@ -234,10 +234,10 @@ export class LentSlot implements HeldSlot {
     this.#shared.removeUser();
   }
 
-  #createRelease(leave: () => void): () => void {
+  #createRelease(removeUser: () => void): () => void {
     return () => {
       this.#turns.release();
-      leave();
+      removeUser();
     };
   }
 }
@@ -246,9 +246,9 @@ export class BorrowedSlot implements HeldSlot {
   readonly lender: LentSlot;
   readonly #release: () => void;
 
-  constructor(lender: LentSlot, giveBack: () => void) {
+  constructor(lender: LentSlot, release: () => void) {
     this.lender = lender;
-    this.#release = giveBack;
+    this.#release = release;
   }
 
   release(): void {

@@ -11,15 +11,15 @@ export async function openEngineSession(run: AdmittedCall): Promise<AdmittedCall
   const { engine } = run.route;
   if (run.sessionForEngine.closed && run.sessionForEngine !== run.turn.session)
     return new ToolError("unavailable", `${run.toolName} was not started: the session whose engine it shares is closed.`);
-  const beginning = run.sessionForEngine.engines.open(engine);
-  if (beginning === undefined) return run;
-  const waited = await waitFor(run, beginning.done, {
+  const opening = run.sessionForEngine.engines.open(engine);
+  if (opening === undefined) return run;
+  const waited = await waitFor(run, opening.done, {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
     timeoutError: () => startTimeoutError(run, "its engine did not begin the session in time."),
   });
   if ("value" in waited) return run;
   if ("ended" in waited) {
-    beginning.release(waited.ended);
+    opening.release(waited.ended);
     return waited.ended;
   }
   return new ToolError("unavailable", `The engine of ${run.toolName} could not begin the session: ${describeThrown(waited.thrown)}`, {

@@ -73,8 +73,8 @@ class AbandonedHandler implements LateListener {
     this.#cancelCount = clock.timer(() => this.#count(), 0, { background: true });
   }
 
-  holdUntilEnd(giveBack: () => void, holdMs: number): void {
-    this.#release = giveBack;
+  holdUntilEnd(release: () => void, holdMs: number): void {
+    this.#release = release;
     this.#cancelHold = this.#services.ports.clock.timer(() => this.#releaseHeld(), holdMs, { background: true });
   }
 
@@ -89,38 +89,38 @@ class AbandonedHandler implements LateListener {
   }
 
   #count(): void {
-    const parts = this.#services;
+    const services = this.#services;
     const { callId } = this.#base;
     this.#cancelCount = undefined;
-    parts.counters.orphans++;
-    parts.counters.abandoned++;
-    if (this.#release !== undefined) countHolder(parts, callId, { toolName: this.#toolName, change: 1 });
-    if (parts.listening) {
-      const at = parts.ports.clock.wallTime();
-      parts.emit({ ...this.#base, at, type: "call-orphan", toolName: this.#toolName, orphans: parts.counters.orphans });
+    services.counters.orphans++;
+    services.counters.abandoned++;
+    if (this.#release !== undefined) countHolder(services, callId, { toolName: this.#toolName, change: 1 });
+    if (services.listening) {
+      const at = services.ports.clock.wallTime();
+      services.emit({ ...this.#base, at, type: "call-orphan", toolName: this.#toolName, orphans: services.counters.orphans });
     }
   }
 
   #uncount(outcome: "returned" | "threw"): void {
-    const parts = this.#services;
-    const { clock, log } = parts.ports;
+    const services = this.#services;
+    const { clock, log } = services.ports;
     const toolName = this.#toolName;
-    parts.counters.orphans--;
+    services.counters.orphans--;
     const lateMs = roundMs(clock.now() - this.#abandonedAt);
     log.debug(`${toolName} ended ${Math.round(lateMs)} ms after it was abandoned; what it ${outcome} is not used.`, {
       callId: this.#base.callId,
     });
-    if (parts.listening) parts.emit({ ...this.#base, at: clock.wallTime(), type: "call-late", toolName, outcome, lateMs });
+    if (services.listening) services.emit({ ...this.#base, at: clock.wallTime(), type: "call-late", toolName, outcome, lateMs });
   }
 
   #releaseHeld(): void {
-    const giveBack = this.#release;
-    if (giveBack === undefined) return;
+    const release = this.#release;
+    if (release === undefined) return;
     this.#release = undefined;
     this.#cancelHold?.();
     this.#cancelHold = undefined;
     if (this.#cancelCount === undefined) countHolder(this.#services, this.#base.callId, { toolName: this.#toolName, change: -1 });
-    giveBack();
+    release();
   }
 }
 

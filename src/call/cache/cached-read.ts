@@ -107,7 +107,7 @@ function findCacheOwner(run: AdmittedCall, { scope }: CachePlan): object | undef
   const { turn, services } = run;
   if ((scope === "runtime" || scope === "persistent") && isSessionIndependent(run)) return services.cache;
   if (scope === "turn" || !turn.session.recorded) return run.job === undefined ? findCachingTurn(turn) : undefined; // a job outlives its turn
-  return run.simulated && declaresReads(run) ? simulatedSession(turn.session) : turn.session;
+  return run.simulated && declaresReads(run) ? findSimulatedSession(turn.session) : turn.session;
 }
 
 /** The whole turn, including the nested calls and those of the code that holds the turn; undefined for a single call. */
@@ -129,7 +129,7 @@ function declaresReads(run: AdmittedCall): boolean {
 }
 
 /** The session that is being simulated: a read of real resources gives both the same answer. */
-function simulatedSession(session: Session): Session {
+function findSimulatedSession(session: Session): Session {
   let real = session;
   while (real.simulation !== undefined && real.parent !== undefined) real = real.parent;
   return real;
@@ -225,8 +225,8 @@ async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredRe
   return undefined;
 }
 
-async function waitForStore<T>(run: AdmittedCall, asked: Promise<T>): Promise<T | undefined | ToolError> {
-  const waited = await waitFor(run, asked, { endsAt: run.deadlineAt, timeoutError: () => waitTimeoutError(run, "the store") });
+async function waitForStore<T>(run: AdmittedCall, pending: Promise<T>): Promise<T | undefined | ToolError> {
+  const waited = await waitFor(run, pending, { endsAt: run.deadlineAt, timeoutError: () => waitTimeoutError(run, "the store") });
   if ("ended" in waited) return waited.ended;
   return "value" in waited ? waited.value : undefined;
 }

@@ -47,8 +47,8 @@ function findOnlyRunning({ turn, services }: CallRun): CallRun | undefined {
 }
 
 /** The only call of a turn that does not track callers. */
-export function findSoleCall(held: object | undefined): TurnCall | undefined {
-  return held instanceof Turn ? held.soleCall : undefined;
+export function findSoleCall(runnerData: object | undefined): TurnCall | undefined {
+  return runnerData instanceof Turn ? runnerData.soleCall : undefined;
 }
 
 /** Whether the running code belongs to this call: to its handler, or to that of a nested call. */
@@ -110,17 +110,17 @@ export function listNestedCalls(turn: Turn, callers: readonly (CallRun | Turn)[]
 export function settleCalls(turn: Turn, runs: readonly CallRun[], callers: readonly (CallRun | Turn)[] = runs): void {
   const { parentCall } = turn;
   if (parentCall?.isSettled === false) return;
-  const gone = new Set<CallRun>(listNestedCalls(turn, callers));
+  const forgotten = new Set<CallRun>(listNestedCalls(turn, callers));
   for (const run of runs) {
     run.isSettled = true;
-    if (parentCall !== undefined) gone.add(run);
+    if (parentCall !== undefined) forgotten.add(run);
   }
-  if (gone.size > 0) forgetCalls(turn, gone);
+  if (forgotten.size > 0) forgetCalls(turn, forgotten);
 }
 
-function forgetCalls(turn: Turn, gone: ReadonlySet<CallRun>): void {
+function forgetCalls(turn: Turn, forgotten: ReadonlySet<CallRun>): void {
   const root = turn.joinedTurn ?? turn;
-  const left = NESTED.get(root)?.filter((run) => !gone.has(run)) ?? [];
+  const left = NESTED.get(root)?.filter((run) => !forgotten.has(run)) ?? [];
   if (left.length > 0) NESTED.set(root, left);
   else NESTED.delete(root);
 }

@@ -78,14 +78,17 @@ export function findCallerOrParent({ callerRun, turn }: CallRun): object | undef
 }
 
 /** Begins a session whose calls count as nested in this composite call. */
-export async function startNestedSession(run: CallRun, begin: (begun: (session: Session) => void) => Promise<Session>): Promise<Session> {
+export async function startNestedSession(
+  run: CallRun,
+  start: (sessionDepth: (session: Session) => void) => Promise<Session>,
+): Promise<Session> {
   const depth = nestingDepth(run.turn.session) + 1;
-  const begun = (session: Session): void => {
+  const sessionDepth = (session: Session): void => {
     SESSION_DEPTHS.set(session, depth);
     CALLERS.set(session, run);
   };
-  const session = await DEPTH.run(depth, () => begin(begun));
-  begun(session);
+  const session = await DEPTH.run(depth, () => start(sessionDepth));
+  sessionDepth(session);
   return session;
 }
 
@@ -96,9 +99,10 @@ export function runOneLevelDeeper<T>({ turn }: CallRun, work: () => T): T {
 
 /** How many composite calls the running code is nested in, as a call of this session. */
 function nestingDepth(session: Session): number {
-  let begun: number | undefined;
-  for (let one: Session | undefined = session; begun === undefined && one !== undefined; one = one.parent) begun = SESSION_DEPTHS.get(one);
-  return Math.max(DEPTH.getStore() ?? 0, begun ?? 0);
+  let sessionDepth: number | undefined;
+  for (let one: Session | undefined = session; sessionDepth === undefined && one !== undefined; one = one.parent)
+    sessionDepth = SESSION_DEPTHS.get(one);
+  return Math.max(DEPTH.getStore() ?? 0, sessionDepth ?? 0);
 }
 
 /** Refuses a composite tool that is nested too deep in others. */

@@ -24,7 +24,7 @@ interface Attempt {
 /** Returns the function that makes the calls of one attempt. It may be called from anywhere: the calls get the async context of the handler. */
 export function createContextExecute(run: AdmittedCall, attempt: Attempt): CallTools {
   const asHandler = AsyncLocalStorage.snapshot();
-  let made = 0;
+  let executeCount = 0;
   const call = (calls: ToolCall | readonly ToolCall[], options: NestedCallOptions = {}): Promise<Results> => {
     if (attempt.hasEnded) return Promise.reject(callEndedError(run));
     try {
@@ -37,7 +37,7 @@ export function createContextExecute(run: AdmittedCall, attempt: Attempt): CallT
       signal: signal === undefined ? attempt.signal : AbortSignal.any([attempt.signal, signal]),
       ...(background === undefined ? {} : { background }),
       // After a crash, the same code makes the same calls in the same order; the key lets calls that have ended return their results.
-      ...(run.plan.tool.composite === true && run.isLogged ? { idempotencyKey: `${run.callId}/${++made}` } : {}),
+      ...(run.plan.tool.composite === true && run.isLogged ? { idempotencyKey: `${run.callId}/${++executeCount}` } : {}),
     };
     run.unsuccessfulExecutes = (run.unsuccessfulExecutes ?? 0) + 1;
     const results = asHandler(() => runOneLevelDeeper(run, () => runInCall(run, () => run.services.executeNested(run, calls, nested))));
@@ -53,9 +53,9 @@ export function createContextExecute(run: AdmittedCall, attempt: Attempt): CallT
 function withWholeOutput({ services, turn }: CallRun, result: ToolResult): ToolResult {
   const { truncation, ...rest } = result;
   const { handle } = truncation ?? {};
-  const kept = handle === undefined ? takeWholeResult(result) : services.largeResults.find(turn.session.id, handle);
-  if (kept === undefined) return result;
-  const { output, content } = kept;
+  const whole = handle === undefined ? takeWholeResult(result) : services.largeResults.find(turn.session.id, handle);
+  if (whole === undefined) return result;
+  const { output, content } = whole;
   return { ...rest, ...(output === undefined ? {} : { output }), ...(content === undefined ? {} : { content }) };
 }
 

@@ -36,8 +36,8 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   // A failure with an answer, and a cancelled call with partial output, keep it. An answer that a hook turned into a failure is removed.
   if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
     if (output !== undefined) next.output = copyJson(output).value;
-    const said = content === result.content && next.output !== undefined ? updateContent(result, next.output) : content;
-    if (said !== undefined) next.content = copyContent(said);
+    const nextContent = content === result.content && next.output !== undefined ? updateContent(result, next.output) : content;
+    if (nextContent !== undefined) next.content = copyContent(nextContent);
   }
   if (metadata !== undefined) next.metadata = readRecord(metadata);
   return next;

@@ -210,10 +210,14 @@ function findDelegateReport({ plan, answer }: CallRun): JsonObject | undefined {
   return report === undefined ? undefined : { delegate: report };
 }
 
-function applyHookChange(result: ToolResult, said: unknown, report: JsonObject | undefined): ToolResult | { readonly unusable: string } {
-  if (said === undefined || said === null || said === result) return result;
+function applyHookChange(
+  result: ToolResult,
+  returned: unknown,
+  report: JsonObject | undefined,
+): ToolResult | { readonly unusable: string } {
+  if (returned === undefined || returned === null || returned === result) return result;
   try {
-    const changed: Mutable<ToolResult> = changeResult(result, said);
+    const changed: Mutable<ToolResult> = changeResult(result, returned);
     if (report !== undefined) changed.metadata = deepFreeze({ ...changed.metadata, ...report });
     return Object.freeze(changed);
   } catch (thrown: unknown) {
@@ -255,9 +259,9 @@ function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
 
 /** Records the end of the call and that of its job together, before listeners are called with either. */
 function endJob(run: CallRun, job: CallJob, end: SessionEvent & { readonly type: "call-end" }): void {
-  const over = job.finish(end.result);
+  const jobEnd = job.finish(end.result);
   run.services.jobs.end(job);
-  const events = over === undefined ? [end] : [end, over];
+  const events = jobEnd === undefined ? [end] : [end, jobEnd];
   if (run.turn.session.isHandedOver) run.logHandedOver(events);
   else run.recordAll(events);
   const { broken } = run.turn.session;
@@ -284,8 +288,8 @@ function mayRecordAnswer({ turn, toolName }: CallRun): boolean {
 function notifyRecorder(run: CallRun, end: SessionEvent): void {
   try {
     const { parentCall } = run.turn;
-    const made = parentCall === undefined ? {} : { parentCallId: parentCall.callId };
-    run.services.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...made }, end]);
+    const parent = parentCall === undefined ? {} : { parentCallId: parentCall.callId };
+    run.services.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...parent }, end]);
   } catch (thrown: unknown) {
     run.services.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
   }

@@ -36,12 +36,12 @@ export function normalizeOutput(run: AdmittedCall): NormalizedCall | Promise<Nor
       isRest = raw instanceof TruncatedOutput && !raw.isChecked;
       if (raw instanceof StruckOutput) original = raw.original;
     }
-    const spoils = run.faults?.answerFault;
-    if (spoils !== undefined) {
-      const spoiled = injectOutputFault(run, spoils, output);
-      output = spoiled.output;
+    const answerFault = run.faults?.answerFault;
+    if (answerFault !== undefined) {
+      const faulty = injectOutputFault(run, answerFault, output);
+      output = faulty.output;
       original = undefined;
-      if (!spoiled.isChecked) return recordJson(run, output);
+      if (!faulty.isChecked) return recordJson(run, output);
     }
   } catch (thrown: unknown) {
     return notRecordableError(run, thrown);
@@ -64,26 +64,27 @@ function settleOutput(run: AdmittedCall, answered: Answered, work: unknown): Nor
 }
 
 /** Reads the fields of a ToolOutput besides its output. */
-function readFields(run: AdmittedCall, said: ToolOutput): void {
+function readFields(run: AdmittedCall, errorText: ToolOutput): void {
   const { answer } = run;
-  if (said.content !== undefined) answer.content = copyContent(said.content);
-  if (said.metadata !== undefined) setMetadata(run, said.metadata);
-  if (said.fidelity !== undefined && FIDELITIES.includes(said.fidelity)) answer.fidelity = said.fidelity;
-  if (typeof said.sameAs === "string" && said.sameAs !== "" && said.sameAs.length <= MAX_ID_LENGTH) answer.sameAs = said.sameAs;
-  if (said.exitCode !== undefined || said.error !== undefined) readFailure(run, said);
-  if (said instanceof TruncatedOutput) answer.truncation = said.truncation;
+  if (errorText.content !== undefined) answer.content = copyContent(errorText.content);
+  if (errorText.metadata !== undefined) setMetadata(run, errorText.metadata);
+  if (errorText.fidelity !== undefined && FIDELITIES.includes(errorText.fidelity)) answer.fidelity = errorText.fidelity;
+  if (typeof errorText.sameAs === "string" && errorText.sameAs !== "" && errorText.sameAs.length <= MAX_ID_LENGTH)
+    answer.sameAs = errorText.sameAs;
+  if (errorText.exitCode !== undefined || errorText.error !== undefined) readFailure(run, errorText);
+  if (errorText instanceof TruncatedOutput) answer.truncation = errorText.truncation;
 }
 
 /** Reads a failure that the handler itself reports; its answer is kept. */
 function readFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: ToolOutput): void {
   if (Number.isSafeInteger(exitCode)) answer.exitCode = exitCode;
-  const said = typeof error === "string" && error !== "" ? error : undefined;
-  if (said === undefined && answer.exitCode !== exitCode) {
+  const toolOutput = typeof error === "string" && error !== "" ? error : undefined;
+  if (toolOutput === undefined && answer.exitCode !== exitCode) {
     answer.error = new ToolError("invalid_output", `${toolName} ended with an exit code that is not an integer, so it may have failed.`);
     return;
   }
-  if (said === undefined && (answer.exitCode === undefined || answer.exitCode === 0)) return;
-  const message = said ?? `${toolName} ended with exit code ${answer.exitCode}.`;
+  if (toolOutput === undefined && (answer.exitCode === undefined || answer.exitCode === 0)) return;
+  const message = toolOutput ?? `${toolName} ended with exit code ${answer.exitCode}.`;
   answer.error = new ToolError("execution_failed", message, { retryable: false });
 }
 
@@ -118,7 +119,7 @@ function isClassInstance(value: unknown): value is object {
 
 function recordJson(run: AdmittedCall, output: unknown): NormalizedCall {
   const { answer } = run;
-  let mayHold = false;
+  let mayHaveFiles = false;
   if (output === undefined) {
     if (answer.content === undefined) answer.output = null;
   } else {
@@ -126,7 +127,7 @@ function recordJson(run: AdmittedCall, output: unknown): NormalizedCall {
       const { value, wasCut, found, maxBytes } = fitJson(output, ANSWER_LIMITS, mayHaveDataUrls);
       answer.output = value;
       answer.outputBound = maxBytes;
-      mayHold = found;
+      mayHaveFiles = found;
       const { execute } = run.plan.tool;
       if (answer.content === undefined && execute !== undefined && isMcpResult(value) && !isForeignHandler(execute))
         run.warnings = [...run.warnings, MCP_RESULT];
@@ -136,7 +137,7 @@ function recordJson(run: AdmittedCall, output: unknown): NormalizedCall {
       return notRecordableError(run, thrown, output);
     }
   }
-  if ((!mayHold && answer.content === undefined) || !recordsFilesInline(run.services, run.turn.session)) return run;
+  if ((!mayHaveFiles && answer.content === undefined) || !recordsFilesInline(run.services, run.turn.session)) return run;
   const lifted = extractDataUrls(answer.output, answer.content);
   if (lifted !== undefined) answer.content = Object.freeze(lifted.map((part) => Object.freeze(part)));
   return run;

@@ -40,9 +40,9 @@ export function storeAnswerFiles(run: AdmittedCall): AdmittedCall | Promise<Admi
   const replacement = replacementFor(services);
   const replaced = replaceInAnswer({ output, content }, replacement);
   if (replaced === undefined) return run;
-  const keeping = storeFiles(services, replacement, run);
-  if (keeping === undefined) return setAnswer(run, replaced);
-  return keeping.then((problem) => (problem === undefined ? setAnswer(run, replaced) : keepFilesInline(run, problem)));
+  const storing = storeFiles(services, replacement, run);
+  if (storing === undefined) return setAnswer(run, replaced);
+  return storing.then((problem) => (problem === undefined ? setAnswer(run, replaced) : keepFilesInline(run, problem)));
 }
 
 interface PartsToStore extends AnswerParts {
@@ -59,9 +59,9 @@ export function storePartFiles(run: CallRun, { what, waiter, ...answer }: PartsT
   const replacement = replacementFor(services);
   const replaced = replaceInAnswer(answer, replacement);
   if (replaced === undefined) return answer;
-  const keeping = storeFiles(services, replacement, waiter);
-  if (keeping === undefined) return replaced;
-  return keeping.then((problem) => {
+  const storing = storeFiles(services, replacement, waiter);
+  if (storing === undefined) return replaced;
+  return storing.then((problem) => {
     if (problem === undefined) return replaced;
     services.ports.log.warn(`The files in the ${what} of ${run.toolName} stay in the log: ${problem}`);
     return withLiftedData(answer);
@@ -82,9 +82,9 @@ export function storeMessageFiles(
   const replacement = replacementFor(services);
   const replaced = replaceInMessage(message, replacement);
   if (replaced === message) return message;
-  const keeping = storeFiles(services, replacement);
-  if (keeping === undefined) return deepFreeze(replaced);
-  return keeping.then((problem) => {
+  const storing = storeFiles(services, replacement);
+  if (storing === undefined) return deepFreeze(replaced);
+  return storing.then((problem) => {
     if (problem === undefined) return deepFreeze(replaced);
     services.ports.log.warn(`The files of a message stay in its log: ${problem}`);
     return message;

@@ -117,17 +117,17 @@ export class Jobs {
     const { clock } = this.#services.ports;
     const stopped = Promise.withResolvers<"late" | { readonly aborted: string }>();
     const paused = Promise.withResolvers<void>();
-    const leave = job.onPause(paused.resolve, untilAsked); // so that expired waits do not accumulate in a job that runs for days
+    const removeListener = job.onPause(paused.resolve, untilAsked); // so that expired waits do not accumulate in a job that runs for days
     const stopTimer = timeoutMs === undefined ? undefined : clock.timer(() => stopped.resolve("late"), timeoutMs);
     const forget = signal === undefined ? undefined : onAbort(signal, () => stopped.resolve({ aborted: formatCancelReason(signal) }));
     clock.hold?.(); // a job that waits for input does not keep the process alive, but a caller that waits for the job does
     try {
-      const came = await Promise.race([waitForJobEnd(job, paused.promise), stopped.promise]);
-      if (typeof came === "object")
-        throw new ToolError("cancelled", `The wait for the job ${JSON.stringify(id)} was cancelled: ${came.aborted}.`);
-      return came === "late" ? job.status : (job.end ?? job.status);
+      const outcome = await Promise.race([waitForJobEnd(job, paused.promise), stopped.promise]);
+      if (typeof outcome === "object")
+        throw new ToolError("cancelled", `The wait for the job ${JSON.stringify(id)} was cancelled: ${outcome.aborted}.`);
+      return outcome === "late" ? job.status : (job.end ?? job.status);
     } finally {
-      leave();
+      removeListener();
       stopTimer?.();
       forget?.();
       clock.release?.();

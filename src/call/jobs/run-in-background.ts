@@ -29,9 +29,9 @@ export function runInBackground(run: AdmittedCall, work: Work): ResultOrPromise 
   else if (run.jobSlot === undefined && run.resumed?.job?.isQueued !== true)
     recordJobRun(run, run.resumed?.job?.starts ?? 0, { queued: true });
   const { turns } = run.turn.session;
-  const place = turns.createDetachedTurn(run.turn);
-  run.detachedTurn = place;
-  runAsHandler(place, run, () => void runJob(run, job, work).finally(() => turns.endDetachedTurn(place)));
+  const detachedTurn = turns.createDetachedTurn(run.turn);
+  run.detachedTurn = detachedTurn;
+  runAsHandler(detachedTurn, run, () => void runJob(run, job, work).finally(() => turns.endDetachedTurn(detachedTurn)));
   return createPlaceholder(run, job);
 }
 
@@ -48,8 +48,8 @@ function createJob(run: AdmittedCall): CallJob | ToolError {
 
 /** Runs the call once it has a job slot: lent by the job whose handler made it, or its own. */
 async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void> {
-  const waits = run.jobSlot === undefined;
-  if (waits) {
+  const isQueued = run.jobSlot === undefined;
+  if (isQueued) {
     run.holdProcess();
     const refused = await waitForJobSlot(run);
     if (refused !== undefined) {
@@ -60,7 +60,7 @@ async function runJob(run: AdmittedCall, job: CallJob, work: Work): Promise<void
   }
   try {
     job.markRunning();
-    if (waits && run.resumed?.job === undefined) recordJobRun(run, 1);
+    if (isQueued && run.resumed?.job === undefined) recordJobRun(run, 1);
     if (run.resumed?.nestedCalls !== undefined) await runEarlierCalls(run, run.resumed, run.resumed.nestedCalls);
     await work(run);
   } finally {
@@ -152,8 +152,8 @@ export function untilStartDurable(run: AdmittedCall): AdmittedCall | ToolError |
   const { eventLog, broken } = turn.session;
   if (broken !== undefined) return broken;
   if (eventLog === undefined || eventLog.options.durability === "async") return run;
-  const kept = untilDurable(run, { late: () => queueTimeoutError(run), failed: (error) => error });
-  return kept === undefined ? run : kept.then((error) => error ?? run.cancelled ?? run);
+  const durable = untilDurable(run, { late: () => queueTimeoutError(run), failed: (error) => error });
+  return durable === undefined ? run : durable.then((error) => error ?? run.cancelled ?? run);
 }
 
 /** Records that a running job is handed over with its session, so that this start does not count as a crash. */
@@ -162,15 +162,15 @@ export function recordHandOver(run: CallRun): void {
     recordJobRun(run, (run.resumed?.job?.starts ?? 0) + 1, { queued: true, handedOver: true });
 }
 
-function recordJobRun(run: AdmittedCall, starts: number, place: { readonly queued?: true; readonly handedOver?: true } = {}): void {
+function recordJobRun(run: AdmittedCall, starts: number, position: { readonly queued?: true; readonly handedOver?: true } = {}): void {
   const { traceparent, awaited } = run.resumed?.job ?? {};
   run.record({
     ...run.eventBase,
     type: "job-run",
     toolName: run.toolName,
     starts,
-    ...place,
-    ...omitUndefined({ awaited: place.handedOver === true ? undefined : awaited, traceparent }),
+    ...position,
+    ...omitUndefined({ awaited: position.handedOver === true ? undefined : awaited, traceparent }),
   });
 }
 

@@ -126,19 +126,23 @@ interface ConversationContext {
   readonly events: EventPrinter;
 }
 
-async function converseUntilExit(context: CommandContext, place: ConversationContext, approve: Approver | undefined): Promise<number> {
+async function converseUntilExit(
+  context: CommandContext,
+  conversation: ConversationContext,
+  approve: Approver | undefined,
+): Promise<number> {
   try {
-    if (approve !== undefined) await place.chat.decidePendingCalls(approve);
-    if (context.ask !== undefined && !context.options.json && place.chat.isUnanswered)
-      place.events.printAside("The model has not answered yet: /go lets it continue.");
-    return await converse(context, place);
+    if (approve !== undefined) await conversation.chat.decidePendingCalls(approve);
+    if (context.ask !== undefined && !context.options.json && conversation.chat.isUnanswered)
+      conversation.events.printAside("The model has not answered yet: /go lets it continue.");
+    return await converse(context, conversation);
   } finally {
-    await place.chat.close();
+    await conversation.chat.close();
   }
 }
 
 /** Resolves to the exit code: without a terminal, that of the last message. */
-async function converse(context: CommandContext, place: ConversationContext): Promise<number> {
+async function converse(context: CommandContext, conversation: ConversationContext): Promise<number> {
   const isTerminal = context.ask !== undefined;
   let exitCode = 0;
   let failure: { readonly thrown: unknown } | undefined;
@@ -146,14 +150,14 @@ async function converse(context: CommandContext, place: ConversationContext): Pr
     const text = line.trim();
     if (text === "/exit" || text === "/quit") break;
     if (text === "") continue;
-    if (line.startsWith("/") && text !== "/go") await printSlashAnswer(context, place, text);
+    if (line.startsWith("/") && text !== "/go") await printSlashAnswer(context, conversation, text);
     else {
-      const said = text === "/go" ? undefined : text;
-      if (said !== undefined && !isTerminal && !context.options.json)
-        printMessage({ screen: context.out, width: place.events.width }, { role: "user", content: said });
-      if (isTerminal) await sendFromTerminal(context, place.chat, { said, onLateFailure: (thrown) => (failure = { thrown }) });
+      const message = text === "/go" ? undefined : text;
+      if (message !== undefined && !isTerminal && !context.options.json)
+        printMessage({ screen: context.out, width: conversation.events.width }, { role: "user", content: message });
+      if (isTerminal) await sendFromTerminal(context, conversation.chat, { message, onLateFailure: (thrown) => (failure = { thrown }) });
       else {
-        const result = await place.chat.sendMessage(said);
+        const result = await conversation.chat.sendMessage(message);
         exitCode = exitCodeForResult(result);
         if (result.reason === "approval") break; // another message would skip the calls that wait
       }
@@ -163,7 +167,7 @@ async function converse(context: CommandContext, place: ConversationContext): Pr
     if (failure !== undefined) throw failure.thrown;
   }
   if (isTerminal) return exitCode;
-  const last = await place.chat.finish();
+  const last = await conversation.chat.finish();
   return last === undefined ? exitCode : exitCodeForResult(last);
 }
 
@@ -174,15 +178,15 @@ const MAX_PROMPT_WAIT_MS = 2_000;
 async function sendFromTerminal(
   { ask }: CommandContext,
   chat: Chat,
-  { said, onLateFailure }: { readonly said: string | undefined; readonly onLateFailure: (thrown: unknown) => void },
+  { message, onLateFailure }: { readonly message: string | undefined; readonly onLateFailure: (thrown: unknown) => void },
 ): Promise<void> {
-  const over = chat.sendMessage(said).then(() => true);
+  const sent = chat.sendMessage(message).then(() => true);
   const ended = new AbortController();
   const { signal } = ended;
   try {
-    while (!(await Promise.race([over, pause(MAX_PROMPT_WAIT_MS, false, { signal }).catch(() => false)]))) {
-      if (!chat.mayBlockPrompt || (ask !== undefined && hasOpenQuestion(ask))) continue;
-      over.catch(onLateFailure);
+    while (!(await Promise.race([sent, pause(MAX_PROMPT_WAIT_MS, false, { signal }).catch(() => false)]))) {
+      if (!chat.mayShowPrompt || (ask !== undefined && hasOpenQuestion(ask))) continue;
+      sent.catch(onLateFailure);
       return;
     }
   } finally {

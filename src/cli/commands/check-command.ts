@@ -38,14 +38,14 @@ export const checkCommand: CommandBody = {
     return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, async (open) => {
       lines.push(...storeProblems(open), ...modelProblems(open.config), ...(await documentationProblems(open)));
       const checks = checkToolsets(open, lines);
-      const said = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
-      const problems = checks.reduce((count, check) => count + check.problems.length, said.length);
+      const warningLines = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
+      const problems = checks.reduce((count, check) => count + check.problems.length, warningLines.length);
       if (context.options.json) {
         const { path, warnings } = open.config;
-        context.out.writeJson({ config: path, problems, warnings: [...warnings, ...said], toolsets: checks });
+        context.out.writeJson({ config: path, problems, warnings: [...warnings, ...warningLines], toolsets: checks });
       } else {
         const conclusion = `${safeText(open.config.path)}: ${problems === 0 ? "no problems" : plural(problems, "problem")}`;
-        print(context, checks, { said, conclusion });
+        print(context, checks, { warningLines, conclusion });
       }
       return problems === 0 ? 0 : EXIT_PROBLEMS;
     });
@@ -83,9 +83,9 @@ interface ToolsetCheck {
 /**
  * Checks the toolsets of the file in its order, then those that its sources and entries have made.
  *
- * @param said messages from opening; one about an unusable tool names the place in its file
+ * @param warningLines messages from opening; one about an unusable tool names the place in its file
  */
-function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly string[]): readonly ToolsetCheck[] {
+function checkToolsets({ runtime, config, report }: OpenRuntime, warningLines: readonly string[]): readonly ToolsetCheck[] {
   const { registry } = runtime;
   const failed = new Set(report.failed.map(({ toolset }) => toolset));
   const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
@@ -103,8 +103,8 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly 
     const names = new Set(tools.map((tool) => tool.qualifiedName));
     const broken = quarantined
       .filter(({ tool }) => names.has(tool))
-      .map(({ tool, error }) => findUnusableWarning(registry.get(tool), said) ?? error.message);
-    const held = blocked.get(name) ?? [];
+      .map(({ tool, error }) => findUnusableWarning(registry.get(tool), warningLines) ?? error.message);
+    const blockedHere = blocked.get(name) ?? [];
     const suspicious = tools.flatMap((tool) => findSuspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
     const usable = tools.filter(({ tool }) => tool.unusable === undefined);
     const warnings = [...listCautions(usable, config), ...toolWarnings(tools)];
@@ -116,10 +116,10 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, said: readonly 
       problems: [
         ...failures,
         ...broken,
-        ...held.map(blockedText),
+        ...blockedHere.map(blockedText),
         ...(isEnabled ? findBrokenSteps(runtime, config.config.toolsets.get(name)) : []),
       ],
-      ...(held.length === 0 ? {} : { blocked: held.map(({ qualifiedName }) => qualifiedName) }),
+      ...(blockedHere.length === 0 ? {} : { blocked: blockedHere.map(({ qualifiedName }) => qualifiedName) }),
       ...(warnings.length === 0 ? {} : { warnings }),
       ...(suspicious.length === 0 ? {} : { suspicious }),
     };
@@ -147,9 +147,9 @@ function findBrokenSteps(runtime: Runtime, toolset: ToolsetConfig | undefined): 
 }
 
 /** Returns the warning about an unusable tool, which names the place in its file. */
-function findUnusableWarning(registered: RegisteredTool | undefined, said: readonly string[]): string | undefined {
+function findUnusableWarning(registered: RegisteredTool | undefined, warningLines: readonly string[]): string | undefined {
   const unusable = registered?.tool.unusable;
-  return unusable === undefined ? undefined : said.find((line) => line.endsWith(unusable));
+  return unusable === undefined ? undefined : warningLines.find((line) => line.endsWith(unusable));
 }
 
 /** Returns the warnings of tools, such as defaults that break their own schema. */
@@ -159,11 +159,11 @@ function toolWarnings(tools: readonly RegisteredTool[]): readonly string[] {
 
 interface Conclusion {
   /** Messages of the runtime while it opened. */
-  readonly said: readonly string[];
+  readonly warningLines: readonly string[];
   readonly conclusion: string;
 }
 
-function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said, conclusion }: Conclusion): void {
+function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { warningLines, conclusion }: Conclusion): void {
   const column = columnWidth(
     checks.map((check) => safeText(check.name)),
     Infinity,
@@ -177,6 +177,6 @@ function print({ out }: CommandContext, checks: readonly ToolsetCheck[], { said,
     const shown = [...warnings.slice(0, MAX_WARNINGS), ...(more > 0 ? [`and ${plural(more, "more warning")}`] : []), ...suspicious];
     for (const line of shown.flatMap((finding) => wrap(`! ${finding}`, out.width - 4))) out.print(`    ${out.paint("yellow", line)}`);
   }
-  for (const line of said.flatMap((warning) => wrap(warning, out.width))) out.print(out.paint("red", line));
+  for (const line of warningLines.flatMap((warning) => wrap(warning, out.width))) out.print(out.paint("red", line));
   out.print(conclusion);
 }

@@ -40,8 +40,8 @@ export const importCommand: CommandBody = {
       throw new ToolError("invalid_argument", `--out names the file ${safeText(file)} itself, which would be lost.`, {
         hint: "Choose another name.",
       });
-    const taken = filterWritable(entries, (text) => warn(context, text));
-    const toolsets = toolsetsOf(taken, isFile ? dirname(resolve(out)) : process.cwd());
+    const writable = filterWritable(entries, (text) => warn(context, text));
+    const toolsets = toolsetsOf(writable, isFile ? dirname(resolve(out)) : process.cwd());
     await writeConfig(context, toolsets);
     if (isFile && context.environment["HAFT_TRUST"] !== "all" && isDefaultConfigName(out) && Object.values(toolsets).some(needsTrust))
       warn(context, `${out} starts programs or sends your variables: read it, then run ${trustCommandFor(out)}.`);
@@ -123,7 +123,7 @@ async function writeConfig(
   await writeFileAtomically(options.out, [text], {
     force: options.overwrite,
     forceOption: "--overwrite",
-    takesOutput: true,
+    allowsStdout: true,
     signal,
   });
   if (options.json) out.writeJson({ file: options.out, toolsets: Object.keys(toolsets) });

@@ -102,14 +102,14 @@ async function serveOverStdio(context: CommandContext, runtime: Runtime, options
 
 /** Waits while the client reads the remaining output. Unread output must not keep the program running. */
 async function waitUntilRead(streams: readonly Writable[]): Promise<void> {
-  const left = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
+  const countUnread = (): number => streams.reduce((sum, { writableLength }) => sum + writableLength, 0);
   let before = Infinity;
-  for (let waited = 0; left() > 0 && waited < DRAIN_MS; waited += READ_STEP_MS) {
-    if (left() < before) waited = 0;
-    before = left();
+  for (let waited = 0; countUnread() > 0 && waited < DRAIN_MS; waited += READ_STEP_MS) {
+    if (countUnread() < before) waited = 0;
+    before = countUnread();
     await pause();
   }
-  if (left() === 0) return;
+  if (countUnread() === 0) return;
   for (const stream of [process.stdout, process.stderr])
     if (stream.writableLength > 0) stream.destroy(Object.assign(new Error("The client does not read its input."), { code: "EPIPE" }));
   await pause(); // lets listeners run

@@ -175,10 +175,10 @@ function createModelChooser(context: CommandContext): (config: OpenRuntime["conf
   return (config) => (chosen ??= usesModel(context) ? chooseModel(context, config) : undefined);
 }
 
-function createChat(context: CommandContext, { play, open: { config, runtime }, model, ...place }: ChatContext): Chat | undefined {
+function createChat(context: CommandContext, { play, open: { config, runtime }, model, ...options }: ChatContext): Chat | undefined {
   const chosen = model(config);
   if (chosen === undefined) return undefined;
-  return new Chat({ context, chosen, config, runtime, ...place, events: play.printer, onSimulatedEvent: play.handleEvent });
+  return new Chat({ context, chosen, config, runtime, ...options, events: play.printer, onSimulatedEvent: play.handleEvent });
 }
 
 async function simulate(context: CommandContext, play: ConversationPlayer, recorder: CallRecorder | undefined): Promise<SessionDiff> {

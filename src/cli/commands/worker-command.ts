@@ -94,15 +94,15 @@ export const workerCommand: CommandBody = {
 
 async function runWithoutServer(context: CommandContext, open: OpenRuntime, served: ServedAgents): Promise<void> {
   const worker = createWorker(open.runtime, workerOptions(context, open.config));
-  let stopping: GracefulStop | undefined;
+  let gracefulStop: GracefulStop | undefined;
   try {
     await worker.start();
     await announceWorker(context, open);
-    stopping = await waitUntilStopped(context, open);
+    gracefulStop = await waitUntilStopped(context, open);
   } finally {
     served.drain();
-    await worker.stop(omitUndefined({ signal: stopping?.forceStop.signal }));
-    stopping?.releaseInterrupt();
+    await worker.stop(omitUndefined({ signal: gracefulStop?.forceStop.signal }));
+    gracefulStop?.releaseInterrupt();
     const { finished, left } = worker.counts;
     context.err.write(`haft: finished the jobs of ${plural(finished, "session")}, handed over ${left}\n`);
   }
@@ -118,18 +118,18 @@ interface HealthAddress {
 async function runWithServer(context: CommandContext, open: OpenRuntime, { served, port, host }: HealthAddress): Promise<void> {
   const server = await createWorkerServer(context, open, { host, served });
   const { address } = context.options;
-  let stopping: GracefulStop | undefined;
+  let gracefulStop: GracefulStop | undefined;
   try {
     const { url } = await server
       .listen({ port, host, ...omitUndefined({ address }) })
       .catch((thrown: unknown) => throwPortError(thrown, "--health-port"));
     await server.work(workerOptions(context, open.config));
     context.err.write(`haft: health at ${url}/readyz\n`);
-    stopping = await waitUntilStopped(context, open);
+    gracefulStop = await waitUntilStopped(context, open);
   } finally {
     served.drain();
-    await server.close(omitUndefined({ signal: stopping?.forceStop.signal }));
-    stopping?.releaseInterrupt();
+    await server.close(omitUndefined({ signal: gracefulStop?.forceStop.signal }));
+    gracefulStop?.releaseInterrupt();
   }
 }
 
@@ -159,14 +159,14 @@ async function createWorkerServer(
 async function waitUntilStopped(context: CommandContext, { config }: OpenRuntime): Promise<GracefulStop> {
   const { signal, err } = context;
   const { concurrency = 10 } = workerOptions(context, config);
-  const stopping = listenForStop(context);
+  const gracefulStop = listenForStop(context);
   const stopIfBroken = (): void => {
-    if (isBroken(signal)) stopping.forceStop.abort(); // the state of its tools is unknown
+    if (isBroken(signal)) gracefulStop.forceStop.abort(); // the state of its tools is unknown
   };
   signal.addEventListener("abort", stopIfBroken, { once: true });
   stopIfBroken();
   err.write(`haft: working, ${concurrency} sessions at a time\n`);
-  await stopping.stopped;
+  await gracefulStop.stopped;
   err.write("haft: stopping\n");
-  return stopping;
+  return gracefulStop;
 }

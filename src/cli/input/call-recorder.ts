@@ -126,9 +126,9 @@ class RecordedEvents {
 }
 
 /** Yields the text of the recording. Calls `onOpen` once the file is open. The header is written when the session of the first call is known. */
-async function* toRecordingText(queue: RecordedEvents, onOpen: () => void): AsyncGenerator<string, void, undefined> {
+async function* toRecordingText(recordedEvents: RecordedEvents, onOpen: () => void): AsyncGenerator<string, void, undefined> {
   onOpen();
-  const events = queue[Symbol.asyncIterator]();
+  const events = recordedEvents[Symbol.asyncIterator]();
   const first = await events.next();
   const header = { sessionId: first.value?.sessionId ?? "none", exportedAt: systemPorts.clock.wallTime() };
   yield* writeRecording(first.done === true ? [] : prependEvent(first.value, events), header);

@@ -29,7 +29,7 @@ export async function readRecordedEvents(
   const decoder = new RecordingDecoder(sha256);
   const lines = new LineSplitter(decoder);
   let isBegun = false;
-  const take = (line: string): void => {
+  const handleLine = (line: string): void => {
     const event = isBegun ? decoder.next(line) : void decoder.start(line);
     isBegun = true;
     if (event === undefined) return;
@@ -37,10 +37,10 @@ export async function readRecordedEvents(
     progress.show(() => `reading: ${plural(events.length, "event")}`);
   };
   try {
-    for await (const piece of readPieces(context, file)) for (const line of lines.push(piece)) take(line);
+    for await (const piece of readPieces(context, file)) for (const line of lines.push(piece)) handleLine(line);
     const [last] = lines.flush();
     const isTorn = mayBeCut && isBegun && !decoder.isComplete;
-    if (last !== undefined && !(isTorn && !WHOLE_LINE.test(last))) take(last);
+    if (last !== undefined && !(isTorn && !WHOLE_LINE.test(last))) handleLine(last);
     if (!isBegun) decoder.start(undefined);
     if (isTorn && !decoder.isComplete) warnAboutCut(context, file, events.length);
     else decoder.finish();

@@ -19,7 +19,7 @@ export interface WriteFileOptions {
   /** Whether other users may read it, as far as the umask allows: for a file of a repository, without private data. @default false */
   readonly isPublic?: boolean;
   /** Whether the command writes to standard output if the path is `-`. */
-  readonly takesOutput?: boolean;
+  readonly allowsStdout?: boolean;
   /**
    * Whether to keep what was written if the disk is full or fails. It is kept as `<path>.part`, or `<path>.2.part` and so on if that exists, and the
    * error
@@ -109,7 +109,7 @@ async function checkTargetIsFree(path: string, target: string, options: WriteFil
   if (!info.isFile()) {
     const what = info.isSymbolicLink() ? "a link that leads nowhere" : "a folder, a pipe or a device, not a regular file";
     throw new ToolError("invalid_argument", `Cannot write ${path}: it is ${what}.`, {
-      hint: options.takesOutput === true ? "Give - to write to standard output." : "Choose another name.",
+      hint: options.allowsStdout === true ? "Give - to write to standard output." : "Choose another name.",
     });
   }
   if (!options.force) {

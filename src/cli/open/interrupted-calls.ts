@@ -51,14 +51,14 @@ export class InterruptedCalls {
 
   /** Returns `2 calls were interrupted: 1 was run again, for 1 it is not known whether it took effect`. */
   formatConclusion(): string {
-    const fates = this.calls.map((call) => this.outcomeOf(call.callId));
-    const [only] = fates;
-    if (only !== undefined && fates.length === 1) return `1 call was interrupted, and ${OUTCOME_TEXTS[only].one}`;
-    const parts = OUTCOME_ORDER.flatMap((fate) => {
-      const count = fates.filter((known) => known === fate).length;
-      return count === 0 ? [] : [OUTCOME_TEXTS[fate].some(count)];
+    const outcomes = this.calls.map((call) => this.outcomeOf(call.callId));
+    const [only] = outcomes;
+    if (only !== undefined && outcomes.length === 1) return `1 call was interrupted, and ${OUTCOME_TEXTS[only].one}`;
+    const parts = OUTCOME_ORDER.flatMap((outcome) => {
+      const count = outcomes.filter((known) => known === outcome).length;
+      return count === 0 ? [] : [OUTCOME_TEXTS[outcome].some(count)];
     });
-    return `${plural(fates.length, "call")} were interrupted: ${parts.join(", ")}`;
+    return `${plural(outcomes.length, "call")} were interrupted: ${parts.join(", ")}`;
   }
 }
 

@@ -98,7 +98,7 @@ export async function withRuntime<T>(
   const triggers = createTriggers({ channels: createChannels(omitUndefined({ store })) });
   const logins = createLogins(context, config, stderrPorts(context));
   const runtime = createRuntime(await runtimeOptions(context, { ...options, config, built: store, trusted, triggers, logins }));
-  const said = new Set<string>();
+  const reported = new Set<string>();
   let endTelemetry: (() => Promise<void>) | undefined;
   try {
     endTelemetry = await startTelemetry({ config: config.config.telemetry, environment: context.environment, runtime });
@@ -113,12 +113,12 @@ export async function withRuntime<T>(
     warnAboutFailures(context, report, options);
     return await work({ runtime, config, report, triggers, logins });
   } catch (thrown: unknown) {
-    said.add(ToolError.fromUnknown(thrown).message); // printed where it is caught
+    reported.add(ToolError.fromUnknown(thrown).message); // printed where it is caught
     throw thrown;
   } finally {
     for (const { message } of await runtime.close()) {
-      if (!said.has(message)) warn(context, message);
-      said.add(message);
+      if (!reported.has(message)) warn(context, message);
+      reported.add(message);
     }
     await endTelemetry?.();
   }
@@ -143,7 +143,7 @@ interface RuntimeBuildOptions extends WithRuntimeOptions {
 }
 
 /** Returns the cache of tool lists. A user without a home folder has none: servers are asked for their tools each time. */
-function toolMemory({ environment }: CommandContext): { readonly memory?: ReturnType<typeof toolCacheFiles> } {
+function toolListCache({ environment }: CommandContext): { readonly memory?: ReturnType<typeof toolCacheFiles> } {
   try {
     return { memory: toolCacheFiles(toolCacheFolder(environment)) };
   } catch {
@@ -164,7 +164,7 @@ async function runtimeOptions(
     buildRuntimeParts(selectToolset(config, options.only), {
       triggers,
       logins,
-      ...toolMemory(context),
+      ...toolListCache(context),
       ...listeners,
       ...omitUndefined({ store: built, trusted, model: options.model?.(config), callTool: options.callTool }),
     }),

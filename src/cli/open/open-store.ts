@@ -27,7 +27,7 @@ export interface WithStoreOptions {
 }
 
 /** A store, with its file if it is in one. */
-interface OpenablePlace {
+interface ConfiguredStore {
   readonly store: Store;
   readonly path?: string;
   /** The configuration that names it. */
@@ -40,15 +40,15 @@ interface OpenablePlace {
  * @throws ToolError `invalid_config` if there is none and `--session` needs one
  */
 export function findStore(context: CommandContext, config: LoadedConfig): Store | undefined {
-  const place = findConfiguredPlace(context, config, false);
-  return place === undefined && context.options.session !== undefined ? throwNoStore(config) : place?.store;
+  const configured = findConfiguredStore(context, config, false);
+  return configured === undefined && context.options.session !== undefined ? throwNoStore(config) : configured?.store;
 }
 
 /** Like `findStore`, but requires a store. @throws ToolError `invalid_config` if none is named, `not_found` if its file does not exist */
 export function requireExistingStore(context: CommandContext, config: LoadedConfig): Store {
-  const place = findConfiguredPlace(context, config, false) ?? throwNoStore(config);
-  requireFile(place.path);
-  return place.store;
+  const configured = findConfiguredStore(context, config, false) ?? throwNoStore(config);
+  requireFile(configured.path);
+  return configured.store;
 }
 
 /** Opens the store of the command line or the configuration, runs `work`, and always closes it. `work` gets the configuration that names it. */
@@ -57,24 +57,24 @@ export async function withStore<T>(
   options: WithStoreOptions,
   work: (store: Store, config: LoadedConfig | undefined) => Promise<T>,
 ): Promise<T> {
-  const place = await resolvePlace(context, options);
-  if (options.create !== true) requireFile(place.path);
+  const configured = await resolveStore(context, options);
+  if (options.create !== true) requireFile(configured.path);
   let result: T;
   try {
-    await rejectOnAbort(place.store.open(), context.signal);
-    result = await work(place.store, place.config);
+    await rejectOnAbort(configured.store.open(), context.signal);
+    result = await work(configured.store, configured.config);
   } catch (thrown: unknown) {
-    await place.store.close().catch(() => {}); // the first error is reported
+    await configured.store.close().catch(() => {}); // the first error is reported
     throw thrown;
   }
-  await place.store.close();
+  await configured.store.close();
   return result;
 }
 
 /** Returns the place of the store of the command line or the configuration, for work on the whole store. @throws ToolError as `withStore` does */
-export async function resolveStorePlace(context: CommandContext): Promise<StoreLocation> {
+export async function resolveStoreLocation(context: CommandContext): Promise<StoreLocation> {
   const { store, schema, config } = context.options;
-  if (store !== undefined) return requirePlaceFile(parseStorePlace(store, schema));
+  if (store !== undefined) return requireStoreFile(parseStoreLocation(store, schema));
   if (schema !== undefined)
     throw new ToolError("invalid_argument", "--schema belongs to an address of --store.", {
       hint: "The schema of a configured store is its key schema.",
@@ -83,21 +83,21 @@ export async function resolveStorePlace(context: CommandContext): Promise<StoreL
   const known = await readStoreConfig(context);
   if (isOutsideFolder(known)) await requireTrust(context, known);
   const settings = known.config.store ?? throwNoStore(known);
-  return requirePlaceFile(
+  return requireStoreFile(
     "path" in settings ? { path: resolve(known.folder, settings.path) } : { url: settings.url, schema: settings.schema },
   );
 }
 
 /** Returns the place that `text` names: an address, or a file. @throws ToolError `invalid_argument` for a file with a schema */
-export function parseStorePlace(text: string, schema: string | undefined): StoreLocation {
+export function parseStoreLocation(text: string, schema: string | undefined): StoreLocation {
   if (isPostgresUrl(text)) return { url: text, schema };
   if (schema === undefined) return { path: resolve(text) };
   throw new ToolError("invalid_argument", "--schema belongs to a postgres:// address, not to a file.");
 }
 
-function requirePlaceFile(place: StoreLocation): StoreLocation {
-  if ("path" in place) requireFile(place.path);
-  return place;
+function requireStoreFile(location: StoreLocation): StoreLocation {
+  if ("path" in location) requireFile(location.path);
+  return location;
 }
 
 /** Does work on one session, and adds hints of the command line to its errors. */
@@ -128,17 +128,17 @@ const PAGE = 500;
 /** Maximum number of ids that are compared for a "Did you mean". */
 const MAX_COMPARED = 5_000;
 
-async function resolvePlace(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<OpenablePlace> {
-  const named = placeFromOption(context, readOnly);
+async function resolveStore(context: CommandContext, { readOnly, config }: WithStoreOptions): Promise<ConfiguredStore> {
+  const named = storeFromOption(context, readOnly);
   if (named !== undefined) return named;
   if (config === undefined && context.options.config === undefined && findConfig(process.cwd()) === undefined) throwNoStore(undefined);
   const known = config ?? (await readStoreConfig(context));
   if (config === undefined && isOutsideFolder(known)) await requireTrust(context, known);
-  return findConfiguredPlace(context, known, readOnly) ?? throwNoStore(known);
+  return findConfiguredStore(context, known, readOnly) ?? throwNoStore(known);
 }
 
-function findConfiguredPlace(context: CommandContext, config: LoadedConfig, readOnly: boolean): OpenablePlace | undefined {
-  const named = placeFromOption(context, readOnly);
+function findConfiguredStore(context: CommandContext, config: LoadedConfig, readOnly: boolean): ConfiguredStore | undefined {
+  const named = storeFromOption(context, readOnly);
   if (named !== undefined) return named;
   const store = buildStore(config, readOnly);
   const settings = config.config.store;
@@ -151,7 +151,7 @@ function isOutsideFolder({ config: { store }, folder }: LoadedConfig): boolean {
   return store !== undefined && ("url" in store || liesOutside(folder, resolve(folder, store.path)));
 }
 
-function placeFromOption({ options: { store: path } }: CommandContext, readOnly: boolean): OpenablePlace | undefined {
+function storeFromOption({ options: { store: path } }: CommandContext, readOnly: boolean): ConfiguredStore | undefined {
   if (path === undefined) return undefined;
   if (isPostgresUrl(path)) return { store: postgresStore({ url: path, readOnly }) };
   return { store: sqliteStore({ path: resolve(path), readOnly }), path: resolve(path) };

@@ -24,9 +24,9 @@ export interface ServedAgents {
 /** Returns the names of `--agent`. @throws ToolError `invalid_argument` */
 export function agentNames({ options }: CommandContext): readonly string[] {
   const names = options.agent.map((name) => checkVisibleName(name, "The name of an agent"));
-  const twice = names.find((name, index) => names.indexOf(name) !== index);
-  if (twice === undefined) return names;
-  throw new ToolError("invalid_argument", `--agent ${JSON.stringify(twice)} is given twice.`);
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index);
+  if (duplicate === undefined) return names;
+  throw new ToolError("invalid_argument", `--agent ${JSON.stringify(duplicate)} is given twice.`);
 }
 
 /**

@@ -74,7 +74,7 @@ function hasProvider(): boolean {
 async function startSending(config: TelemetryConfig | undefined, environment: Environment): Promise<() => Promise<void>> {
   const sdkNode = await import("@opentelemetry/sdk-node").catch(throwNotLoaded("@opentelemetry/sdk-node"));
   const { context, metrics, propagation, trace } = await import("@opentelemetry/api").catch(throwNotLoaded("@opentelemetry/api"));
-  const forget = setVariables({
+  const restoreVariables = setVariables({
     ...(config?.endpoint === undefined ? {} : { OTEL_EXPORTER_OTLP_ENDPOINT: config.endpoint }),
     OTEL_SERVICE_NAME: config?.serviceName ?? "haft",
     OTEL_LOGS_EXPORTER: "none",
@@ -87,7 +87,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
     // a collector that does not answer neither fails the command nor delays its end for longer than this
     await Promise.race([sdk.shutdown().catch(() => {}), setTimeout(MAX_FINAL_EXPORT_MS, undefined, { ref: false })]);
     for (const api of [trace, metrics, context, propagation]) api.disable();
-    forget();
+    restoreVariables();
   };
 }
 

@@ -81,8 +81,8 @@ function summaryOf({ state, tools }: ToolsetDrift): string {
     const count = tools.filter((tool) => tool.state === one).length;
     return count === 0 || state === "new" ? [] : [`${count} ${one}`];
   });
-  const there = tools.filter((tool) => tool.state !== "removed").length;
-  return [plural(there, "tool"), ...(counts.length === 0 ? [STATE_WORDS[state]] : counts)].join(", ");
+  const presentCount = tools.filter((tool) => tool.state !== "removed").length;
+  return [plural(presentCount, "tool"), ...(counts.length === 0 ? [STATE_WORDS[state]] : counts)].join(", ");
 }
 
 function withMark(out: Screen, state: ToolDrift["state"], text: string): string {

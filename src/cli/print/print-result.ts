@@ -32,11 +32,11 @@ export function resultLines(result: ToolResult, style: ResultStyle): readonly st
   const { paint } = screen;
   const name = padColumns(safeText(result.name), nameWidth);
   const origin = result.origin === "live" ? "" : `  ${result.origin}`;
-  const took = formatDuration(result.durationMs).padStart(7) + origin;
-  const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", took)}`;
-  const left = width - countColumns(`  ✓ ${label} ${name}  ${took}  `);
+  const duration = formatDuration(result.durationMs).padStart(7) + origin;
+  const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", duration)}`;
+  const remainingWidth = width - countColumns(`  ✓ ${label} ${name}  ${duration}  `);
   const under = width - INDENT.length;
-  const { line, block } = result.error === undefined ? answerParts(result, left, under) : errorParts(result, result.error, under);
+  const { line, block } = result.error === undefined ? answerParts(result, remainingWidth, under) : errorParts(result, result.error, under);
   const facts = [
     ...waits,
     ...(result.attempts > 1 ? [`took ${plural(result.attempts, "attempt")}`] : []),

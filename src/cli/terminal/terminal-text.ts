@@ -183,8 +183,8 @@ export function columnWidth(texts: readonly string[], most: number): number {
 
 /** Returns enough of a huge text to fill `width`, so that escaping it costs no more than showing it. */
 function startOf(text: string, width: number): string {
-  const enough = width * 8 + 64;
-  return text.length > enough ? text.slice(0, enough) : text;
+  const maxChars = width * 8 + 64;
+  return text.length > maxChars ? text.slice(0, maxChars) : text;
 }
 
 /** Formats milliseconds for a person: `0.4 ms`, `12 ms`, `1.5 s`, `2 min`. */

@@ -206,7 +206,7 @@ async function executeChain(steps: readonly ReadStep[], { input, context, stopOn
   const problems = findChainProblems(steps, registryOf(context), input);
   if (problems.length > 0) throw invalidChainError(problems);
   const added = new Set<string>();
-  let hasBegun = false;
+  let hasStarted = false;
   const result = await runSteps(
     steps,
     input,
@@ -216,12 +216,12 @@ async function executeChain(steps: readonly ReadStep[], { input, context, stopOn
         progress({ message: call.name, done: index, total: steps.length });
         return execute(call, { background: false }).then(
           (ended) => {
-            if (!hasBegun && ended.error !== undefined && wasBlockedByStore(ended)) throw new NotStartedError(ended.error);
-            hasBegun = true;
+            if (!hasStarted && ended.error !== undefined && wasBlockedByStore(ended)) throw new NotStartedError(ended.error);
+            hasStarted = true;
             return ended;
           },
           (thrown: unknown) => {
-            throw hasBegun ? thrown : toNotStartedError(thrown);
+            throw hasStarted ? thrown : toNotStartedError(thrown);
           },
         );
       },

@@ -52,10 +52,10 @@ function inputProblems({ sources }: ReadStep, { validators }: FoundTool): readon
   const input: JsonObject = Object.fromEntries(
     sources.map(({ argument, path, value }) => [argument, path === undefined ? (value ?? null) : null]),
   );
-  const open = sources.filter(({ path }) => path !== undefined).map(({ argument }) => [argument]);
+  const unknownPlaces = sources.filter(({ path }) => path !== undefined).map(({ argument }) => [argument]);
   let first: readonly string[] = [];
   for (const [index, validator] of validators.entries()) {
-    const problems = checkInput(input, validator, open, { strictTypes: false, declaredOnly: false });
+    const problems = checkInput(input, validator, unknownPlaces, { strictTypes: false, declaredOnly: false });
     if (problems.length === 0) return [];
     if (index === 0) first = problems.map(({ path, message }) => `${path}: ${message}`);
   }

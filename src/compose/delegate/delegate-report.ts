@@ -52,7 +52,7 @@ export class DelegateReport {
   }
 
   /** The tools whose results the delegate has seen so far, including those of its own delegates. */
-  get called(): readonly string[] {
+  get toolsRead(): readonly string[] {
     this.#examineNewEvents();
     return [...new Set([...this.#toolsRead, ...toolsReadByDelegates(this.#session)])];
   }
@@ -92,7 +92,7 @@ export class DelegateReport {
         reason,
         rounds: this.#rounds,
         calls: this.#calls.size,
-        called: this.called,
+        called: this.toolsRead,
         usage: this.#usage,
         ...omitUndefined({ cost, model: this.#model }),
       },
@@ -155,7 +155,7 @@ export class DelegateReport {
     if (this.#calls.size === 0) return "";
     const calls = [...this.#calls.values()];
     const lines = calls.slice(-MAX_CALLS).map(({ name, status }) => `- ${name}: ${status ?? "not finished"}`);
-    const left = calls.length - lines.length;
-    return ["Calls that were made:", ...(left === 0 ? [] : [`- ${left} earlier ones`]), ...lines].join("\n");
+    const omitted = calls.length - lines.length;
+    return ["Calls that were made:", ...(omitted === 0 ? [] : [`- ${omitted} earlier ones`]), ...lines].join("\n");
   }
 }

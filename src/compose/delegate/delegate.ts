@@ -119,7 +119,7 @@ async function executeDelegate(options: DelegateOptions, call: DelegateCall): Pr
     const session = await sessionWithin(context, omitUndefined({ allow: options.allow }));
     for (const limit of limits) limit.setRoot(session, caller);
     const report = new DelegateReport(context, session);
-    cleanups.push(registerDelegate(caller, () => report.called));
+    cleanups.push(registerDelegate(caller, () => report.toolsRead));
     try {
       return await runUntilCallerCloses(caller, session, () => runDelegateLoop({ session, report }, options, call));
     } finally {
@@ -132,14 +132,15 @@ async function executeDelegate(options: DelegateOptions, call: DelegateCall): Pr
 
 /** Closes the session of the delegate when its caller's is closed: no new call begins in it, and running calls are waited for. */
 async function runUntilCallerCloses(caller: Session, session: RuntimeSession, work: () => Promise<ToolOutput>): Promise<ToolOutput> {
-  const forget = caller instanceof RuntimeSession ? onAbort(caller.whenClosed, () => void session.close().catch(() => {})) : undefined;
+  const removeListener =
+    caller instanceof RuntimeSession ? onAbort(caller.whenClosed, () => void session.close().catch(() => {})) : undefined;
   try {
     return await work();
   } catch (thrown: unknown) {
     if (caller.closed) throw new ToolError("cancelled", "The session of its caller was closed.", { cause: thrown });
     throw thrown;
   } finally {
-    forget?.();
+    removeListener?.();
   }
 }
 
@@ -152,8 +153,8 @@ async function runDelegateLoop(
   const { share = "task", prompt = taskOf, output, onEvent } = options;
   const { ask, data, variation, signal } = context;
   await report.examinePastEvents();
-  const said = session.messages();
-  const ended = await findEarlierResult(said, reader);
+  const messages = session.messages();
+  const ended = await findEarlierResult(messages, reader);
   if (ended !== undefined) return report.buildAnswer(ended);
   const loop = createLoop({
     ...pickLoopOptions(options),
@@ -173,10 +174,10 @@ async function runDelegateLoop(
       return onEvent?.(event);
     },
   });
-  const isBegun = said.some(({ role }) => role === "user");
-  const shared = isBegun || said.length > 0 ? undefined : sharedContext(share, shownHistoryOf(context) ?? []);
+  const hasStarted = messages.some(({ role }) => role === "user");
+  const shared = hasStarted || messages.length > 0 ? undefined : sharedContext(share, shownHistoryOf(context) ?? []);
   if (shared !== undefined) await session.addMessage(shared);
-  const result = await loop.run(isBegun ? undefined : prompt(input), { signal, ...omitUndefined({ output }) });
+  const result = await loop.run(hasStarted ? undefined : prompt(input), { signal, ...omitUndefined({ output }) });
   signal.throwIfAborted();
   return report.buildAnswer(result);
 }
@@ -187,8 +188,8 @@ function pickLoopOptions(options: DelegateOptions): DelegateLoopOptions {
 }
 
 /** Returns the result of a loop that had answered before a crash; undefined if it had not. */
-async function findEarlierResult(said: readonly ModelMessage[], reader: StructuredOutput | undefined): Promise<LoopResult | undefined> {
-  const last = said.at(-1);
+async function findEarlierResult(messages: readonly ModelMessage[], reader: StructuredOutput | undefined): Promise<LoopResult | undefined> {
+  const last = messages.at(-1);
   if (last?.role !== "assistant") return undefined;
   const text = typeof last.content === "string" ? last.content : last.content.map(partText).join("\n");
   const result: LoopResult = { text, reason: "answered", rounds: 0, results: [], usage: NO_USAGE };
@@ -205,8 +206,8 @@ class RunningDelegates {
   /** The root session of each delegate's session. */
   readonly #roots = new WeakMap<object, object>();
 
-  constructor(most: number) {
-    this.#maxRunning = most;
+  constructor(maxRunning: number) {
+    this.#maxRunning = maxRunning;
   }
 
   /** Takes a place, and returns a function that releases it. @throws ToolError `resource_busy` */

@@ -35,18 +35,19 @@ export function sharedContext(share: SharedContext, shown: readonly ModelMessage
 function textOf(message: ModelMessage, share: SharedContext): string {
   if (message.role === "call") {
     const { name, input } = message.call;
-    return share === "messages" ? "" : `call ${name}: ${cut(valueText(input as JsonValue | undefined))}`; // a recorded call is JSON
+    return share === "messages" ? "" : `call ${name}: ${truncate(valueText(input as JsonValue | undefined))}`; // a recorded call is JSON
   }
-  if (message.role === "result") return share === "messages" ? "" : `result of ${message.result.name}: ${cut(resultText(message.result))}`;
+  if (message.role === "result")
+    return share === "messages" ? "" : `result of ${message.result.name}: ${truncate(resultText(message.result))}`;
   if (message.role === "system") return ""; // it instructs the caller
-  const said = contentText(message.content);
-  return said === "" ? "" : `${message.role}: ${said}`;
+  const text = contentText(message.content);
+  return text === "" ? "" : `${message.role}: ${text}`;
 }
 
 function contentText(content: string | readonly ContentPart[]): string {
   return (typeof content === "string" ? content : content.map(partText).join("\n")).trim();
 }
 
-function cut(text: string): string {
+function truncate(text: string): string {
   return text.length <= MAX_CALL_CHARS ? text : `${text.slice(0, MAX_CALL_CHARS)}… [${text.length - MAX_CALL_CHARS} more characters]`;
 }

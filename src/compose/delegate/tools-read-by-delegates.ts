@@ -9,15 +9,15 @@ interface DelegateReaders {
 
 const READERS = new WeakMap<Session, DelegateReaders>();
 
-/** Registers a running delegate, and returns a function that ends it. @param called returns the tools whose results it has seen so far */
-export function registerDelegate(caller: Session, called: () => Iterable<string>): () => void {
+/** Registers a running delegate, and returns a function that ends it. @param getToolsRead returns the tools whose results it has seen so far */
+export function registerDelegate(caller: Session, getToolsRead: () => Iterable<string>): () => void {
   let readers = READERS.get(caller);
   if (readers === undefined) READERS.set(caller, (readers = { running: new Set(), ended: new Set() }));
   const { running, ended } = readers;
-  running.add(called);
+  running.add(getToolsRead);
   return () => {
-    for (const name of called()) ended.add(name);
-    running.delete(called);
+    for (const name of getToolsRead()) ended.add(name);
+    running.delete(getToolsRead);
   };
 }
 

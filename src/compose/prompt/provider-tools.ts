@@ -39,9 +39,9 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
     return isOffered;
   });
   const taken = new Set(own.map(({ name }) => name));
-  const left = new Set(Array.isArray(disable) ? disable : []);
+  const disabled = new Set(Array.isArray(disable) ? disable : []);
   const advertised = disable === true ? [] : (PROVIDER_TOOLS.get(format) ?? []);
-  const added = advertised.filter(({ name }) => !taken.has(name) && !left.has(name));
+  const added = advertised.filter(({ name }) => !taken.has(name) && !disabled.has(name));
   return [
     ...own,
     ...added.map((known) => toolFor(known, format, patchOptions({ format, name: known.name }, {}, patches.get(known.name) ?? {}))),
@@ -86,11 +86,11 @@ function mergeKeys(current: JsonObject, patch: JsonObject): JsonObject {
 
 function toolFor({ name, description, declaration, optionsAt }: ProviderTool, format: string, options: JsonObject): Tool {
   const inside = optionsAt === undefined ? undefined : declaration[optionsAt];
-  const words: JsonObject =
+  const declared: JsonObject =
     optionsAt === undefined
       ? { ...declaration, ...options }
       : { ...declaration, [optionsAt]: { ...(isJsonObject(inside) ? inside : {}), ...options } };
-  return Object.freeze({ name, description, inputSchema: {}, providerExecuted: true, providers: { [format]: words } });
+  return Object.freeze({ name, description, inputSchema: {}, providerExecuted: true, providers: { [format]: declared } });
 }
 
 function checkIsKnown(name: string, own: readonly Tool[]): void {

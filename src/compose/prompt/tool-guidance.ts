@@ -61,9 +61,9 @@ function mayContribute({ tool }: RegisteredTool): boolean {
 function readHint({ name, contribution }: Contributor, warn: (message: string) => void): Hint | undefined {
   try {
     const { text, bucket = "normal" } = contribution() ?? { text: "" };
-    const said: unknown = typeof text === "function" ? text() : text;
-    if (typeof said !== "string") throw new TypeError(`it returned ${describeValueType(said)}, not a string`);
-    const trimmed = said.trim().toWellFormed();
+    const hint: unknown = typeof text === "function" ? text() : text;
+    if (typeof hint !== "string") throw new TypeError(`it returned ${describeValueType(hint)}, not a string`);
+    const trimmed = hint.trim().toWellFormed();
     if (trimmed === "") return undefined;
     return { bucket: BUCKETS[knownBucket(bucket) ?? warnOfBucket(name, bucket, warn)], name, text: trimmed };
   } catch (thrown: unknown) {

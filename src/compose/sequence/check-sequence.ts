@@ -86,8 +86,8 @@ export function readCheckedSequence(
   const checker = new SequenceChecker(sequence, tools === undefined ? undefined : createToolFinder(tools), options);
   const problems = checker.check();
   if (problems.length > 0) return { valid: false, problems };
-  const sound = sequence.calls.filter((call) => call !== undefined);
-  return { valid: true, layers: checker.layers(), calls: sound, reader: checker.reader };
+  const validCalls = sequence.calls.filter((call) => call !== undefined);
+  return { valid: true, layers: checker.layers(), calls: validCalls, reader: checker.reader };
 }
 
 class SequenceChecker {
@@ -182,12 +182,12 @@ class SequenceChecker {
     { reference, at, isWhole }: FoundReference,
     { call, index, needs }: { readonly call: SequenceCall; readonly index: number; readonly needs: Set<number> },
   ): void {
-    const spelled = quoteReference(reference.text);
+    const quoted = quoteReference(reference.text);
     const problem = { index, path: formatJsonPath(at), call };
     const named = this.#sequence.ids.get(reference.id);
     const escape = `For the text itself, write ${quoteReference(`$${reference.text}`)}.`;
     if (!isWhole && this.#rules.inText !== true) {
-      const message = `Call ${index} has the reference ${spelled} inside a longer text, where it is not replaced.`;
+      const message = `Call ${index} has the reference ${quoted} inside a longer text, where it is not replaced.`;
       this.#problems.push({ ...problem, reason: "indirect_reference", message, hint: `Make the reference the whole text. ${escape}` });
     }
     if (named === undefined) {
@@ -196,7 +196,7 @@ class SequenceChecker {
       this.#problems.push({
         ...problem,
         reason: "missing_reference",
-        message: `Call ${index} refers to ${spelled}, but there is no such call.`,
+        message: `Call ${index} refers to ${quoted}, but there is no such call.`,
         hint,
       });
       return;
@@ -206,14 +206,14 @@ class SequenceChecker {
       this.#problems.push({
         ...problem,
         reason: "future_reference",
-        message: `Call ${index} uses ${spelled} to refer to ${which}.`,
+        message: `Call ${index} uses ${quoted} to refer to ${which}.`,
         hint: escape,
       });
       return;
     }
     needs.add(named);
     if (this.#rules.nesting === "forbidden")
-      this.#problems.push({ ...problem, reason: "nesting_forbidden", message: `Call ${index} uses ${spelled} to refer to call ${named}.` });
+      this.#problems.push({ ...problem, reason: "nesting_forbidden", message: `Call ${index} uses ${quoted} to refer to call ${named}.` });
   }
 }
 

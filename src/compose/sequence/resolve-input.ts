@@ -23,9 +23,13 @@ export function findReferences(input: JsonValue, reader: ReferenceReader): reado
   return found;
 }
 
-function collectReferences(value: JsonValue, at: (string | number)[], see: (text: string, at: readonly (string | number)[]) => void): void {
+function collectReferences(
+  value: JsonValue,
+  at: (string | number)[],
+  onText: (text: string, at: readonly (string | number)[]) => void,
+): void {
   if (typeof value === "string") {
-    if (value.includes("$")) see(value, [...at]);
+    if (value.includes("$")) onText(value, [...at]);
   } else if (isJsonArray(value)) {
     for (const [index, item] of value.entries()) collectItem(index, item);
   } else if (isJsonObject(value)) {
@@ -33,7 +37,7 @@ function collectReferences(value: JsonValue, at: (string | number)[], see: (text
   }
   function collectItem(step: string | number, item: JsonValue): void {
     at.push(step);
-    collectReferences(item, at, see);
+    collectReferences(item, at, onText);
     at.pop();
   }
 }

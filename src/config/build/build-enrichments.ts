@@ -102,7 +102,7 @@ class EnrichedToolSource implements EnrichedSource {
   readonly #toolsets: readonly Toolset[];
   readonly #sources: readonly ToolSource[];
   readonly #enrichments: readonly Enrichment[];
-  readonly #engines = new EnrichedEngines((brought, context) => this.#enrichListed(brought, context));
+  readonly #engines = new EnrichedEngines((listed, context) => this.#enrichListed(listed, context));
   /** The toolsets that each source returned last. */
   readonly #loadedToolsets = new Map<ToolSource, readonly Toolset[]>();
   /** The listed tools, by the engine that the runtime has. */
@@ -143,9 +143,9 @@ class EnrichedToolSource implements EnrichedSource {
     }
   }
 
-  async #enrichListed(brought: ListedTools, context: SourceContext): Promise<readonly Tool[]> {
-    const { tools } = await this.#enqueueRun(context, brought);
-    return brought.tools.map((tool) => tools.get(tool) ?? tool);
+  async #enrichListed(listed: ListedTools, context: SourceContext): Promise<readonly Tool[]> {
+    const { tools } = await this.#enqueueRun(context, listed);
+    return listed.tools.map((tool) => tools.get(tool) ?? tool);
   }
 
   /** Runs the enrichments over all tools that are known when the run begins, one run at a time. */
@@ -161,11 +161,11 @@ class EnrichedToolSource implements EnrichedSource {
     const declared = listToolsets([...this.#toolsets, ...given]).map((toolset) => this.#engines.wrap(toolset));
     const known = new Map(this.#listedTools);
     if (newest !== undefined) known.set(newest.engine, newest);
-    const brought = [...known.values()].flatMap(({ toolset: name, engine, tools }) => {
+    const listed = [...known.values()].flatMap(({ toolset: name, engine, tools }) => {
       const toolset = declared.find((one) => one.name === name && one.engine === engine);
       return toolset === undefined ? [] : listToolsets([{ ...toolset, tools }]);
     });
-    const all = [...declared, ...brought];
+    const all = [...declared, ...listed];
     const enriched = await rejectOnAbort(enrich(all, this.#enrichments, { signal, log }), signal); // one that never ends must not block others
     if (newest !== undefined) this.#listedTools.set(newest.engine, newest);
     this.#latest = enriched;

@@ -21,7 +21,7 @@ export interface ListedTools {
 }
 
 /** Enriches the tools of an engine, together with all known ones, and returns them in order. */
-export type EnrichListed = (brought: ListedTools, context: { readonly signal: AbortSignal; readonly log: Log }) => Promise<readonly Tool[]>;
+export type EnrichListed = (listed: ListedTools, context: { readonly signal: AbortSignal; readonly log: Log }) => Promise<readonly Tool[]>;
 
 /** Wraps each engine that lists tools, always in the same wrapper. */
 export class EnrichedEngines {

@@ -131,18 +131,18 @@ function toSyncFactory(
 }
 
 function unusableEngine(name: string, kind: string, { reason, hint }: { readonly reason: string; readonly hint?: string }): Engine {
-  const missing = (): never => {
+  const throwUnusable = (): never => {
     throw new ToolError("unavailable", `Engine ${JSON.stringify(name)} cannot be used: ${reason}`, {
       outcome: "not_started",
       ...omitUndefined({ operatorHint: hint }),
     });
   };
-  return { kind, open: async () => missing(), call: missing };
+  return { kind, open: async () => throwUnusable(), call: throwUnusable };
 }
 
 /** Merges both servers; keys of the entry win. If both have an address, it is the same. */
 function mergeServers({ server: own }: McpEngineConfig, { server: wanted }: EngineTarget): McpServer | undefined {
   if (own === undefined || wanted === undefined) return wanted ?? own;
-  const said = Object.entries(wanted).filter(([, value]) => !isUnsetOrDefault(value));
-  return { ...own, ...Object.fromEntries(said) };
+  const changed = Object.entries(wanted).filter(([, value]) => !isUnsetOrDefault(value));
+  return { ...own, ...Object.fromEntries(changed) };
 }

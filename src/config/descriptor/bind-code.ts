@@ -58,6 +58,6 @@ export class CodeBinder {
 /** Merges the tool and its code. The descriptor wins, except that an empty input schema is replaced by that of the code. */
 function mergeWithCode(tool: Tool, given: Tool): Tool {
   const code = toPlainTool(given); // methods of a class would not be copied
-  const saysInput = typeof tool.inputSchema === "object" && Object.keys(tool.inputSchema).length > 0;
-  return { ...code, ...tool, inputSchema: saysInput ? tool.inputSchema : code.inputSchema };
+  const hasInputSchema = typeof tool.inputSchema === "object" && Object.keys(tool.inputSchema).length > 0;
+  return { ...code, ...tool, inputSchema: hasInputSchema ? tool.inputSchema : code.inputSchema };
 }

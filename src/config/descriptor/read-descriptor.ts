@@ -39,14 +39,14 @@ export interface Ensemble {
   readonly defaults: CallSettings;
   readonly invokers: readonly InvokerEntry[];
   /** False if the file has a problem that does not belong to a single tool. */
-  readonly sound: boolean;
+  readonly isValid: boolean;
 }
 
 export interface InvokerEntry {
   readonly path: readonly (string | number)[];
   readonly enabled: boolean;
   /** False if the entry has a problem, which was reported. */
-  readonly sound: boolean;
+  readonly isValid: boolean;
   /** The descriptor of the tool, in the folder of this one or below. */
   readonly source?: string;
   /** The tool itself, if it has no separate file. */
@@ -99,7 +99,7 @@ function toDescriptor({ value, positions, digest }: LoadedDocument, file: string
   if (read === undefined && invoker === undefined && !root.has("mcp"))
     root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
   else root.reportUnknownKeys();
-  const ensemble: Ensemble | undefined = read === undefined ? undefined : { ...read, sound: read.sound && problems.count === before };
+  const ensemble: Ensemble | undefined = read === undefined ? undefined : { ...read, isValid: read.isValid && problems.count === before };
   const redact = createRedactor(variables.secrets);
   const starts = listStarted({ ensemble, invoker, servers }, redact).map((line) => `${file} ${line}`);
   const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
@@ -145,9 +145,9 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const entries = root.tables("invokers") ?? [];
   const beyond = entries[MAX_INVOKERS];
   if (beyond !== undefined) beyond.report(undefined, `at most ${MAX_INVOKERS} invokers are read.`);
-  const sound = problems.count === 0;
+  const isValid = problems.count === 0;
   const invokers = entries.slice(0, MAX_INVOKERS).map((entry) => readEntry(entry, problems));
-  return { name, enabled, ...more, defaults: settings, invokers, sound };
+  return { name, enabled, ...more, defaults: settings, invokers, isValid };
 }
 
 function readEntry(entry: TableReader, problems: Problems): InvokerEntry {
@@ -156,10 +156,10 @@ function readEntry(entry: TableReader, problems: Problems): InvokerEntry {
   if (source !== undefined) {
     const enabled = readEnabled(entry);
     entry.reportUnknownKeys();
-    return { path: entry.path, enabled, source, sound: problems.count === before };
+    return { path: entry.path, enabled, source, isValid: problems.count === before };
   }
   const inline = readInvoker(entry, entry);
-  return { path: entry.path, enabled: inline.enabled, inline, sound: problems.count === before };
+  return { path: entry.path, enabled: inline.enabled, inline, isValid: problems.count === before };
 }
 
 function readInvokerFile(root: TableReader): Invoker | undefined {

@@ -194,8 +194,8 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
 const MAX_NAMED = 20;
 
 function undefinedEngine(engine: string, known: readonly string[]): string {
-  const there = known.length === 0 ? "there are none under engines" : `there are: ${formatList(known, MAX_NAMED)}`;
-  return `no engine ${JSON.stringify(engine)} is defined; ${there}.${nearHint(engine, known)}`;
+  const knownText = known.length === 0 ? "there are none under engines" : `there are: ${formatList(known, MAX_NAMED)}`;
+  return `no engine ${JSON.stringify(engine)} is defined; ${knownText}.${nearHint(engine, known)}`;
 }
 
 function twoEngines(namespace: string, before: string, now: string): string {

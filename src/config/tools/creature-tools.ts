@@ -96,17 +96,17 @@ function readTrigger(entry: TableReader, notes: Note[]): string | undefined {
 function readEntry(entry: TableReader, notes: Note[]): string | undefined {
   const type = entry.text("type") ?? "builtin";
   const name = entry.text("name");
-  const leftOut = (what: string): void => void notes.push({ path: entry.path, text: `${what}; it is left out.` });
+  const noteLeftOut = (what: string): void => void notes.push({ path: entry.path, text: `${what}; it is left out.` });
   if (type === "trigger") return undefined;
   if (type !== "builtin") {
-    leftOut(`a tool of type ${JSON.stringify(type)} is Python code, which is not run here: serve it over MCP, or write it as a module`);
+    noteLeftOut(`a tool of type ${JSON.stringify(type)} is Python code, which is not run here: serve it over MCP, or write it as a module`);
   } else if (name === undefined) {
     entry.requiredText("name", "the built-in tool that is meant");
   } else {
     const tool = OTHER_NAMES.get(name) ?? name;
     if (FILE_TOOLS.some((known) => known === tool)) return tool;
     if (name === "info") notes.push({ path: entry.path, text: 'the tool "info" is added automatically where tools have documentation.' });
-    else leftOut(`there is no built-in tool ${JSON.stringify(name)} here, only ${[...FILE_TOOLS, ...PROGRAM_TOOLS.keys()].join(", ")}`);
+    else noteLeftOut(`there is no built-in tool ${JSON.stringify(name)} here, only ${[...FILE_TOOLS, ...PROGRAM_TOOLS.keys()].join(", ")}`);
   }
   return undefined;
 }

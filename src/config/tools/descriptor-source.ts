@@ -202,13 +202,13 @@ class DescriptorLoader {
   ): Promise<readonly Toolset[]> {
     const { name, enabled, description, defaults } = ensemble;
     if (!enabled) return [];
-    if (!ensemble.sound) descriptor.problems.throwIfAny(); // an unknown key or a missing name cannot be interpreted
+    if (!ensemble.isValid) descriptor.problems.throwIfAny(); // an unknown key or a missing name cannot be interpreted
     if (name === undefined) return [];
     checkName(name, "toolset");
     const tools: Tool[] = [];
     const module = ensemble.module ?? this.#options.module;
     for (const entry of ensemble.invokers) {
-      const tool = entry.enabled && entry.sound ? await this.#entryTool(entry, descriptor, { ...at, module }) : undefined;
+      const tool = entry.enabled && entry.isValid ? await this.#entryTool(entry, descriptor, { ...at, module }) : undefined;
       if (tool !== undefined) tools.push(tool);
     }
     const common = { ...this.#options.toolset, defaults: { ...this.#options.toolset?.defaults, ...defaults } };
@@ -234,10 +234,10 @@ class DescriptorLoader {
       return invoker.enabled ? await this.#tool(invoker, { ...at, file }) : undefined;
     } catch (thrown: unknown) {
       const { message } = ToolError.fromUnknown(thrown);
-      const aside = source === undefined ? undefined : missingTool(source, message);
-      const what = aside === undefined ? "A tool is left out" : `The tool ${JSON.stringify(aside.name)} is disabled`;
+      const disabledTool = source === undefined ? undefined : missingTool(source, message);
+      const what = disabledTool === undefined ? "A tool is left out" : `The tool ${JSON.stringify(disabledTool.name)} is disabled`;
       at.log.warn(`${what}: ${descriptor.problems.formatLine(path, message)}`);
-      return aside;
+      return disabledTool;
     }
   }
 

@@ -75,7 +75,7 @@ export function toToolsets(
 
 const MAX_LINES = 20;
 
-function logLines(lines: readonly string[], say: (line: string) => void): void {
-  for (const line of lines.slice(0, MAX_LINES)) say(line);
-  if (lines.length > MAX_LINES) say(`and ${lines.length - MAX_LINES} more`);
+function logLines(lines: readonly string[], log: (line: string) => void): void {
+  for (const line of lines.slice(0, MAX_LINES)) log(line);
+  if (lines.length > MAX_LINES) log(`and ${lines.length - MAX_LINES} more`);
 }

@@ -55,8 +55,8 @@ export async function moduleExports(path: string, folder: string): Promise<objec
 
 /** Explains an import error. A Node version that does not run TypeScript only reports an unknown extension. */
 function explainImportError(error: unknown): string {
-  const said = describeThrown(error);
-  if (systemErrorCode(error) !== "ERR_UNKNOWN_FILE_EXTENSION" || !/"\.m?ts"/u.test(said)) return said;
+  const message = describeThrown(error);
+  if (systemErrorCode(error) !== "ERR_UNKNOWN_FILE_EXTENSION" || !/"\.m?ts"/u.test(message)) return message;
   return "this Node does not run TypeScript. Use Node 22.18 or newer, or a JavaScript file.";
 }
 

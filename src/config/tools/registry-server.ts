@@ -50,11 +50,11 @@ export function registryServer(root: TableReader, notes: Note[]): RegistryServer
   const packages = root.has("packages") ? (root.tables("packages") ?? []) : [];
   const remotes = root.has("remotes") ? (root.tables("remotes") ?? []) : [];
   const started = packages.find(isStarted);
-  const taken = started ?? remotes[0];
-  for (const other of [...packages, ...remotes].filter((each) => each !== taken))
+  const chosen = started ?? remotes[0];
+  for (const other of [...packages, ...remotes].filter((each) => each !== chosen))
     notes.push({ path: other.path, text: "is left out: one way to reach the server is enough." });
-  if (taken === undefined) return undefined;
-  return { name, path: taken.path, server: taken === started ? packageServer(taken, notes) : remoteServer(taken, notes) };
+  if (chosen === undefined) return undefined;
+  return { name, path: chosen.path, server: chosen === started ? packageServer(chosen, notes) : remoteServer(chosen, notes) };
 }
 
 function isStarted(table: TableReader): boolean {

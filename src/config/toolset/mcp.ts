@@ -133,9 +133,9 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   const key = otherWords && !table.has("url") ? "base_url" : "url";
   const written = table.requiredText(key, "the address of the server");
   const url = written === undefined ? undefined : variables.resolveSent(written, [...table.path, key]);
-  const way = transportKey(table, otherWords);
-  const transport = otherWords ? table.choice(way, OTHER_TRANSPORTS) : table.choice(way, TRANSPORTS);
-  if (transport === "stdio") table.report(way, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
+  const typeKey = transportKey(table, otherWords);
+  const transport = otherWords ? table.choice(typeKey, OTHER_TRANSPORTS) : table.choice(typeKey, TRANSPORTS);
+  if (transport === "stdio") table.report(typeKey, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');
   const headers = {
     ...readKeyHeader(table, context),
     ...variables.resolveAllSent(table.textTable("headers") ?? {}, [...table.path, "headers"]),

@@ -155,11 +155,11 @@ function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] 
   const { artifacts } = runtime;
   const { issuers = [] } = serve?.auth ?? {};
   const { corsOrigins = [], allowedOrigins = [] } = serve ?? {};
-  const kept = typeof artifacts === "object" && liesOutside(folder, artifacts.folder) ? outsideLine(artifacts.folder) : undefined;
-  const beside = { stubs: simulation?.stubs, recording: simulation?.recording?.recording };
+  const artifactsLine = typeof artifacts === "object" && liesOutside(folder, artifacts.folder) ? outsideLine(artifacts.folder) : undefined;
+  const simulationFiles = { stubs: simulation?.stubs, recording: simulation?.recording?.recording };
   return [
     ...prefixKeys(["approval"], rightIf(never.length > 0, "never", `runs tools without asking: ${never.join(", ")}`)),
-    ...(kept === undefined ? [] : [{ path: ["runtime", "artifacts"], what: kept }]),
+    ...(artifactsLine === undefined ? [] : [{ path: ["runtime", "artifacts"], what: artifactsLine }]),
     ...prefixKeys(["serve", "logins"], outsideRights(serve?.logins ?? {}, ["folder"], folder)),
     ...prefixKeys(["store"], outsideRights(store ?? {}, ["path"], folder)),
     ...(store !== undefined && "url" in store ? [{ path: ["store"], what: `keeps sessions in ${redactUrl(store.url)}` }] : []),
@@ -175,7 +175,7 @@ function ownRights(config: HaftConfig, folder: string): readonly WidenedRight[] 
       ],
     ),
     ...webhooks.flatMap(({ allowPrivate }, index) => prefixKeys(["webhooks", index], privateRights(allowPrivate))),
-    ...prefixKeys(["simulation"], outsideRights(beside, ["stubs", "recording"], folder)),
+    ...prefixKeys(["simulation"], outsideRights(simulationFiles, ["stubs", "recording"], folder)),
     ...enrichments.flatMap((each) => prefixKeys(each.path, outsideRights(each, ["cache"], folder))),
   ];
 }
@@ -199,12 +199,12 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
     ...(recordInputs ? ["the arguments of calls and what models are sent"] : []),
     ...(recordOutputs ? ["the results of calls and what models answer"] : []),
   ];
-  const isAway = endpoint !== undefined && !isLoopback(endpoint);
+  const isRemote = endpoint !== undefined && !isLoopback(endpoint);
   const place = endpoint ?? "the collector of this machine";
   return prefixKeys(
     ["telemetry"],
     [
-      ...rightIf(isAway, "endpoint", `sends the names and times of calls to ${endpoint}`),
+      ...rightIf(isRemote, "endpoint", `sends the names and times of calls to ${endpoint}`),
       ...rightIf(parts.length > 0, recordInputs ? "recordInputs" : "recordOutputs", `sends ${parts.join(", ")} to ${place}`),
     ],
   );
@@ -214,12 +214,12 @@ function telemetryRights({ telemetry }: HaftConfig): readonly WidenedRight[] {
 function modelRights({ name, baseUrl, apiKey }: ModelConfig, path: KeyPath): readonly WidenedRight[] {
   const provider = name.slice(0, Math.max(0, name.indexOf("/")));
   const own = findProvider(provider)?.provider.keyVariables ?? [];
-  const elsewhere = baseUrl !== undefined && !isLoopback(baseUrl);
+  const isRemote = baseUrl !== undefined && !isLoopback(baseUrl);
   const variable = apiKey?.slice("env:".length); // `readKey` only accepts values that begin with `env:`
-  const place = elsewhere ? new URL(baseUrl).origin : "";
-  const isChosen = variable !== undefined && (elsewhere || !own.includes(variable));
+  const place = isRemote ? new URL(baseUrl).origin : "";
+  const isChosen = variable !== undefined && (isRemote || !own.includes(variable));
   return prefixKeys(path, [
-    ...rightIf(elsewhere, "baseUrl", `sends conversations and the key of ${provider} to ${place}`),
+    ...rightIf(isRemote, "baseUrl", `sends conversations and the key of ${provider} to ${place}`),
     ...(isChosen ? ([["apiKey", sentLine(variable)]] as const) : []),
   ]);
 }

@@ -67,8 +67,8 @@ class SharingCopy {
   }
 
   #copyObject(value: object): JsonValue | typeof NEEDS_SLOW_COPY {
-    const weight = SHARED_SIZES.get(value);
-    if (weight !== undefined) return this.#countShared(weight) ? (value as JsonValue) : NEEDS_SLOW_COPY; // only JSON is created here
+    const size = SHARED_SIZES.get(value);
+    if (size !== undefined) return this.#countShared(size) ? (value as JsonValue) : NEEDS_SLOW_COPY; // only JSON is created here
     if (isArray(value) || isPlain(value)) return this.#copyContainer(value);
     const limits = { maxDepth: this.#depthLeft, maxNodes: this.#nodesLeft, maxChars: this.#charsLeft };
     return this.#copy(copyJson(value, limits).value);
@@ -90,9 +90,9 @@ class SharingCopy {
     const copy = isArray(value) ? this.#copyItems(value) : this.#copyMembers(value);
     this.#depthLeft++;
     if (copy === NEEDS_SLOW_COPY) return NEEDS_SLOW_COPY;
-    const weight = { depth: this.#depthLeft - this.#deepest, nodes: nodes - this.#nodesLeft, chars: chars - this.#charsLeft };
+    const size = { depth: this.#depthLeft - this.#deepest, nodes: nodes - this.#nodesLeft, chars: chars - this.#charsLeft };
     this.#deepest = Math.min(deepest, this.#deepest);
-    SHARED_SIZES.set(copy, weight);
+    SHARED_SIZES.set(copy, size);
     return Object.freeze(copy);
   }
 

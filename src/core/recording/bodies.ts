@@ -69,9 +69,9 @@ export type StoreBody = (text: string) => string;
  * Texts in results, inputs, messages and state changes are replaced if they are long; the data of images and audio, and all text of a system message,
  * always. A key in the data that looks like that of a reference gets one more `$`.
  */
-export function detachBodies(event: SessionEvent, keep: StoreBody): JsonValue {
-  const bySize = (value: JsonValue): JsonValue => replaceTexts(value, (text) => (isLong(text) ? createReference(keep(text)) : text));
-  const always = (value: JsonValue): JsonValue => replaceTexts(value, (text) => createReference(keep(text)));
+export function detachBodies(event: SessionEvent, storeBody: StoreBody): JsonValue {
+  const bySize = (value: JsonValue): JsonValue => replaceTexts(value, (text) => (isLong(text) ? createReference(storeBody(text)) : text));
+  const always = (value: JsonValue): JsonValue => replaceTexts(value, (text) => createReference(storeBody(text)));
   const part = (value: JsonValue, all: boolean): JsonValue => {
     if (!isJsonObject(value)) return value;
     return mapFields(value, (item, key) => (key === "data" || (all && key === "text") ? always(item) : bySize(item)), escapeKey);

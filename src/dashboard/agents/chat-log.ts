@@ -56,8 +56,8 @@ export class ChatLog {
       if (moved.has(entry)) return [];
       if (entry.kind === "message") return [entry];
       if (entry.parentId !== undefined && this.calls.calls.has(entry.parentId)) return [];
-      const said = messageBeforeCall.get(entry.id);
-      return said === undefined ? [entry] : [said, entry];
+      const message = messageBeforeCall.get(entry.id);
+      return message === undefined ? [entry] : [message, entry];
     });
   }
 }

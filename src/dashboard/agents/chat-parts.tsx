@@ -71,7 +71,7 @@ export function ChatCall({ entry, log, sessionId }: ChatCallProps): ReactNode {
       <details>
         <summary>
           {result !== undefined && (
-            <span className={`origin origin-${result.origin}`} title={ORIGIN_LABELS[result.origin].says} aria-hidden="true">
+            <span className={`origin origin-${result.origin}`} title={ORIGIN_LABELS[result.origin].text} aria-hidden="true">
               {ORIGIN_LABELS[result.origin].mark}
             </span>
           )}

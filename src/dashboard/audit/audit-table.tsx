@@ -39,12 +39,12 @@ export function AuditTable({ entries }: { readonly entries: readonly Entry[] }):
 
 /** The tool or the action, linked if it belongs to a session. */
 function Subject({ entry }: { readonly entry: Entry }): ReactNode {
-  const says = renderSubject(entry);
+  const subject = renderSubject(entry);
   const path = findPath(entry);
-  if (path === undefined) return <span className="row-link">{says}</span>;
+  if (path === undefined) return <span className="row-link">{subject}</span>;
   return (
     <Link href={path} className="row-link" data-row="">
-      {says}
+      {subject}
     </Link>
   );
 }

@@ -61,8 +61,8 @@ interface DetailsProps {
 function CallDetails({ sessionId, entry, log }: DetailsProps): ReactNode {
   const { result, call } = entry;
   const { isFile } = useLogLinks(sessionId);
-  const { key, isKept } = useConnectionState();
-  const isUnserved = key === undefined && !isKept; // there is no server to repeat the call on
+  const { key, keepsScreens } = useConnectionState();
+  const isUnserved = key === undefined && !keepsScreens; // there is no server to repeat the call on
   const ran = entry.input;
   const isChanged = ran !== undefined && JSON.stringify(ran) !== JSON.stringify(call.input);
   return (

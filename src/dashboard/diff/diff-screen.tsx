@@ -48,7 +48,7 @@ export function DiffScreen({ sessionId }: { readonly sessionId: string }): React
           <PlaceForm
             key={`${other} ${at} ${withAt}`}
             sessionId={sessionId}
-            place={{ with: other, ...(at === undefined ? {} : { at }), ...(withAt === undefined ? {} : { withAt }) }}
+            query={{ with: other, ...(at === undefined ? {} : { at }), ...(withAt === undefined ? {} : { withAt }) }}
           />
           {other === "" ? (
             <p className="muted">Name a session to compare this one with. It may be the same one at another point.</p>
@@ -67,13 +67,13 @@ function useEventCount(name: string): number | undefined {
   return /^\d{1,15}$/u.test(text) ? Number(text) : undefined;
 }
 
-function PlaceForm({ sessionId, place }: { readonly sessionId: string; readonly place: DiffQuery }): ReactNode {
+function PlaceForm({ sessionId, query }: { readonly sessionId: string; readonly query: DiffQuery }): ReactNode {
   const { client } = useConnection();
   const go = useGo();
   const id = useId();
-  const [other, setOther] = useState(place.with ?? "");
-  const [at, setAt] = useState(place.at === undefined ? "" : String(place.at));
-  const [withAt, setWithAt] = useState(place.withAt === undefined ? "" : String(place.withAt));
+  const [other, setOther] = useState(query.with ?? "");
+  const [at, setAt] = useState(query.at === undefined ? "" : String(query.at));
+  const [withAt, setWithAt] = useState(query.withAt === undefined ? "" : String(query.withAt));
   const { data } = useQuery({
     queryKey: ["session-names"],
     queryFn: ({ signal }) => client.call("listSessions", { query: { limit: 100 }, signal }),

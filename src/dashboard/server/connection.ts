@@ -12,7 +12,7 @@ export interface ConnectionState {
   /** Why the page asks for a key again. */
   readonly refusal: string | undefined;
   /** Whether the server has refused a key that worked before. The screens are kept hidden with what was typed, for a key of the same principal. */
-  readonly isKept: boolean;
+  readonly keepsScreens: boolean;
   /** Counts the principals: data that was read for one is dropped with it. */
   readonly generation: number;
   /** False from a request that got no answer until the next one that gets an answer. */
@@ -39,7 +39,7 @@ export class Connection {
   #state: ConnectionState = {
     key: sessionStorage.getItem(storageKey(KEY_NAME)) ?? undefined,
     refusal: undefined,
-    isKept: false,
+    keepsScreens: false,
     generation: 0,
     reachable: true,
     returnedAt: undefined,
@@ -71,9 +71,9 @@ export class Connection {
     if (!/^[!-~]+$/u.test(key))
       return this.#update({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
     let { generation } = this.#state;
-    if (this.#state.isKept) {
+    if (this.#state.keepsScreens) {
       const keyInfo = await this.#fetchPrincipal(key).catch(() => undefined); // the page says already that the server does not answer
-      if (keyInfo === undefined || !this.#state.isKept) return;
+      if (keyInfo === undefined || !this.#state.keepsScreens) return;
       if (keyInfo.status === 401) return this.#update({ refusal: KEY_REFUSED });
       // The key may still belong to the same principal: a busy or starting server must not make the page drop what was typed.
       if (keyInfo.id === undefined)
@@ -82,13 +82,13 @@ export class Connection {
       this.#principal = keyInfo.id;
     } else generation++;
     sessionStorage.setItem(storageKey(KEY_NAME), key);
-    this.#update({ key, refusal: undefined, isKept: false, generation });
+    this.#update({ key, refusal: undefined, keepsScreens: false, generation });
   }
 
   forgetKey(): void {
     sessionStorage.removeItem(storageKey(KEY_NAME));
     this.#principal = undefined;
-    this.#update({ key: undefined, refusal: undefined, isKept: false, generation: this.#state.generation + 1 });
+    this.#update({ key: undefined, refusal: undefined, keepsScreens: false, generation: this.#state.generation + 1 });
   }
 
   /** Notes the principal of a key. Ignores the answer to a request with an earlier key. */
@@ -143,11 +143,11 @@ export class Connection {
     // An answer to a request with an earlier key says nothing about the current one.
     const isForCurrentKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
     if (response.status !== 401 || this.#state.key === undefined || !isForCurrentKey) return response;
-    const isKept = this.#principal !== undefined;
-    if (!isKept) this.forgetKey();
+    const keepsScreens = this.#principal !== undefined;
+    if (!keepsScreens) this.forgetKey();
     sessionStorage.removeItem(storageKey(KEY_NAME));
-    this.#update({ key: undefined, refusal: KEY_REFUSED, isKept });
-    if (isKept && (init?.method ?? "GET") === "GET") await rejectOnAbort(init?.signal); // the kept screens abort the request when they unmount
+    this.#update({ key: undefined, refusal: KEY_REFUSED, keepsScreens });
+    if (keepsScreens && (init?.method ?? "GET") === "GET") await rejectOnAbort(init?.signal); // the kept screens abort the request when they unmount
     return response;
   }
 

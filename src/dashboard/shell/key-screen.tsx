@@ -7,7 +7,7 @@ import { useTitle } from "../show/use-title.ts";
 
 export function KeyScreen(): ReactNode {
   const connection = useConnection();
-  const { refusal, reachable, isKept } = useConnectionState();
+  const { refusal, reachable, keepsScreens } = useConnectionState();
   const [key, setKey] = useState("");
   useTitle("Haft"); // replaces a session's title, which the next person at the page should not see
   return (
@@ -28,7 +28,7 @@ export function KeyScreen(): ReactNode {
           The server prints its token when it starts, and <code>haft keys add</code> makes keys with fewer rights. The key stays in this tab
           and is forgotten when you close it.
         </p>
-        {isKept && <p className="muted">Your input is kept for another key of the same principal, as long as this tab is open.</p>}
+        {keepsScreens && <p className="muted">Your input is kept for another key of the same principal, as long as this tab is open.</p>}
         {refusal !== undefined && (
           <p className="key-refusal" role="alert">
             {refusal}
@@ -53,14 +53,14 @@ export function KeyScreen(): ReactNode {
         </label>
         <button type="submit" className="button button-main" disabled={key.trim() === ""}>
           <Icon name="key" />
-          {isKept ? "Continue" : "Open the dashboard"}
+          {keepsScreens ? "Continue" : "Open the dashboard"}
         </button>
-        {isKept && (
+        {keepsScreens && (
           <button type="button" className="button" onClick={() => connection.forgetKey()}>
             Discard your input
           </button>
         )}
-        {!isKept && (
+        {!keepsScreens && (
           <p className="muted">
             No key is needed to <Link href="/file">open a file</Link>.
           </p>

@@ -89,9 +89,9 @@ export interface DiffQuery {
   readonly withAt?: number;
 }
 
-export function diffPath(sessionId: string, place: DiffQuery = {}): string {
+export function diffPath(sessionId: string, diffQuery: DiffQuery = {}): string {
   const query = new URLSearchParams();
-  for (const [name, value] of Object.entries(place)) if (value !== undefined) query.set(name, String(value));
+  for (const [name, value] of Object.entries(diffQuery)) if (value !== undefined) query.set(name, String(value));
   const text = query.toString();
   return `/sessions/${encodePathPart(sessionId)}/diff${text === "" ? "" : `?${text}`}`;
 }

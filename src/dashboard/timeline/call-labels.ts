@@ -3,12 +3,12 @@ import type { Tone } from "../show/basic-components.tsx";
 import type { CallEntry, Origin } from "./call-entry.ts";
 import { callState } from "./call-entry.ts";
 
-export const ORIGIN_LABELS: Readonly<Record<Origin, { readonly mark: string; readonly says: string }>> = {
-  live: { mark: "●", says: "live: the tool itself" },
-  cache: { mark: "◆", says: "cache: an earlier result" },
-  replay: { mark: "▲", says: "replay: a recording" },
-  simulated: { mark: "◇", says: "simulated: nothing happened" },
-  stub: { mark: "□", says: "stub: a fixed answer" },
+export const ORIGIN_LABELS: Readonly<Record<Origin, { readonly mark: string; readonly text: string }>> = {
+  live: { mark: "●", text: "live: the tool itself" },
+  cache: { mark: "◆", text: "cache: an earlier result" },
+  replay: { mark: "▲", text: "replay: a recording" },
+  simulated: { mark: "◇", text: "simulated: nothing happened" },
+  stub: { mark: "□", text: "stub: a fixed answer" },
 };
 
 /** Returns the state of a call in one or two words. */

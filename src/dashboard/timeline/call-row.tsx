@@ -22,7 +22,7 @@ export const CallRow = memo(function CallRow({
   return (
     <>
       <div role="gridcell" className={`cell-name indent-${Math.min(depth, 6)}`}>
-        <span className={`origin origin-${origin ?? "open"}`} title={origin === undefined ? "has not ended" : ORIGIN_LABELS[origin].says}>
+        <span className={`origin origin-${origin ?? "open"}`} title={origin === undefined ? "has not ended" : ORIGIN_LABELS[origin].text}>
           {origin === undefined ? "○" : ORIGIN_LABELS[origin].mark}
           <span className="visually-hidden">{origin ?? "open"}</span>
         </span>

@@ -119,11 +119,11 @@ function WaitingNotice({ toolName }: { readonly toolName: string }): ReactNode {
   const { client } = useConnection();
   const { data } = useQuery({ queryKey: ["approvals"], queryFn: ({ signal }) => client.call("listApprovals", { signal }) });
   const [before] = useState(() => new Set(data?.approvals.map(({ id }) => id)));
-  const asked = data?.approvals.find((one) => one.toolName === toolName && !before.has(one.id));
-  if (asked === undefined) return "Running…";
+  const approval = data?.approvals.find((one) => one.toolName === toolName && !before.has(one.id));
+  if (approval === undefined) return "Running…";
   return (
     <>
-      Waits for approval. <Link href={approvalPath(asked.callId)}>Decide</Link>
+      Waits for approval. <Link href={approvalPath(approval.callId)}>Decide</Link>
     </>
   );
 }

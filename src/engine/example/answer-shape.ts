@@ -103,10 +103,10 @@ export function possibleStates(intent: ToolIntent): readonly string[] | undefine
 }
 
 function deriveStates({ verb, word }: ToolIntent): readonly string[] | undefined {
-  const told = STATE_AFTER.get(word);
+  const implied = STATE_AFTER.get(word);
   const usual = STATES[verb];
-  if (told === undefined && usual === undefined) return verb === "list" ? DONE_STATES : undefined;
-  return [told ?? [], usual ?? [], DONE_STATES].flat().flatMap((state) => [state, state.toUpperCase(), capitalize(state)]);
+  if (implied === undefined && usual === undefined) return verb === "list" ? DONE_STATES : undefined;
+  return [implied ?? [], usual ?? [], DONE_STATES].flat().flatMap((state) => [state, state.toUpperCase(), capitalize(state)]);
 }
 
 /** The state of the record after a call of this verb, whatever it was before; undefined if the verb does not imply one. */

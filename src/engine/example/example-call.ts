@@ -81,9 +81,9 @@ export class ExampleCall {
   }
 
   #readIntent(): ToolIntent {
-    const told = describedIntent(this.#context.toolName, this.#tool.description);
-    const isNamed = findIdentity(this.#input, told.noun)?.of === "noun";
-    return asListIntent(told, { isNamed, takesPages: acceptsPaging(this.#tool) });
+    const intent = describedIntent(this.#context.toolName, this.#tool.description);
+    const isNamed = findIdentity(this.#input, intent.noun)?.of === "noun";
+    return asListIntent(intent, { isNamed, takesPages: acceptsPaging(this.#tool) });
   }
 
   answer(): JsonValue {
@@ -113,8 +113,8 @@ export class ExampleCall {
     let output: JsonValue = facts;
     if (isJsonObject(facts) && outputSchema !== undefined) {
       const drawn = this.#draw({ ...this.#input, ...facts });
-      const told = { ...Object(drawn), ...facts };
-      output = getOrAdd(validators, this.#tool, () => compileSchema(outputSchema)).check(told) ? told : drawn;
+      const merged = { ...Object(drawn), ...facts };
+      output = getOrAdd(validators, this.#tool, () => compileSchema(outputSchema)).check(merged) ? merged : drawn;
     }
     step.commit();
     return output;
@@ -200,13 +200,13 @@ export class ExampleCall {
     const identity = this.#findNamedIdentity();
     if (identity === undefined) return this.#draw(this.#input);
     const known = this.#findKnownRecord(identity);
-    const told = impliedState(this.#intent);
+    const newState = impliedState(this.#intent);
     const before = Object.entries(known?.values ?? {}).filter(
-      ([name, value]) => told === undefined || (!isStateName(name) && value !== null),
+      ([name, value]) => newState === undefined || (!isStateName(name) && value !== null),
     );
     const values = { ...Object.fromEntries(before), ...readChanges(this.#input, identity, noun) };
     const output = this.#draw({ ...this.#input, ...values, ...this.#idFields(identity) });
-    const state = told === undefined ? {} : { status: told };
+    const state = newState === undefined ? {} : { status: newState };
     const drawn = this.#outputSchema === undefined ? {} : extractRecord(output, { noun });
     this.#records.put([mergeRecord(known, { nouns: identity.nouns, id: identity.id, values: { ...state, ...values, ...drawn } })]);
     return output;

@@ -41,8 +41,8 @@ function readIntent(qualifiedName: string): ToolIntent {
   const verbAt = verbIndex(words);
   const verb = VERBS.get(words[verbAt] ?? "") ?? "other";
   const after = wordsBeforePreposition(words.slice(verbAt + 1));
-  const told = nounWords(after).length > 0 ? after : words.slice(0, Math.max(0, verbAt));
-  const own = nounWords(told);
+  const nounSource = nounWords(after).length > 0 ? after : words.slice(0, Math.max(0, verbAt));
+  const own = nounWords(nounSource);
   const noun = own.length > 0 || at < 0 ? own : nameWords(qualifiedName.slice(0, at)).slice(-1);
   const last = noun.at(-1) ?? "";
   const isPlural = toSingular(last) !== last;
@@ -88,12 +88,12 @@ const intentCache = new Map<string, ToolIntent>();
  */
 export function describedIntent(qualifiedName: string, description: string): ToolIntent {
   const key = `${qualifiedName}\n${description.slice(0, MAX_DESCRIPTION_CHARS)}`;
-  let told = intentCache.get(key);
-  if (told !== undefined) return told;
-  told = withDescription(toolIntent(qualifiedName), { qualifiedName, description: description.slice(0, MAX_DESCRIPTION_CHARS).trim() });
+  let cached = intentCache.get(key);
+  if (cached !== undefined) return cached;
+  cached = withDescription(toolIntent(qualifiedName), { qualifiedName, description: description.slice(0, MAX_DESCRIPTION_CHARS).trim() });
   if (intentCache.size >= MAX_CACHED) intentCache.clear();
-  intentCache.set(key, told);
-  return told;
+  intentCache.set(key, cached);
+  return cached;
 }
 
 const MAX_DESCRIPTION_CHARS = 200;

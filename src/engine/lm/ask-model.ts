@@ -46,7 +46,7 @@ function toModelError(thrown: unknown): ToolError {
   const error = ToolError.fromUnknown(thrown, "model_failed");
   const { code, message, details } = error;
   if (code === "cancelled") return error;
-  const said = { details, cause: thrown, retryable: false, ...pickHints(error) };
-  if (UNREACHABLE_CODES.has(code)) return new NoAnswer(code, message, { ...said, outcome: "not_started" });
-  return new ToolError(code, message, { ...said, outcome: "failed" });
+  const errorOptions = { details, cause: thrown, retryable: false, ...pickHints(error) };
+  if (UNREACHABLE_CODES.has(code)) return new NoAnswer(code, message, { ...errorOptions, outcome: "not_started" });
+  return new ToolError(code, message, { ...errorOptions, outcome: "failed" });
 }

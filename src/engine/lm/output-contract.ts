@@ -89,9 +89,9 @@ export class OutputContract {
     return { properties, isOpen: isOpen || (properties.size === 0 && !closed) };
   }
 
-  #overlay(said: JsonValue | undefined, facts: JsonObject, schema: JsonValue | undefined): JsonObject {
+  #overlay(generated: JsonValue | undefined, facts: JsonObject, schema: JsonValue | undefined): JsonObject {
     const declared = this.#readDeclared(schema, 0);
-    const entries = new Map(isJsonObject(said) ? Object.entries(said) : []);
+    const entries = new Map(isJsonObject(generated) ? Object.entries(generated) : []);
     for (const [key, fact] of Object.entries(facts)) {
       if (!isDeclared(declared, key)) continue;
       entries.set(key, isJsonObject(fact) ? this.#overlay(entries.get(key), fact, declared.properties.get(key)) : fact);
@@ -126,8 +126,10 @@ function wrapSchema(schema: JsonValue | undefined): JsonObject | undefined {
   if (!isJsonObject(schema) || OTHER_REFERENCE.test(JSON.stringify(schema))) return undefined;
   const { $schema, $defs, definitions, ...result } = schema;
   const head = { $schema, $defs, definitions };
-  const said = Object.fromEntries(Object.entries(head).flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])));
-  return { type: "object", properties: { result }, required: ["result"], additionalProperties: false, ...said };
+  const declaredHead = Object.fromEntries(
+    Object.entries(head).flatMap(([key, value]) => (value === undefined ? [] : [[key, value] as const])),
+  );
+  return { type: "object", properties: { result }, required: ["result"], additionalProperties: false, ...declaredHead };
 }
 
 /** The tool's name in characters that providers allow. */

@@ -15,7 +15,7 @@ export function systemInstruction(more = ""): string {
   return more === "" ? INSTRUCTION : `${INSTRUCTION}\n\n${more}`;
 }
 
-export interface AskedCall {
+export interface PromptedCall {
   /** The qualified name. */
   readonly name: string;
   readonly input: unknown;
@@ -26,7 +26,7 @@ export interface AskedCall {
 }
 
 /** The user's message that asks for the result of a call. */
-export function callText({ name, input = {}, tool, facts }: AskedCall): string {
+export function callText({ name, input = {}, tool, facts }: PromptedCall): string {
   return JSON.stringify({
     ...(tool === undefined ? {} : { tool: toolSpec(name, tool) }),
     tool_call: { name, arguments: input },

@@ -25,16 +25,16 @@ export function readReply(text: string): readonly JsonObject[] {
   if (isTooWide(text)) return [];
   const whole = parseObject(text);
   if (whole !== undefined) return [whole];
-  const said = textAfterThinking(text);
-  const inside = parseObject(fencedText(said) ?? said);
-  return inside === undefined ? objectsInProse(said) : [inside];
+  const replyText = textAfterThinking(text);
+  const inside = parseObject(fencedText(replyText) ?? replyText);
+  return inside === undefined ? objectsInProse(replyText) : [inside];
 }
 
 /** The problem of a reply that is too wide, or that is an object which cannot be parsed; undefined for any other reply. */
 export function findReplyProblem(text: string): string | undefined {
   if (isTooWide(text)) return `The objects of the answer have more than ${MAX_WIDE_KEYS} keys in all; only smaller ones are read.`;
-  const said = textAfterThinking(text);
-  const object = (fencedText(said) ?? said).trim();
+  const replyText = textAfterThinking(text);
+  const object = (fencedText(replyText) ?? replyText).trim();
   if (!object.startsWith("{")) return undefined;
   try {
     parseJson(object);

@@ -28,9 +28,9 @@ export interface CallErrorContext {
 }
 
 /** The error that a call ends with. Its outcome is `unknown`, unless the server certainly did nothing, or reported a failure. */
-export function callError(error: unknown, situation: CallErrorContext): ToolError {
-  if (error instanceof WorkStarted) return withUnknownOutcome(callError(error.cause, situation));
-  const { name, server, signal, wire } = situation;
+export function callError(error: unknown, context: CallErrorContext): ToolError {
+  if (error instanceof WorkStarted) return withUnknownOutcome(callError(error.cause, context));
+  const { name, server, signal, wire } = context;
   if (error instanceof ToolError && error.code === "cancelled" && !(error instanceof ServerFault)) return error;
   if (signal.aborted) return new ToolError("cancelled", `The call was cancelled; MCP server "${name}" was notified.`, { cause: error });
   if (error instanceof RpcFailure) return rpcError(error, name);
@@ -98,32 +98,37 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
     cause: failure,
     ...(isRefusal ? { outcome: "failed" as const } : {}),
   };
-  const said = (code: ErrorCode, more: ToolErrorOptions = {}): PeerError =>
+  const createError = (code: ErrorCode, more: ToolErrorOptions = {}): PeerError =>
     new PeerError(code, `MCP server "${name}": ${failure.message}`, { ...options, ...more });
   switch (failure.code) {
     case INVALID_PARAMS:
-      return said("invalid_input", { outcome: "failed" });
+      return createError("invalid_input", { outcome: "failed" });
     case METHOD_NOT_FOUND:
-      return said("execution_failed", { outcome: "not_started" });
+      return createError("execution_failed", { outcome: "not_started" });
     case ANSWER_TOO_LARGE:
-      return said("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
+      return createError("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
     case UNREADABLE_ANSWER:
-      return said("invalid_output");
+      return createError("invalid_output");
     case HEADER_MISMATCH:
-      return said("unavailable", { retryable: true, hint: "The tool's definition has changed; the server's tools are listed again." });
+      return createError("unavailable", {
+        retryable: true,
+        hint: "The tool's definition has changed; the server's tools are listed again.",
+      });
     case MISSING_CAPABILITY:
-      return said("unavailable", {
+      return createError("unavailable", {
         operatorHint: "The server requires a capability that was not offered to it, such as sampling or roots.",
       });
     default:
-      return saysNotStarted(failure.data) ? said("unavailable", { retryable: true, outcome: "not_started" }) : said("execution_failed");
+      return saysNotStarted(failure.data)
+        ? createError("unavailable", { retryable: true, outcome: "not_started" })
+        : createError("execution_failed");
   }
 }
 
 /** The error for an HTTP status. With a 4xx the request was refused; after a 5xx or 408 the call may have taken effect. */
 function httpError(status: number, name: string, error: unknown): ToolError {
-  const said = formatRpcMessage(error);
-  const message = `MCP server "${name}" answered with HTTP ${status}${said}.`;
+  const rpcMessage = formatRpcMessage(error);
+  const message = `MCP server "${name}" answered with HTTP ${status}${rpcMessage}.`;
   if (status >= 500 || status === 408) return new ToolError("network_error", message, { cause: error });
   return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
 }
@@ -193,8 +198,8 @@ export function findHttpStatus(error: unknown): number | undefined {
 }
 
 function formatRpcMessage(error: unknown): string {
-  const said = findRpcFailure(error)?.message;
-  return said === undefined ? "" : `: ${said.replace(/\.$/u, "")}`;
+  const message = findRpcFailure(error)?.message;
+  return message === undefined ? "" : `: ${message.replace(/\.$/u, "")}`;
 }
 
 /** The protocol error in the body of a 4xx answer. Undefined for 401, 403 and 408, whose status itself says what is wrong. */

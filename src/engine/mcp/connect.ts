@@ -258,17 +258,17 @@ function connectError({ name, signal, redact }: ConnectOptions, wire: Wire | und
   const ended = wire?.endReason;
   let reason = ended === undefined || ended === CLOSED_REASON ? stripControlCharacters(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
-  const told = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
+  const connectionError = new ToolError("unavailable", `MCP server "${name}" could not be opened: ${reason}.`, {
     details: wire?.stderrTail ?? [],
     cause: error,
   });
-  return redactError(told, redact);
+  return redactError(connectionError, redact);
 }
 
 function httpConnectError({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
   const inner = findInnerToolError(error);
   const retryable = inner?.code === "unavailable" && inner.retryable;
-  const said = (reason: string, hints: Parameters<typeof pickHints>[0] = {}): ToolError =>
+  const createError = (reason: string, hints: Parameters<typeof pickHints>[0] = {}): ToolError =>
     redactError(
       new ToolError("unavailable", `MCP server "${name}" could not be opened: ${stripControlCharacters(reason).replace(/\.$/u, "")}.`, {
         retryable,
@@ -277,13 +277,13 @@ function httpConnectError({ name, signal, redact }: ConnectOptions, server: McpU
       }),
       redact,
     );
-  if (signal.aborted) return said("it did not answer in time");
+  if (signal.aborted) return createError("it did not answer in time");
   const refusal = credentialProblem(server, error);
-  if (refusal !== undefined) return said(refusal.reason, refusal);
-  if (inner !== undefined) return said(inner.message, inner);
+  if (refusal !== undefined) return createError(refusal.reason, refusal);
+  if (inner !== undefined) return createError(inner.message, inner);
   const status = findHttpStatus(error);
-  if (status !== 404 && status !== 405) return said((findRpcFailure(error)?.message ?? describeThrown(error)).slice(0, MAX_QUOTED));
-  return said(`there is no MCP server at ${redactUrl(serverUrl(server))} (HTTP ${status})`, { operatorHint: pathHint(server) });
+  if (status !== 404 && status !== 405) return createError((findRpcFailure(error)?.message ?? describeThrown(error)).slice(0, MAX_QUOTED));
+  return createError(`there is no MCP server at ${redactUrl(serverUrl(server))} (HTTP ${status})`, { operatorHint: pathHint(server) });
 }
 
 function pathHint(server: McpUrlOptions): string {

@@ -35,7 +35,7 @@ export const JSON_CONTENT_TYPE = /^application\/json\s*(?:;|$)/iu;
 
 export function directTransport(
   Base: TransportClass,
-  path: DirectTransportOptions,
+  directOptions: DirectTransportOptions,
   args: TransportArguments,
 ): StreamableHTTPClientTransport {
   return new (class DirectTransport extends Base {
@@ -45,19 +45,19 @@ export function directTransport(
       let answer: HttpResponse;
       let text: string | undefined;
       try {
-        answer = await postCall(path, sent, options);
-        text = await readJsonText(path, answer, options);
+        answer = await postCall(directOptions, sent, options);
+        text = await readJsonText(directOptions, answer, options);
       } catch (error: unknown) {
         if (options?.requestSignal?.aborted !== true && error instanceof Error) this.onerror?.(error);
         throw error;
       }
       const reply = text === undefined ? undefined : parsePlainAnswer(text, sent.id);
       if (reply !== undefined) return this.onmessage?.(reply);
-      if (answer.status === 401 && path.isRenewed) {
+      if (answer.status === 401 && directOptions.isRenewed) {
         answer.discard();
         return await super.send(message, options);
       }
-      const release = path.client.prepare(sent.body, text === undefined ? answer : bufferedResponse(answer, text));
+      const release = directOptions.client.prepare(sent.body, text === undefined ? answer : bufferedResponse(answer, text));
       try {
         await super.send(message, options);
       } finally {
@@ -67,13 +67,17 @@ export function directTransport(
   })(...args);
 }
 
-async function postCall(path: DirectTransportOptions, { body, headers }: PlainRequest, options: SendOptions): Promise<HttpResponse> {
-  const own = path.headers();
+async function postCall(
+  directOptions: DirectTransportOptions,
+  { body, headers }: PlainRequest,
+  options: SendOptions,
+): Promise<HttpResponse> {
+  const own = directOptions.headers();
   const given = "then" in own ? await own : own;
   try {
-    return await path.client.request({
+    return await directOptions.client.request({
       method: "POST",
-      url: path.url,
+      url: directOptions.url,
       headers: [...headers, ...given],
       body: Buffer.from(body),
       signal: options?.requestSignal ?? NEVER_ABORTED,
@@ -86,14 +90,18 @@ async function postCall(path: DirectTransportOptions, { body, headers }: PlainRe
 }
 
 /** The body, if the answer is a whole JSON text; else undefined. */
-async function readJsonText(path: DirectTransportOptions, answer: HttpResponse, options: SendOptions): Promise<string | undefined> {
+async function readJsonText(
+  directOptions: DirectTransportOptions,
+  answer: HttpResponse,
+  options: SendOptions,
+): Promise<string | undefined> {
   if (answer.status !== 200 || !JSON_CONTENT_TYPE.test(answer.headers.get("content-type")?.[0] ?? "")) return undefined;
   try {
     const bytes = await answer.bytes();
-    path.onReceived(bytes.length);
+    directOptions.onReceived(bytes.length);
     return UTF8.decode(bytes);
   } catch (error: unknown) {
-    if (options?.requestSignal?.aborted !== true) path.onReceived(0, describeThrown(error));
+    if (options?.requestSignal?.aborted !== true) directOptions.onReceived(0, describeThrown(error));
     throw fetchError("terminated", error, options);
   }
 }

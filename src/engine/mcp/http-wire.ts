@@ -165,8 +165,8 @@ interface TransportOptions {
   readonly setTimer: (fire: () => void, delayMs: number) => () => void;
 }
 
-function makeTransport(parts: TransportOptions): StreamableHTTPClientTransport | SSEClientTransport {
-  const { url, fetch, kind, sdk, provider, setTimer } = parts;
+function makeTransport(transportOptions: TransportOptions): StreamableHTTPClientTransport | SSEClientTransport {
+  const { url, fetch, kind, sdk, provider, setTimer } = transportOptions;
   const common = { fetch, ...(provider === undefined ? {} : { authProvider: provider }) };
   if (kind === "sse") return new sdk.SSEClientTransport(url, common);
   const options: StreamableHTTPClientTransportOptions = {
@@ -175,7 +175,7 @@ function makeTransport(parts: TransportOptions): StreamableHTTPClientTransport |
     reconnectionScheduler: (reconnect, delayMs) => setTimer(reconnect, Math.min(Math.max(delayMs, MIN_RECONNECT_MS), MAX_RECONNECT_MS)),
   };
   if (provider !== undefined && "dpop" in provider) return new sdk.StreamableHTTPClientTransport(url, options); // the provider signs each request
-  return directTransport(sdk.StreamableHTTPClientTransport, directTransportOptions(parts), [url, options]);
+  return directTransport(sdk.StreamableHTTPClientTransport, directTransportOptions(transportOptions), [url, options]);
 }
 
 type Provider = ReturnType<typeof oauthProvider>;

@@ -17,7 +17,7 @@ export interface ListOptions {
   readonly name: string;
   readonly trustAnnotations: boolean;
   readonly maxTools: number;
-  readonly choice: ToolSelection;
+  readonly selection: ToolSelection;
   readonly signal: AbortSignal;
   readonly log: Log;
 }
@@ -65,7 +65,7 @@ export async function listTools(connection: McpConnection, options: ListOptions)
     if (cursor !== undefined) cursors.add(cursor);
     if (cursors.size >= MAX_PAGES) throw listError(options, `its list of tools has more than ${MAX_PAGES} pages`);
   } while (cursor !== undefined);
-  return { tools: selectTools(tools, options.choice, options), ttlMs };
+  return { tools: selectTools(tools, options.selection, options), ttlMs };
 }
 
 function shorterTtl(known: number | undefined, ttlMs: unknown): number | undefined {
@@ -138,19 +138,19 @@ type ToolSelection = Pick<McpCommonOptions, "include" | "exclude" | "effects" | 
 /** The included tools, in the server's order and under their new names. A pattern without a match is warned of, or refused in `rename`. */
 function selectTools(
   tools: readonly Tool[],
-  choice: ToolSelection,
+  selection: ToolSelection,
   { name, log }: { readonly name: string; readonly log: Log },
 ): readonly Tool[] {
-  const { include, exclude, effects, rename } = choice;
+  const { include, exclude, effects, rename } = selection;
   if (include === undefined && exclude === undefined && effects === undefined && rename === undefined) return tools;
   const included = include === undefined ? undefined : new NamePatterns("include", include);
   const excluded = new NamePatterns("exclude", exclude ?? []);
   const overrides = new EffectOverrides(effects ?? {});
-  const taken = tools.filter((tool) => {
-    const isIn = included === undefined || included.matches(tool.name);
-    return !excluded.matches(tool.name) && isIn;
+  const selected = tools.filter((tool) => {
+    const isIncluded = included === undefined || included.matches(tool.name);
+    return !excluded.matches(tool.name) && isIncluded;
   });
-  const chosen = taken.map((tool) => overrides.apply(tool));
+  const chosen = selected.map((tool) => overrides.apply(tool));
   for (const warning of [...(included?.warnings() ?? []), ...excluded.warnings(), ...overrides.warnings()])
     log.warn(`MCP server "${name}": ${warning}`);
   return applyRenames(chosen, rename, { source: `MCP server "${name}"` });

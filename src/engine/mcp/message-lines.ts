@@ -65,10 +65,10 @@ export class MessageLines {
 
   /** Handles a line that is not a message: fails the request that it answers, refuses it if it looks like a request, else reports it as stray. */
   #receiveUnreadable(line: string): void {
-    const told = classifyUnreadable(line);
-    if (told === undefined) this.#events.onStrayLine(line);
-    else if ("ended" in told) this.#events.onMessage(told.ended);
-    else this.#refuseRequest(told.refusal, line);
+    const unreadable = classifyUnreadable(line);
+    if (unreadable === undefined) this.#events.onStrayLine(line);
+    else if ("ended" in unreadable) this.#events.onMessage(unreadable.ended);
+    else this.#refuseRequest(unreadable.refusal, line);
   }
 
   /** Sends a refusal, unless too many are pending already, as when the server does not read them. */

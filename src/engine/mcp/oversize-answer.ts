@@ -36,8 +36,8 @@ export function withoutDeepTools(line: string): JSONRPCMessage | undefined {
 
 /** The tool with an invalid schema, so that the registry disables it and reports why. */
 function withInvalidSchema({ name, description }: JsonObject): JsonObject {
-  const told = { ...(name === undefined ? {} : { name }), ...(typeof description === "string" ? { description } : {}) };
-  return { ...told, inputSchema: { type: "object", $ref: `#/nests-deeper-than-${MAX_TOOL_DEPTH}-levels` } };
+  const described = { ...(name === undefined ? {} : { name }), ...(typeof description === "string" ? { description } : {}) };
+  return { ...described, inputSchema: { type: "object", $ref: `#/nests-deeper-than-${MAX_TOOL_DEPTH}-levels` } };
 }
 
 /** Goes level by level, without recursion. */

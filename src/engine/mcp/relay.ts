@@ -152,13 +152,13 @@ export class Relay implements Transport {
   #cancel(id: number, stream: AbortController | undefined, reason: unknown): void {
     if (stream !== undefined && this.envelope !== undefined) return stream.abort(reason);
     const meta = this.envelope === undefined ? {} : { _meta: { ...this.envelope } };
-    const told = this.#inner.send({
+    const sending = this.#inner.send({
       jsonrpc: "2.0",
       method: "notifications/cancelled",
       params: { requestId: id, reason: "The caller cancelled the call.", ...meta },
     });
     const close = (): void => stream?.abort();
-    told.then(close, close);
+    sending.then(close, close);
   }
 
   #takePending(id: number): PendingRequest | undefined {

@@ -48,8 +48,8 @@ export class ServerStream {
   #wasOpen = false;
   #isKeptOpen = false;
 
-  constructor(parts: ServerStreamOptions, events: ServerStreamEvents) {
-    this.#options = parts;
+  constructor(options: ServerStreamOptions, events: ServerStreamEvents) {
+    this.#options = options;
     this.#events = events;
   }
 
@@ -69,15 +69,15 @@ export class ServerStream {
   async #reopenLoop(): Promise<void> {
     const { signal } = this.#closing;
     const { clock } = this.#options;
-    for (let isAgain = false; !signal.aborted; isAgain = true) {
-      const waitMs = await this.#openOnce(isAgain);
+    for (let isRepeated = false; !signal.aborted; isRepeated = true) {
+      const waitMs = await this.#openOnce(isRepeated);
       if (waitMs === undefined) return;
       await sleep(clock, waitMs, signal, { background: true });
     }
   }
 
   /** Opens the stream and waits for its end. Resolves to the wait before the next try, in milliseconds; undefined if there is to be none. */
-  async #openOnce(isAgain: boolean): Promise<number | undefined> {
+  async #openOnce(isRepeated: boolean): Promise<number | undefined> {
     const { clock } = this.#options;
     const { signal } = this.#closing;
     const stream = new OpenStream(this.#options, (id) => {
@@ -90,7 +90,7 @@ export class ServerStream {
       const after = this.#lastEventId;
       await stream.open(after);
       if (!stream.isOpen) return undefined;
-      const isReopened = isAgain || this.#wasOpen; // also when it is kept again after a login
+      const isReopened = isRepeated || this.#wasOpen; // also when it is kept again after a login
       this.#wasOpen = true;
       if (isReopened && after === undefined) this.#events.onReopened();
       await stream.ended;

@@ -173,10 +173,10 @@ class FollowedTask {
       this.#failures[method] = 0;
       return answer;
     } catch (error: unknown) {
-      const told = toCallError(error, this.#connection);
-      const passes = told instanceof ToolError && told.retryable && !signal.aborted;
+      const callError = toCallError(error, this.#connection);
+      const passes = callError instanceof ToolError && callError.retryable && !signal.aborted;
       if (!passes || ++this.#failures[method] > MAX_FAILURES) throw error;
-      const delayMs = told.retryAfterMs ?? reopenDelayMs(this.#failures[method] - 1);
+      const delayMs = callError.retryAfterMs ?? reopenDelayMs(this.#failures[method] - 1);
       await sleep(clock, Math.min(delayMs, MAX_POLL_MS), signal);
       return undefined;
     }
@@ -237,6 +237,6 @@ function pollMs({ pollInterval, pollIntervalMs, ttl, ttlMs }: JsonObject): numbe
 
 function taskFailure(error: JsonValue | undefined, statusMessage: JsonValue | undefined): RpcFailure {
   const { code, message, data } = isJsonObject(error) ? error : ({} as { readonly [key: string]: JsonValue | undefined }); // nothing to read
-  const said = typeof message === "string" ? message : typeof statusMessage === "string" ? statusMessage : "the task failed";
-  return new RpcFailure(typeof code === "number" ? code : INTERNAL_ERROR, said, data);
+  const text = typeof message === "string" ? message : typeof statusMessage === "string" ? statusMessage : "the task failed";
+  return new RpcFailure(typeof code === "number" ? code : INTERNAL_ERROR, text, data);
 }

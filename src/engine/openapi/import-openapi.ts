@@ -97,7 +97,7 @@ function* importSteps(document: JsonObject, options: ImportOptions): Generator<u
   if (paths !== undefined && !isJsonObject(paths)) throw notOpenApiError(options.origin, `its "paths" is ${quote(paths)}`);
   if (paths === undefined) warnings.add(ROOT, "there are no paths, so there are no operations.");
   const servers = new Servers(opened, options.origin);
-  const whole: ImportContext = {
+  const context: ImportContext = {
     document: opened,
     options,
     inputs: new ToolSchemas(new SchemaConverter(opened, "input"), { maxWeight: MAX_INPUT_WEIGHT, warnings }),
@@ -109,7 +109,7 @@ function* importSteps(document: JsonObject, options: ImportOptions): Generator<u
   const operations: ImportedOperation[] = [];
   for (const operation of listed) {
     try {
-      operations.push(importOperation(whole, operation));
+      operations.push(importOperation(context, operation));
     } catch (error: unknown) {
       warnings.add(operation.operation.place, `the operation cannot be read and is left out: ${describeThrown(error)}`);
     }
@@ -125,13 +125,13 @@ function selectOperations(
   all: readonly ListedOperation[],
   { include, exclude }: ImportOptions,
 ): readonly ListedOperation[] {
-  const taken = new OperationMatcher(include ?? {});
-  const left = new OperationMatcher(exclude ?? {});
+  const included = new OperationMatcher(include ?? {});
+  const excluded = new OperationMatcher(exclude ?? {});
   const operations = all.filter((operation) => {
-    const isTaken = taken.matchesAll(operation);
-    return !left.matchesAny(operation) && isTaken;
+    const isIncluded = included.matchesAll(operation);
+    return !excluded.matchesAny(operation) && isIncluded;
   });
-  for (const line of [...taken.describeUnused("include", all), ...left.describeUnused("exclude", all)]) warnings.addLine(line);
+  for (const line of [...included.describeUnused("include", all), ...excluded.describeUnused("exclude", all)]) warnings.addLine(line);
   return operations;
 }
 
@@ -141,8 +141,8 @@ function titleOf({ root }: OpenApiDocument): string {
   return title === undefined || title === "" ? "untitled" : truncateText(title, 200);
 }
 
-function importOperation(whole: ImportContext, listed: ListedOperation): ImportedOperation {
-  const { document, inputs, outputs, servers } = whole;
+function importOperation(context: ImportContext, listed: ListedOperation): ImportedOperation {
+  const { document, inputs, outputs, servers } = context;
   const { method, path, item, operation, tags } = listed;
   document.countReads(1);
   const declared = readParameters(document, item, operation, path);
@@ -160,7 +160,7 @@ function importOperation(whole: ImportContext, listed: ListedOperation): Importe
     ...text,
     inputSchema: input.inputSchema,
     ...(outputSchema === undefined ? {} : { outputSchema }),
-    effects: effectsOf(whole, listed),
+    effects: effectsOf(context, listed),
     ...(tags.length === 0 ? {} : { tags }),
     ...listed.extension.fields,
     metadata: { http: omitUndefined({ method, path, operationId: listed.operationId, server, tags }) },

@@ -4,7 +4,7 @@ import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.
 import { getOwn } from "../../core/base/get-own.ts";
 import { quote } from "./warnings.ts";
 
-export interface EffectRules {
+export interface OperationEffectsOptions {
   /** Upper case. */
   readonly method: string;
   /** The resource key of all operations of a document, as no document says which paths affect each other. */
@@ -28,8 +28,8 @@ const MAX_KEY_LENGTH = 500;
  * PUT and DELETE are idempotent, DELETE is destructive. The document's `x-haft` is used if it adds caution: more keys, `destructive`, `external`, not
  * `idempotent`. Only a trusted document may replace keys or reduce caution.
  */
-export function operationEffects(rules: EffectRules, declared: JsonValue | undefined): Effects {
-  const { method, key, isTrusted } = rules;
+export function operationEffects(options: OperationEffectsOptions, declared: JsonValue | undefined): Effects {
+  const { method, key, isTrusted } = options;
   const byMethod: Effects = SAFE_METHODS.has(method)
     ? readOnly(key)
     : {
@@ -39,8 +39,8 @@ export function operationEffects(rules: EffectRules, declared: JsonValue | undef
         external: true,
       };
   if (declared === undefined) return byMethod;
-  const claims = readClaims(rules, declared);
-  return isTrusted ? { ...byMethod, ...claims } : restrictClaims(byMethod, claims, rules);
+  const claims = readClaims(options, declared);
+  return isTrusted ? { ...byMethod, ...claims } : restrictClaims(byMethod, claims, options);
 }
 
 interface Claims extends Pick<Effects, "idempotent" | "external" | "destructive" | "commutative"> {
@@ -48,7 +48,7 @@ interface Claims extends Pick<Effects, "idempotent" | "external" | "destructive"
   readonly writes?: readonly string[];
 }
 
-function restrictClaims(byMethod: Effects, claims: Claims, { key, warn }: EffectRules): Effects {
+function restrictClaims(byMethod: Effects, claims: Claims, { key, warn }: OperationEffectsOptions): Effects {
   const refused: string[] = [];
   const isWrite = !Array.isArray(byMethod.writes) || byMethod.writes.length > 0;
   const writes = claims.writes ?? [];
@@ -72,7 +72,7 @@ function restrictClaims(byMethod: Effects, claims: Claims, { key, warn }: Effect
   };
 }
 
-function readClaims({ warn }: EffectRules, declared: JsonValue): Claims {
+function readClaims({ warn }: OperationEffectsOptions, declared: JsonValue): Claims {
   if (!isJsonObject(declared)) {
     warn(`effects must be an object, not ${quote(declared)}; it is left out.`);
     return {};

@@ -33,7 +33,7 @@ const MAX_DESCRIPTION = 1_000;
 const MAX_WEIGHT = 10_000;
 
 /** The input schema refuses unknown keys: a value that the request cannot carry would be lost silently. */
-export function operationInput(reading: OperationInputOptions, { parameters }: Parameters, body: ReadBody | undefined): OperationInput {
+export function operationInput(options: OperationInputOptions, { parameters }: Parameters, body: ReadBody | undefined): OperationInput {
   const named = [
     ...parameters.map(({ http }) => http),
     ...(body === undefined ? [] : (body.fields ?? [{ name: "body" }]).map(({ name }) => ({ name, in: "body" }))),
@@ -43,14 +43,14 @@ export function operationInput(reading: OperationInputOptions, { parameters }: P
   const httpParameters = parameters.map((parameter, index): HttpParameter => {
     const { http } = parameter;
     const key = keys[index] ?? http.name;
-    if (http.supplied === true || reading.isSupplied(http)) return { ...http, key, supplied: true };
-    properties.push({ key, part: withWireName(parameterPart(reading, parameter), key, http), required: http.required });
+    if (http.supplied === true || options.isSupplied(http)) return { ...http, key, supplied: true };
+    properties.push({ key, part: withWireName(parameterPart(options, parameter), key, http), required: http.required });
     return { ...http, key };
   });
   const bodyKeys = keys.slice(parameters.length);
   if (body !== undefined) properties.push(...bodyProperties(body, bodyKeys));
   return {
-    inputSchema: reading.schemas.withDefinitions(objectSchemaPart(properties)),
+    inputSchema: options.schemas.withDefinitions(objectSchemaPart(properties)),
     parameters: httpParameters,
     body: body === undefined ? undefined : httpBody(body, bodyKeys),
   };

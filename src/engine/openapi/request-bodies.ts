@@ -39,13 +39,13 @@ const MULTIPART = "multipart/form-data";
 const MAX_MEDIA_TYPES = 50;
 
 /** Reads the request body; undefined for an operation without one. */
-export function readBody(reading: BodyContext, operation: LocatedObject, parameters: Parameters): ReadBody | undefined {
-  if (reading.document.version === "2.0") return readSwaggerBody(reading, operation, parameters.bodyParameters);
+export function readBody(context: BodyContext, operation: LocatedObject, parameters: Parameters): ReadBody | undefined {
+  if (context.document.version === "2.0") return readSwaggerBody(context, operation, parameters.bodyParameters);
   const declared = getOwn(operation.value, "requestBody");
   if (declared === undefined) return undefined;
-  const body = reading.document.readObject(declared, childPlace(operation.place, "requestBody"), "the request body");
+  const body = context.document.readObject(declared, childPlace(operation.place, "requestBody"), "the request body");
   if (body === undefined) return undefined;
-  const offered = reading.document
+  const offered = context.document
     .readMembers(body, "content")
     .filter(({ key }) => key.length <= 200)
     .slice(0, MAX_MEDIA_TYPES);
@@ -54,12 +54,12 @@ export function readBody(reading: BodyContext, operation: LocatedObject, paramet
   const content: LocatedObject = { value: isJsonObject(chosen.value) ? chosen.value : {}, place: chosen.place };
   const schema = getOwn(content.value, "schema");
   const required = getOwn(body.value, "required") === true;
-  const described = describeContent(reading, {
+  const described = describeContent(context, {
     required,
     mediaType: chosen.key,
     schema: schema === undefined ? undefined : { value: schema, place: childPlace(content.place, "schema") },
   });
-  const encoding = readEncoding(reading, content, described);
+  const encoding = readEncoding(context, content, described);
   return {
     required,
     mediaTypes: offered.map(({ key }) => key),
@@ -216,8 +216,8 @@ function resolveReferences(document: OpenApiDocument, raw: JsonObject): JsonObje
   return at;
 }
 
-function readSwaggerBody(reading: BodyContext, operation: LocatedObject, parameters: Parameters["bodyParameters"]): ReadBody | undefined {
-  const { document } = reading;
+function readSwaggerBody(context: BodyContext, operation: LocatedObject, parameters: Parameters["bodyParameters"]): ReadBody | undefined {
+  const { document } = context;
   const consumes = (ownStrings(operation.value, "consumes") ?? ownStrings(document.root, "consumes") ?? []).slice(0, MAX_MEDIA_TYPES);
   const body = parameters.find((parameter) => parameter.in === "body");
   if (body !== undefined) {
@@ -225,7 +225,7 @@ function readSwaggerBody(reading: BodyContext, operation: LocatedObject, paramet
     const mediaType = mediaTypes.toSorted((one, other) => mediaTypeRank(one) - mediaTypeRank(other))[0] ?? "application/json";
     const schema = getOwn(body.value, "schema");
     const required = getOwn(body.value, "required") === true;
-    const described = describeContent(reading, {
+    const described = describeContent(context, {
       required,
       mediaType,
       schema: schema === undefined ? undefined : { value: schema, place: childPlace(body.place, "schema") },
@@ -233,7 +233,7 @@ function readSwaggerBody(reading: BodyContext, operation: LocatedObject, paramet
     const description = ownString(body.value, "description") ?? described.description;
     return { required, mediaTypes, ...described, description };
   }
-  return parameters.length === 0 ? undefined : readForm(reading, parameters, consumes);
+  return parameters.length === 0 ? undefined : readForm(context, parameters, consumes);
 }
 
 /** Reads the `in: formData` parameters as a body. Files require a multipart form. */

@@ -180,8 +180,8 @@ function writeInputHints(raw: JsonObject, draft: SchemaDraft): void {
   }
   const fallback = getOwn(raw, "default");
   const description = members["description"];
-  const isTold = typeof description === "string" && /default/iu.test(description);
-  if (fallback !== undefined && fallback !== null && !isTold && isSmallExample(fallback))
+  const mentionsDefault = typeof description === "string" && /default/iu.test(description);
+  if (fallback !== undefined && fallback !== null && !mentionsDefault && isSmallExample(fallback))
     addNote(draft, `Default: ${JSON.stringify(fallback)}.`);
   const listed = getOwn(raw, "examples");
   const examples = [...(isJsonArray(listed) ? listed.slice(0, 3) : []), ...[getOwn(raw, "example")].filter((value) => value !== undefined)];

@@ -103,10 +103,10 @@ export class AccessTokenCache {
   }
 
   #refusalError(status: number, answer: JsonObject): ToolError {
-    const said = [answer["error"], answer["error_description"]]
+    const reported = [answer["error"], answer["error_description"]]
       .filter((text) => typeof text === "string")
       .map((text) => text.slice(0, 200));
-    const message = `The token server ${this.#host()} answered HTTP ${status}${said.length === 0 ? "" : ` (${said.join(": ")})`} to the client credentials.`;
+    const message = `The token server ${this.#host()} answered HTTP ${status}${reported.length === 0 ? "" : ` (${reported.join(": ")})`} to the client credentials.`;
     if (status >= 500 || status === 429) return new ToolError("network_error", message, { outcome: "not_started" });
     return new ToolError("unavailable", message, { operatorHint: "Check clientId, clientSecret, scopes and tokenUrl." });
   }

@@ -49,11 +49,11 @@ const NOT_FOLLOWED: StatusMeaning = { code: "execution_failed", retryable: false
 export async function toHttpError(response: HttpResponse, sent: string, clock: Clock): Promise<ToolError> {
   const { status, headers } = response;
   const text = await readText(response);
-  const said = text === "" ? (http.STATUS_CODES[status] ?? "no reason given") : excerpt(text, MAX_MESSAGE);
+  const reason = text === "" ? (http.STATUS_CODES[status] ?? "no reason given") : excerpt(text, MAX_MESSAGE);
   const auth = status === 401 || status === 403 ? ` (It was sent ${sent}.)` : "";
   const retryAfterMs = readRetryAfter((name) => headers.get(name)?.[0], clock.wallTime());
   const { code, retryable, outcome } = meaningOf(status);
-  return new ToolError(code, `HTTP ${status}: ${said}${auth}`, {
+  return new ToolError(code, `HTTP ${status}: ${reason}${auth}`, {
     retryable,
     outcome,
     cause: { status },

@@ -67,8 +67,8 @@ function untypedAnswer(bytes: Uint8Array, received: Received): AnswerContent {
 
 /** The answer to a HEAD request: its status and headers. */
 function headAnswer({ status, headers }: HttpResponse): AnswerContent {
-  const told = ["content-type", "content-length", "last-modified", "etag", "accept-ranges", "location"];
-  const found = told.flatMap((name) => {
+  const shownHeaders = ["content-type", "content-length", "last-modified", "etag", "accept-ranges", "location"];
+  const found = shownHeaders.flatMap((name) => {
     const value = headers.get(name)?.[0];
     return value === undefined ? [] : [[name, value] as const];
   });

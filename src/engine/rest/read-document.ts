@@ -67,15 +67,15 @@ async function fileText(path: string): Promise<DocumentText> {
 }
 
 async function fetchText(address: string, { client, headers, signal }: ReadOptions): Promise<DocumentText> {
-  const asked = Object.entries(headers);
+  const headerEntries = Object.entries(headers);
   const url = new URL(address);
-  const told = withoutQuery(url);
+  const shownAddress = withoutQuery(url);
   try {
     const response = await client.request({
       method: "GET",
       url,
-      headers: [["accept", "application/json, application/yaml;q=0.9, */*;q=0.5"], ...asked],
-      secretHeaders: asked.map(([name]) => name.toLowerCase()),
+      headers: [["accept", "application/json, application/yaml;q=0.9, */*;q=0.5"], ...headerEntries],
+      secretHeaders: headerEntries.map(([name]) => name.toLowerCase()),
       secretQuery: [...url.searchParams.keys()],
       signal,
     });
@@ -89,18 +89,22 @@ async function fetchText(address: string, { client, headers, signal }: ReadOptio
   } catch (error: unknown) {
     const failure = ToolError.fromUnknown(error);
     const { message, code } = failure;
-    throw new ToolError(code === "cancelled" ? code : "unavailable", `The OpenAPI document ${told} could not be fetched: ${message}`, {
-      cause: error,
-      ...pickHints(failure),
-    });
+    throw new ToolError(
+      code === "cancelled" ? code : "unavailable",
+      `The OpenAPI document ${shownAddress} could not be fetched: ${message}`,
+      {
+        cause: error,
+        ...pickHints(failure),
+      },
+    );
   }
 }
 
 function withoutQuery(url: URL): string {
-  const told = new URL(url);
-  told.search = "";
-  told.hash = "";
-  return told.href;
+  const stripped = new URL(url);
+  stripped.search = "";
+  stripped.hash = "";
+  return stripped.href;
 }
 
 /** Parses JSON or YAML, depending on the first character: a JSON object begins with a brace, and YAML hardly ever does. */

@@ -58,10 +58,10 @@ export class Secrets {
   /** Replaces each secret by its label in brackets. If a secret is still found after decoding, the whole text is replaced. */
   readonly redact = (text: string): string => {
     const secrets = [...this.#configured, ...this.#fetched];
-    const struck = redactText(text, secrets, MIN_LENGTH);
-    const plain = plainText(struck);
+    const redacted = redactText(text, secrets, MIN_LENGTH);
+    const plain = plainText(redacted);
     const hidden = secrets.find(({ value }) => value.length >= MIN_LENGTH_IN_ANSWER && plain.includes(value.replaceAll("\\", "")));
-    return hidden === undefined ? struck : `[text with ${hidden.label.slice(1, -1)}]`;
+    return hidden === undefined ? redacted : `[text with ${hidden.label.slice(1, -1)}]`;
   };
 
   /** Redacts the call's credentials in a service's answer, which seldom contains any. */

@@ -40,7 +40,7 @@ interface PreparedPlan {
   readonly allow: Visibility;
   readonly offered: OfferedTools;
   /** Set for a sampled plan. */
-  readonly drawing: PreparedToolDraw | undefined;
+  readonly toolDraw: PreparedToolDraw | undefined;
   /** Set for a recorded plan. */
   readonly recorded: RecordedMaker | undefined;
 }
@@ -70,10 +70,10 @@ export class ConversationMaker {
   private constructor(options: ConversationMakerOptions, prepared: PreparedPlan) {
     const { plan, seed, format, maxTools, parallelCalls, weights, split = 0, label = "" } = options;
     this.seed = seed;
-    const { drawing, recorded, offered } = prepared;
+    const { toolDraw, recorded, offered } = prepared;
     const settings = { plan, seed, format, maxTools, parallelCalls, weights, split, label };
     this.plan = planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
-    this.notes = drawing?.notes ?? recorded?.set.notes ?? [];
+    this.notes = toolDraw?.notes ?? recorded?.set.notes ?? [];
     this.#options = options;
     this.#prepared = prepared;
   }
@@ -85,9 +85,9 @@ export class ConversationMaker {
     const allow = visibilityOf([options.allow, DENY_OWN_TOOLS].flat());
     const offered = new OfferedTools(registry, { allow, maxTools });
     const names = new Set(offered.all.map(({ name }) => name));
-    const drawing = plan.kind === "sampled" ? await prepareToolDraw(plan, { registry, offered: names }) : undefined;
+    const toolDraw = plan.kind === "sampled" ? await prepareToolDraw(plan, { registry, offered: names }) : undefined;
     const recorded = plan.kind === "recorded" ? await RecordedMaker.read(plan, { seed, signal, registry }) : undefined;
-    return new ConversationMaker(options, { allow, offered, drawing, recorded });
+    return new ConversationMaker(options, { allow, offered, toolDraw, recorded });
   }
 
   /** Number of conversations in the recordings; undefined for every other plan. */
@@ -185,12 +185,12 @@ export class ConversationMaker {
     plan: SampledPlan,
     { index, draws, random }: { readonly index: number; readonly draws: string; readonly random: Random },
   ): ConversationSetup {
-    const { drawing } = this.#prepared;
+    const { toolDraw } = this.#prepared;
     const { calls: count = DEFAULT_CALLS, writer = plainWriter() } = plan;
-    if (drawing === undefined) return { template: undefined, tools: [], play: async () => ({}) };
-    const drawnTools = drawing.draw(draws);
+    if (toolDraw === undefined) return { template: undefined, tools: [], play: async () => ({}) };
+    const drawnTools = toolDraw.draw(draws);
     const names = drawnTools.map(({ qualifiedName }) => qualifiedName);
-    const script = { tools: drawnTools, count, flow: drawing.flow, writer, random };
+    const script = { tools: drawnTools, count, flow: toolDraw.flow, writer, random };
     return { template: undefined, tools: this.#chooseOfferedTools(names, index), play: (place) => playSampled(script, place) };
   }
 

@@ -101,12 +101,12 @@ function isExpectedLine(line: JsonObject | undefined, { plan, index }: { readonl
   return metadata["plan"] === plan && metadata["index"] === index;
 }
 
-function changedFilesError(files: readonly TrajectoryFile[], sound: number): ToolError {
+function changedFilesError(files: readonly TrajectoryFile[], validLines: number): ToolError {
   const [only] = files;
-  if (only !== undefined && files.length === 1) return changedFileError(only, sound);
+  if (only !== undefined && files.length === 1) return changedFileError(only, validLines);
   return new ToolError(
     "invalid_argument",
-    `${files.map(({ path }) => path).join(" and ")} were changed after they were written: only the first ${sound} conversations are there in order.`,
+    `${files.map(({ path }) => path).join(" and ")} were changed after they were written: only the first ${validLines} conversations are there in order.`,
     { hint: "Put both back as they were, choose another name, or set overwrite (--overwrite on the command line)." },
   );
 }

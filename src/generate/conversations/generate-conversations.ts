@@ -226,9 +226,9 @@ class Generation {
   /** Consecutive failed conversations, which are written only once another one succeeds. */
   #heldFailures: Trajectory[] = [];
 
-  constructor(options: GenerateOptions, parts: GenerationDependencies) {
+  constructor(options: GenerateOptions, dependencies: GenerationDependencies) {
     this.#options = options;
-    this.#dependencies = parts;
+    this.#dependencies = dependencies;
     this.#write = createTrajectoryWriter(options);
     this.#slots = new Limit(options.concurrency ?? DEFAULT_CONCURRENCY);
   }
@@ -236,14 +236,14 @@ class Generation {
   /** Runs the generation, and waits until nothing runs any more. Resolves to the error that stopped it; undefined if it was completed. */
   async run(): Promise<ToolError | undefined> {
     const { signal } = this.#options;
-    const forget = signal === undefined ? undefined : onAbort(signal, () => this.#controller.abort(signal.reason));
+    const removeListener = signal === undefined ? undefined : onAbort(signal, () => this.#controller.abort(signal.reason));
     const running: Promise<Trajectory | undefined>[] = [];
     try {
       if (signal?.aborted !== true) await this.#generateAll(running);
       if (signal?.aborted === true) return new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
       return this.#getFailureError();
     } finally {
-      forget?.();
+      removeListener?.();
       this.#controller.abort();
       await Promise.allSettled(running);
     }

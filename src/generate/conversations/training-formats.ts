@@ -16,8 +16,8 @@ const CHAT_TEMPLATE_IDS: IdRule = { allowed: /^[A-Za-z0-9]{9}$/u, maxLength: 9, 
 export function chatTemplateMessages(messages: readonly ModelMessage[]): readonly JsonObject[] {
   return conversationSteps(messages, CHAT_TEMPLATE_IDS).steps.flatMap((step): readonly JsonObject[] => {
     if (step.kind !== "assistant") return [{ role: step.kind === "system" ? "system" : "user", content: formatSpokenText(step) }];
-    const said = { role: "assistant", content: contentText(step.content) };
-    if (step.calls.length === 0) return [said];
+    const message = { role: "assistant", content: contentText(step.content) };
+    if (step.calls.length === 0) return [message];
     const calls = step.calls.map(({ id, name, input }) => ({ id, type: "function", function: { name, arguments: toInputObject(input) } }));
     const results = step.calls.map(({ id, name, result }) => ({
       role: "tool",
@@ -25,7 +25,7 @@ export function chatTemplateMessages(messages: readonly ModelMessage[]): readonl
       name,
       content: nonEmptyAnswerText(result),
     }));
-    return [{ ...said, tool_calls: calls }, ...results];
+    return [{ ...message, tool_calls: calls }, ...results];
   });
 }
 
@@ -67,8 +67,8 @@ export function shareGptConversation(messages: readonly ModelMessage[]): ShareGp
 function toTurns(step: ConversationStep): readonly Turn[] {
   if (step.kind !== "assistant") return [{ from: step.kind === "system" ? "system" : "human", value: formatSpokenText(step) }];
   const text = contentText(step.content);
-  const said: readonly Turn[] = text === "" && step.calls.length > 0 ? [] : [{ from: "gpt", value: text }];
-  return step.calls.length === 0 ? said : [...said, ...toCallTurns(step)];
+  const textTurns: readonly Turn[] = text === "" && step.calls.length > 0 ? [] : [{ from: "gpt", value: text }];
+  return step.calls.length === 0 ? textTurns : [...textTurns, ...toCallTurns(step)];
 }
 
 function toCallTurns({ calls }: AssistantStep): readonly Turn[] {

@@ -161,12 +161,12 @@ async function checkFirstLine(
 }
 
 /** Returns the error for missing or repeated lines. The lines before them are unchanged, and can be kept. */
-export function changedFileError({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, sound: number): ToolError {
+export function changedFileError({ path, lines }: Pick<TrajectoryFile, "path" | "lines">, validLines: number): ToolError {
   return new ToolError(
     "invalid_argument",
-    `${path} was changed after it was written: only the first ${sound} of its ${lines} lines are there in order.`,
+    `${path} was changed after it was written: only the first ${validLines} of its ${lines} lines are there in order.`,
     {
-      hint: `Copy those to a new file, as head -n ${sound} does, and continue that; or set overwrite (--overwrite on the command line).`,
+      hint: `Copy those to a new file, as head -n ${validLines} does, and continue that; or set overwrite (--overwrite on the command line).`,
     },
   );
 }

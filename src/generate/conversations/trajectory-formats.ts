@@ -87,8 +87,8 @@ function writeNeutral(trajectory: Trajectory): object {
   };
 }
 
-/** @param further fields that every line has */
-function providerWriter(format: WireFormat, further: JsonObject = {}): (trajectory: Trajectory) => object {
+/** @param extraFields fields that every line has */
+function providerWriter(format: WireFormat, extraFields: JsonObject = {}): (trajectory: Trajectory) => object {
   const toolsOf = createToolEncoder(format);
   return (trajectory) => {
     const { messages, system } = format.encodeMessages(withProviderToolNames(trajectory));
@@ -96,7 +96,7 @@ function providerWriter(format: WireFormat, further: JsonObject = {}): (trajecto
       ...(system === undefined ? {} : { system }),
       messages,
       tools: toolsOf(trajectory),
-      ...further,
+      ...extraFields,
       metadata: toJsonString(metadataOf(trajectory)),
     };
   };

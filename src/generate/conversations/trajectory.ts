@@ -165,16 +165,16 @@ export function trajectoryMessages({ system, messages }: Pick<Trajectory, "syste
   const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message.result]] : [])));
   const written: TrajectoryMessage[] = system === undefined ? [] : [{ role: "system", content: system }];
   for (const round of groupRounds(messages)) {
-    if (round.by === "job") written.push({ role: "user", content: round.said.content });
+    if (round.by === "job") written.push({ role: "user", content: round.message.content });
     if (round.by === "job") continue;
     if (round.by !== "assistant") {
-      const { content, title } = round.said;
+      const { content, title } = round.message;
       written.push({ role: round.by, content, ...(title === undefined ? {} : { title }) });
       continue;
     }
     // recorded calls are JSON
     const calls = round.calls.map(({ callId, call: { name, input = {} } }) => ({ id: callId, name, input: input as JsonValue }));
-    const said = round.said?.content ?? "";
+    const said = round.message?.content ?? "";
     written.push({ role: "assistant", ...(said.length === 0 ? {} : { content: said }), ...(calls.length === 0 ? {} : { calls }) });
     for (const { id } of calls) {
       const result = results.get(id);

@@ -183,8 +183,8 @@ export class ApprovalGate implements Approvals {
       scope: "tool",
       createdAt: this.#ports.clock.wallTime(),
     } as const;
-    const kept = this.#store.addRule({ ...rule, ...omitUndefined({ definition }), ...(warned ? { warnedIn: sessionId } : {}) });
-    const settled = this.#logFailure(kept.then(() => this.#grants.revokeAlways(sessionId, toolName, shown)));
+    const stored = this.#store.addRule({ ...rule, ...omitUndefined({ definition }), ...(warned ? { warnedIn: sessionId } : {}) });
+    const settled = this.#logFailure(stored.then(() => this.#grants.revokeAlways(sessionId, toolName, shown)));
     this.#rulesStored = Promise.all([this.#rulesStored, settled]).then(() => undefined);
     this.#trackWrite(settled);
   }
@@ -201,8 +201,8 @@ export class ApprovalGate implements Approvals {
     for (const pending of this.#openBySession.get(sessionId)) pending.isForgotten = true;
   }
 
-  async resumed(sessionId: string, of: Pick<AbandonedQuestions, "callIds" | "exceptCallIds"> = {}): Promise<void> {
-    const withdrawn = this.#store.withdrawAbandoned({ sessionId, at: this.#ports.clock.wallTime(), ...of });
+  async resumed(sessionId: string, calls: Pick<AbandonedQuestions, "callIds" | "exceptCallIds"> = {}): Promise<void> {
+    const withdrawn = this.#store.withdrawAbandoned({ sessionId, at: this.#ports.clock.wallTime(), ...calls });
     const settled: Promise<unknown> = Promise.allSettled([withdrawn]).finally(() => this.#writes.delete(settled));
     this.#writes.add(settled);
     await withdrawn;
@@ -237,18 +237,18 @@ export class ApprovalGate implements Approvals {
     await question.whenRecorded?.();
     if (question.signal.aborted) return approvalCancelledError(question);
     await this.#releasing.get(id);
-    const kept = await this.#store.put(asked);
-    const pending = new PendingQuestion(question, asked, kept.position);
-    if (kept.status === "open") pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
+    const stored = await this.#store.put(asked);
+    const pending = new PendingQuestion(question, asked, stored.position);
+    if (stored.status === "open") pending.cleanUps.push(onAbort(question.signal, () => this.#withdraw(pending)));
     if (question.signal.aborted) return approvalCancelledError(question);
     pending.isRecorded = true;
     try {
       await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     } catch (thrown: unknown) {
-      if (kept.status === "open") this.#withdraw(pending); // its call ends with this error and can no longer be answered
+      if (stored.status === "open") this.#withdraw(pending); // its call ends with this error and can no longer be answered
       throw thrown;
     }
-    if (kept.status !== "open") return this.#settleWithEarlier(question, kept);
+    if (stored.status !== "open") return this.#settleWithEarlier(question, stored);
     if (!pending.settled) this.#startQuestion(pending, approve);
     return pending.settlement;
   }
@@ -302,16 +302,16 @@ export class ApprovalGate implements Approvals {
   }
 
   #release({ asked: { id, digest }, position }: PendingQuestion): void {
-    const leaving = this.#logFailure(this.#store.leave({ id, digest, position })).finally(() => this.#releasing.delete(id));
-    this.#releasing.set(id, leaving);
-    this.#trackWrite(leaving);
+    const releasing = this.#logFailure(this.#store.leave({ id, digest, position })).finally(() => this.#releasing.delete(id));
+    this.#releasing.set(id, releasing);
+    this.#trackWrite(releasing);
   }
 
   /** Settles the question by the answer in the store, which came first. */
   async #settleFromStore(pending: PendingQuestion): Promise<void> {
-    const kept = await this.#inbox.get(pending.asked.id);
-    if (kept === undefined || kept.status === "open") pending.settle({ status: "withdrawn" }, approvalCancelledError(pending.question));
-    else this.#settleWith(pending, toApprovalEnd(kept));
+    const stored = await this.#inbox.get(pending.asked.id);
+    if (stored === undefined || stored.status === "open") pending.settle({ status: "withdrawn" }, approvalCancelledError(pending.question));
+    else this.#settleWith(pending, toApprovalEnd(stored));
   }
 
   #settleFromOthers(end: ApprovalEnd): void {
@@ -355,9 +355,9 @@ export class ApprovalGate implements Approvals {
   }
 
   /** Ends a question with the answer that an earlier process got. */
-  #settleWithEarlier(question: ApprovalQuestion, kept: ApprovalRecord): ToolError | undefined {
-    const end = toApprovalEnd(kept);
-    void question.note?.(toAnswerNote(kept, end));
+  #settleWithEarlier(question: ApprovalQuestion, stored: ApprovalRecord): ToolError | undefined {
+    const end = toApprovalEnd(stored);
+    void question.note?.(toAnswerNote(stored, end));
     return findApprovalRefusal(question, end);
   }
 

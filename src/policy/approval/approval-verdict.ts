@@ -56,7 +56,7 @@ export interface RuleStamp {
 }
 
 /** Returns the rule that results from an answer; undefined if the answer is for one call. @throws ToolError `invalid_argument` */
-export function createAnswerRule(question: NewApproval, verdict: ParsedVerdict, maker: RuleStamp): ApprovalRule | undefined {
+export function createAnswerRule(question: NewApproval, verdict: ParsedVerdict, stamp: RuleStamp): ApprovalRule | undefined {
   const { scope, by, rule = {} } = verdict;
   const { toolName, sessionId, digest, definition, simulated, warned } = question;
   const shown = warned === true ? { warnedIn: sessionId } : {};
@@ -67,12 +67,12 @@ export function createAnswerRule(question: NewApproval, verdict: ParsedVerdict, 
         `A simulation asks about ${toolName}: its answer cannot be a rule for other sessions.`,
         'Answer with the scope "once", "input" or "tool", which hold until the simulation ends, and add the rule separately.',
       );
-    const made = createApprovalRule({ pattern: toolName, ...omitUndefined({ by }), ...rule }, maker);
-    if (patternMatches(made.pattern, toolName)) return { ...made, ...shown };
-    throw invalidArgumentError(`The pattern ${JSON.stringify(made.pattern)} does not match ${toolName}, which was asked about.`);
+    const created = createApprovalRule({ pattern: toolName, ...omitUndefined({ by }), ...rule }, stamp);
+    if (patternMatches(created.pattern, toolName)) return { ...created, ...shown };
+    throw invalidArgumentError(`The pattern ${JSON.stringify(created.pattern)} does not match ${toolName}, which was asked about.`);
   }
   const ofInput = scope === "input" ? { digest } : {};
-  return { id: maker.id, pattern: toolName, sessionId, definition, ...ofInput, scope, ...shown, createdAt: maker.now, ...createdBy(by) };
+  return { id: stamp.id, pattern: toolName, sessionId, definition, ...ofInput, scope, ...shown, createdAt: stamp.now, ...createdBy(by) };
 }
 
 /** @throws ToolError `invalid_argument` for a pattern that cannot be used, or a time that has passed */

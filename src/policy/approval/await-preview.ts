@@ -16,8 +16,11 @@ export interface AwaitPreviewOptions {
 }
 
 /** Waits for the preview. Resolves to the reason if there is none. */
-export async function awaitPreview({ id, digest, status, askedIn }: ApprovalRecord, parts: AwaitPreviewOptions): Promise<ApprovalPreview> {
-  const { store, clock, signal } = parts;
+export async function awaitPreview(
+  { id, digest, status, askedIn }: ApprovalRecord,
+  options: AwaitPreviewOptions,
+): Promise<ApprovalPreview> {
+  const { store, clock, signal } = options;
   const kept = await store.preview(id);
   if (kept !== undefined) return readPreview(kept);
   if (status !== "open") return unavailablePreview(`the question is ${status}`);

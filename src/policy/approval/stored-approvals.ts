@@ -132,9 +132,9 @@ export class StoredApprovals implements ApprovalInbox {
   }
 
   async addRule(rule: NewApprovalRule & { readonly pattern: string }): Promise<ApprovalRule> {
-    const made = createApprovalRule(rule, this.#createStamp());
-    await this.#store.addRule(made);
-    return made;
+    const created = createApprovalRule(rule, this.#createStamp());
+    await this.#store.addRule(created);
+    return created;
   }
 
   revokeRule(id: string): Promise<boolean> {
@@ -166,8 +166,8 @@ export class StoredApprovals implements ApprovalInbox {
     const rule = createAnswerRule(record, verdict, this.#createStamp());
     const { id, digest } = record;
     const status = scope === undefined ? "denied" : "allowed";
-    const kept = record.simulated ? undefined : rule; // a simulation stores no rule: the process that asked keeps the scope of the answer
-    const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule: kept, ruleId: kept?.id }) } as const;
+    const storedRule = record.simulated ? undefined : rule; // a simulation stores no rule: the process that asked keeps the scope of the answer
+    const end = { id, digest, status, at: this.#now, ...omitUndefined({ scope, by, rule: storedRule, ruleId: storedRule?.id }) } as const;
     if (!(await this.#store.end(end))) return [];
     this.#onEnd?.(end);
     return rule === undefined ? [id] : [id, ...(await this.#endMatching(rule, end))];

@@ -97,12 +97,12 @@ export class ResultCache {
   #numbers = 0;
 
   /** @throws ToolError `invalid_argument` */
-  constructor(options: CacheOptions, parts: CacheDependencies) {
+  constructor(options: CacheOptions, dependencies: CacheDependencies) {
     const maxBytes = options.maxBytes ?? DEFAULT_MAX_BYTES;
     checkNumber(maxBytes, "maxBytes of the cache", SIZE);
     this.maxBytes = maxBytes;
-    this.#clock = parts.clock;
-    this.stored = parts.store === undefined ? undefined : new StoredResults(parts.store, parts.log);
+    this.#clock = dependencies.clock;
+    this.stored = dependencies.store === undefined ? undefined : new StoredResults(dependencies.store, dependencies.log);
   }
 
   /** Approximate memory of the cached answers, in bytes. */

@@ -120,13 +120,13 @@ export class StoredResults {
     await this.#store.open();
     while (this.#sending !== undefined) await this.#sending.catch(() => {});
     if (this.#pendingKeys.size === 0) return;
-    const owed = this.#pendingKeys;
+    const keys = this.#pendingKeys;
     this.#pendingKeys = new Set();
     try {
-      this.#sending = this.#store.cache.invalidate([...owed]);
+      this.#sending = this.#store.cache.invalidate([...keys]);
       await this.#sending;
     } catch (thrown: unknown) {
-      for (const key of owed) this.#pendingKeys.add(key);
+      for (const key of keys) this.#pendingKeys.add(key);
       throw thrown;
     } finally {
       this.#sending = undefined;

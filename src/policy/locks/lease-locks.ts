@@ -67,7 +67,7 @@ export class LeaseLocks implements Locks {
   /** Like `request`, for any lease request. */
   requestLease(request: LeaseRequest): LeaseTicket {
     const isEmpty = request.reads.length + request.writes.length === 0 && request.limit === undefined;
-    const ticket = new Ticket(request, isEmpty ? undefined : (isAnswered) => this.#release(request.ticket, isAnswered));
+    const ticket = new Ticket(request, isEmpty ? undefined : (isGranted) => this.#release(request.ticket, isGranted));
     if (isEmpty) return ticket;
     this.#unsent.set(request.ticket, ticket);
     this.#scheduleUpdate();
@@ -213,9 +213,9 @@ class Ticket implements LeaseTicket {
   }
 
   release(): void {
-    const giveBack = this.#releaseLease;
+    const releaseLease = this.#releaseLease;
     this.#releaseLease = undefined;
     if (!this.#granted) this.#waitsFor = [];
-    giveBack?.(this.#granted);
+    releaseLease?.(this.#granted);
   }
 }

@@ -23,11 +23,11 @@ export class ResourceLocks implements Locks {
 
   request(request: LockRequest): LockTicket {
     if (request.reads.length === 0 && request.writes.length === 0) return NO_KEYS;
-    const line = request.overtakes === true ? undefined : this.#waitingTickets;
-    const ticket = new Ticket(this.#tree, request, { sequence: this.#sequence++, line });
+    const waitingTickets = request.overtakes === true ? undefined : this.#waitingTickets;
+    const ticket = new Ticket(this.#tree, request, { sequence: this.#sequence++, waitingTickets });
     if (ticket.granted) return ticket;
-    if (line === undefined) this.#overtake(ticket);
-    else line.add(ticket);
+    if (waitingTickets === undefined) this.#overtake(ticket);
+    else waitingTickets.add(ticket);
     return ticket;
   }
 
@@ -59,13 +59,17 @@ class Ticket implements LockTicket, Claim {
   #grant: (() => void) | undefined = undefined;
   readonly #waitingTickets: Set<Ticket> | undefined;
 
-  constructor(tree: ResourceTree, request: LockRequest, place: { readonly sequence: number; readonly line: Set<Ticket> | undefined }) {
+  constructor(
+    tree: ResourceTree,
+    request: LockRequest,
+    place: { readonly sequence: number; readonly waitingTickets: Set<Ticket> | undefined },
+  ) {
     this.owner = request.owner;
     this.reads = request.reads;
     this.writes = request.writes;
     this.commutative = request.commutative;
     this.sequence = place.sequence;
-    this.#waitingTickets = place.line;
+    this.#waitingTickets = place.waitingTickets;
     this.#tree = tree;
     tree.add(this);
   }

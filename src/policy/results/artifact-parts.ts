@@ -95,19 +95,19 @@ export function hasReplacedBytes(part: ContentPart): boolean {
 export class ArtifactAddresses implements FileReplacer {
   count = 0;
   readonly #artifacts = new Map<string, Artifact>();
-  readonly #following = new Map<string, ContentPart>();
+  readonly #addedParts = new Map<string, ContentPart>();
 
   get artifacts(): readonly Artifact[] {
     return [...this.#artifacts.values()];
   }
 
   get addedParts(): readonly ContentPart[] {
-    return [...this.#following.values()];
+    return [...this.#addedParts.values()];
   }
 
   replaceInText(file: FoundFile, isShown: boolean): string {
     const part = this.replaceFile(file);
-    if (isShown) this.#following.set(part.uri, part);
+    if (isShown) this.#addedParts.set(part.uri, part);
     return part.uri;
   }
 

@@ -68,7 +68,7 @@ export class LargeResultStore {
   /** The session that each branch was forked from. */
   readonly #parents = new Map<string, string>();
   /** The text that was read last, so that a model that pages through a result has it formatted once. */
-  #lastText: { readonly kept: WholeResult; readonly path: string; readonly text: string } | undefined;
+  #lastText: { readonly result: WholeResult; readonly path: string; readonly text: string } | undefined;
 
   /** @param options `maxBytes` defaults to 64 MiB. @throws ToolError `invalid_argument` */
   constructor(options: { readonly maxBytes?: number } = {}) {
@@ -82,9 +82,9 @@ export class LargeResultStore {
   store(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
     this.#closedSessions.delete(sessionId); // the session was resumed
-    const kept: StoredResult = { sessionId, output, content, bytes: estimateJsonBytes(output) + estimateContentBytes(content) };
-    this.#results.set(callId, kept);
-    this.#bytes += kept.bytes;
+    const result: StoredResult = { sessionId, output, content, bytes: estimateJsonBytes(output) + estimateContentBytes(content) };
+    this.#results.set(callId, result);
+    this.#bytes += result.bytes;
     let handles = this.#handles.get(sessionId);
     if (handles === undefined) this.#handles.set(sessionId, (handles = new Set()));
     handles.add(callId);
@@ -107,8 +107,8 @@ export class LargeResultStore {
    * `invalid_input` for an invalid request
    */
   read(sessionId: string, handle: string, request: ResultRequest): ResultPage {
-    const kept = this.find(sessionId, handle);
-    if (kept === undefined) {
+    const result = this.find(sessionId, handle);
+    if (result === undefined) {
       throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
         hint: "Use the handle exactly as the cut result names it. Old results are dropped after a while: call the tool again for a fresh one.",
       });
@@ -118,7 +118,7 @@ export class LargeResultStore {
     const grep = request.grep ?? "";
     if (grep.length > MAX_GREP_LENGTH)
       throw new ToolError("invalid_input", `"grep" has ${grep.length} characters; ${MAX_GREP_LENGTH} is the limit.`);
-    return readPage(this.#formatCached(kept, request.path ?? ""), grep, offset, limit);
+    return readPage(this.#formatCached(result, request.path ?? ""), grep, offset, limit);
   }
 
   has(sessionId: string, handle: string): boolean {
@@ -127,8 +127,8 @@ export class LargeResultStore {
 
   /** Returns the result as the tool returned it; undefined if the session cannot read the handle. */
   find(sessionId: string, handle: string): WholeResult | undefined {
-    const kept = this.#results.get(handle);
-    return kept !== undefined && this.#mayRead(sessionId, kept) ? kept : undefined;
+    const result = this.#results.get(handle);
+    return result !== undefined && this.#mayRead(sessionId, result) ? result : undefined;
   }
 
   /** Lets a branch read the results of its session. */
@@ -149,8 +149,8 @@ export class LargeResultStore {
     const adopted = this.#handles.get(branchId) ?? [];
     const handles = this.#handles.get(sessionId) ?? new Set<string>();
     for (const handle of adopted) {
-      const kept = this.#results.get(handle);
-      if (kept !== undefined) kept.sessionId = sessionId;
+      const result = this.#results.get(handle);
+      if (result !== undefined) result.sessionId = sessionId;
       handles.add(handle);
     }
     this.#handles.delete(branchId);
@@ -176,31 +176,31 @@ export class LargeResultStore {
     if (parent !== undefined && this.#closedSessions.has(parent)) this.close(parent);
   }
 
-  #mayRead(sessionId: string, kept: StoredResult): boolean {
-    if (this.#droppedBranches.has(kept.sessionId)) return false;
+  #mayRead(sessionId: string, result: StoredResult): boolean {
+    if (this.#droppedBranches.has(result.sessionId)) return false;
     let reader: string | undefined = sessionId;
-    while (reader !== undefined && reader !== kept.sessionId) reader = this.#parents.get(reader);
+    while (reader !== undefined && reader !== result.sessionId) reader = this.#parents.get(reader);
     return reader !== undefined;
   }
 
-  #formatCached(kept: WholeResult, path: string): string {
-    if (this.#lastText?.kept !== kept || this.#lastText.path !== path) {
-      this.#lastText = { kept, path, text: path === "" ? formatResult(kept) : formatValue(followPath(kept.output, path)) };
+  #formatCached(result: WholeResult, path: string): string {
+    if (this.#lastText?.result !== result || this.#lastText.path !== path) {
+      this.#lastText = { result, path, text: path === "" ? formatResult(result) : formatValue(followPath(result.output, path)) };
     }
     return this.#lastText.text;
   }
 
   #drop(handle: string): void {
-    const kept = this.#results.get(handle);
-    if (kept === undefined) return;
+    const result = this.#results.get(handle);
+    if (result === undefined) return;
     this.#results.delete(handle);
-    this.#bytes -= kept.bytes;
-    if (this.#lastText?.kept === kept) this.#lastText = undefined;
-    const handles = this.#handles.get(kept.sessionId);
+    this.#bytes -= result.bytes;
+    if (this.#lastText?.result === result) this.#lastText = undefined;
+    const handles = this.#handles.get(result.sessionId);
     handles?.delete(handle);
     if (handles?.size !== 0) return;
-    this.#handles.delete(kept.sessionId);
-    this.#droppedBranches.delete(kept.sessionId);
+    this.#handles.delete(result.sessionId);
+    this.#droppedBranches.delete(result.sessionId);
   }
 }
 
@@ -209,9 +209,9 @@ function checkInteger(name: string, value: number, minimum: number): number {
   throw new ToolError("invalid_input", `"${name}" must be an integer of at least ${minimum}, not ${String(value)}.`);
 }
 
-function formatResult(kept: WholeResult): string {
-  if (kept.content === undefined) return formatValue(kept.output ?? null);
-  return kept.content.map(partText).join("\n");
+function formatResult(result: WholeResult): string {
+  if (result.content === undefined) return formatValue(result.output ?? null);
+  return result.content.map(partText).join("\n");
 }
 
 function formatValue(value: JsonValue): string {

@@ -54,7 +54,7 @@ class ProgramRun {
   readonly #memory: WasmMemory;
   readonly #vm: QuickJSContext;
   /** The functions that `BOOTSTRAP_SCRIPT` returned. */
-  readonly #inside: QuickJSHandle;
+  readonly #bootstrap: QuickJSHandle;
   #main: QuickJSHandle | undefined;
   #isStarted = false;
   #calls: ProgramCall[] = [];
@@ -85,7 +85,7 @@ class ProgramRun {
     const make = vm.unwrapResult(vm.evalCode(BOOTSTRAP_SCRIPT, "haft.js"));
     const names = vm.newArray();
     start.toolNames.forEach((name, index) => vm.setProp(names, index, vm.newString(name)));
-    this.#inside = vm.unwrapResult(
+    this.#bootstrap = vm.unwrapResult(
       vm.callFunction(make, vm.undefined, [
         vm.newFunction("call", (name, input) => vm.newNumber(this.#recordCall(name, input))),
         vm.newFunction("print", (text) => this.#print(text)),
@@ -119,7 +119,7 @@ class ProgramRun {
     for (const { number, succeeded, text, wallTime: now } of ended) {
       wallTime = now;
       const parts = [vm.newNumber(number), succeeded ? vm.true : vm.false, vm.newString(text)];
-      const settled = vm.callFunction(vm.getProp(this.#inside, "settle"), vm.undefined, parts);
+      const settled = vm.callFunction(vm.getProp(this.#bootstrap, "settle"), vm.undefined, parts);
       if (settled.error !== undefined) return { kind: "threw", ...this.#describe(settled.error) };
       for (const part of parts) part.dispose();
       const end = this.#runJobs();
@@ -182,7 +182,7 @@ class ProgramRun {
     const state = vm.getPromiseState(this.#main);
     if (state.type === "pending") return undefined;
     if (state.type === "rejected") return { kind: "threw", ...this.#describe(state.error) };
-    const text = vm.callFunction(vm.getProp(this.#inside, "answer"), vm.undefined, state.value);
+    const text = vm.callFunction(vm.getProp(this.#bootstrap, "answer"), vm.undefined, state.value);
     if (text.error !== undefined) return { kind: "threw", ...this.#describe(text.error) };
     if (lengthOf(vm, text.value) > MAX_TEXT) return { kind: "limit", limit: "text" };
     return { kind: "returned", text: vm.getString(text.value), returnedNothing: vm.typeof(state.value) === "undefined" };
@@ -190,7 +190,7 @@ class ProgramRun {
 
   #describe(thrown: QuickJSHandle): ThrownInProgram {
     const vm = this.#vm;
-    const described = vm.callFunction(vm.getProp(this.#inside, "describe"), vm.undefined, thrown);
+    const described = vm.callFunction(vm.getProp(this.#bootstrap, "describe"), vm.undefined, thrown);
     if (described.error !== undefined) return OUT_OF_MEMORY;
     const [name, message, line, column, details, hint] = JSON.parse(vm.getString(described.value)) as ThrownDetails;
     const place = line === 0 ? undefined : { line, column: line === 1 ? Math.max(1, column - PREFIX.length) : column };

@@ -20,13 +20,13 @@ export class EngineRelister {
   /** Schedules a list, one for all changes until it begins, and at most one a second. */
   schedule(life: EngineLifecycle): void {
     if (this.#waiting.has(life)) return;
-    const begin = (): void => {
+    const list = (): void => {
       this.#waiting.delete(life);
       life.relistedAt = this.#clock.now();
       this.#list(life);
     };
     const delayMs = Math.max(0, life.relistedAt + MIN_RELIST_MS - this.#clock.now());
-    this.#waiting.set(life, this.#clock.timer(begin, delayMs, { background: true }));
+    this.#waiting.set(life, this.#clock.timer(list, delayMs, { background: true }));
   }
 
   cancelAll(): void {

@@ -45,8 +45,8 @@ export class ToolsetLifecycle {
     this.#states = new ToolsetStates(options);
     for (const toolset of toolsets) registry.addToolset(toolset);
     // the lifecycle manages only those toolsets of the registry that have an engine to open
-    const kept = (options.registered ?? []).filter((toolset) => toolset.engine?.open !== undefined);
-    this.#declared = [...kept, ...toolsets];
+    const openable = (options.registered ?? []).filter((toolset) => toolset.engine?.open !== undefined);
+    this.#declared = [...openable, ...toolsets];
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
@@ -176,7 +176,7 @@ export class ToolsetLifecycle {
   }
 
   async #openLate(life: EngineLifecycle, toolset: Toolset): Promise<void> {
-    if (!this.#isServed(life)) return;
+    if (!this.#isNeeded(life)) return;
     if (!life.isOpen) return this.#openOne(life);
     if (!life.toolsets.includes(toolset) || this.#states.isOpen(toolset.name)) return;
     this.#registerListedTools(life);
@@ -185,15 +185,15 @@ export class ToolsetLifecycle {
 
   /** Forgets a removed late toolset. An engine that is still opening only for it is abandoned; an open one is closed with the others. */
   #abandonRemoved(name: string): void {
-    const gone = this.#declared.find((toolset) => toolset.name === name);
-    if (gone === undefined || !this.#addedLater.delete(gone) || this.#closing !== undefined) return;
-    const life = this.#engines.find(gone);
+    const removed = this.#declared.find((toolset) => toolset.name === name);
+    if (removed === undefined || !this.#addedLater.delete(removed) || this.#closing !== undefined) return;
+    const life = this.#engines.find(removed);
     this.#setDeclared(
-      this.#declared.filter((toolset) => toolset !== gone),
+      this.#declared.filter((toolset) => toolset !== removed),
       name,
     );
     this.#states.forgetRemoved(name);
-    if (life !== undefined && !this.#isServed(life)) life.abandon(new ToolError("cancelled", "it was removed before it was open."));
+    if (life !== undefined && !this.#isNeeded(life)) life.abandon(new ToolError("cancelled", "it was removed before it was open."));
   }
 
   /** @param name of the toolset that was added, replaced or removed */
@@ -204,7 +204,7 @@ export class ToolsetLifecycle {
     this.#engines.setToolsets(this.#toolsets.filter(isEnabled));
   }
 
-  #isServed(life: EngineLifecycle): boolean {
+  #isNeeded(life: EngineLifecycle): boolean {
     return this.#engines.find(life.toolsets[0]) === life;
   }
 
@@ -237,11 +237,11 @@ export class ToolsetLifecycle {
       if (this.#closing !== undefined) throw closedBeforeOpenError();
       if (!life.isOpen) await life.open();
       if (this.#closing !== undefined) throw closedBeforeOpenError();
-      if (!this.#isServed(life)) return;
+      if (!this.#isNeeded(life)) return;
       this.#registerListedTools(life);
       this.#states.markOpen(life.toolsets);
     } catch (thrown: unknown) {
-      if (!this.#isServed(life)) return;
+      if (!this.#isNeeded(life)) return;
       const error = ToolError.fromUnknown(thrown, "unavailable");
       for (const toolset of life.toolsets) this.#states.markFailed(toolset.name, error);
       if (this.#options.strict === true) this.#engines.abandon(new ToolError("cancelled", "another toolset failed to open."));
@@ -259,10 +259,10 @@ export class ToolsetLifecycle {
     this.#checkNotClosed();
     const unread = await this.#sources.load();
     this.#checkNotClosed();
-    this.#serveAll();
+    this.#mergeAll();
     const unopened = await this.#openOrListEngines();
     this.#checkNotClosed();
-    const { toolsets, failed } = this.#serveAll(); // other toolsets may have been added or removed meanwhile
+    const { toolsets, failed } = this.#mergeAll(); // other toolsets may have been added or removed meanwhile
     const failures = [...unread, ...failed, ...unopened];
     const report = this.#options.strict === true ? this.#applyAll(toolsets, failures) : this.#apply(toolsets, failures);
     this.#updateStates();
@@ -270,7 +270,7 @@ export class ToolsetLifecycle {
     return report;
   }
 
-  #serveAll(): MergedToolsets {
+  #mergeAll(): MergedToolsets {
     const merged = mergeToolsets([...this.#declared, ...this.#sources.toolsets]);
     this.#engines.setToolsets(merged.toolsets.filter(isEnabled));
     return merged;

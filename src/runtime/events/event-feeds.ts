@@ -48,11 +48,11 @@ export class EventFeeds {
   #unsubscribe: (() => void) | undefined;
   #isClosed = false;
 
-  constructor(open: OpenSessions, parts: EventFeedsOptions) {
-    this.#options = { ...parts, open };
-    this.#source = new LogSource({ open, store: parts.store });
+  constructor(open: OpenSessions, options: EventFeedsOptions) {
+    this.#options = { ...options, open };
+    this.#source = new LogSource({ open, store: options.store });
     open.onRemoved = (session) => void this.#sessions.get(session.id)?.onSessionClosed(session);
-    const { store, ports } = parts;
+    const { store, ports } = options;
     if (store === undefined) return;
     this.#watch = new StoreWatch({
       store,
@@ -129,9 +129,9 @@ export class EventFeeds {
 
   #allTail(): StoreTail | MemoryTail {
     const { store, open, ports } = this.#options;
-    const parts = { source: this.#source, logged: this.#logged, ports };
+    const shared = { source: this.#source, logged: this.#logged, ports };
     return (this.#all ??=
-      store === undefined ? new MemoryTail({ ...parts, open, id: ports.ids.next("feed") }) : new StoreTail({ ...parts, store }));
+      store === undefined ? new MemoryTail({ ...shared, open, id: ports.ids.next("feed") }) : new StoreTail({ ...shared, store }));
   }
 
   #releaseTail(tail: EventTail): void {

@@ -196,11 +196,11 @@ export abstract class EventTail {
     const { clock, log } = this.#ports;
     if (!this.#isWarned) log.warn(`The next events could not be read; it is tried again later: ${error.message}`);
     this.#isWarned = true;
-    const again = (): void => {
+    const retry = (): void => {
       this.#cancelRetry = undefined;
       if (this.readers > 0) this.wake();
     };
-    this.#cancelRetry ??= clock.timer(again, RETRY_MS, { background: true });
+    this.#cancelRetry ??= clock.timer(retry, RETRY_MS, { background: true });
   }
 }
 
@@ -223,14 +223,14 @@ class LiveEvents {
 
   add(event: RuntimeEvent, sessionId: string, length: number): void {
     if (event.type === "output-keep") return; // the log has it, without its output
-    const noticed = this.#bySession.get(sessionId);
+    const queued = this.#bySession.get(sessionId);
     if (this.#count >= MAX_WAITING) {
       this.dropped++;
       return;
     }
     this.#count++;
-    if (noticed === undefined) this.#bySession.set(sessionId, [{ event, length }]);
-    else noticed.push({ event, length });
+    if (queued === undefined) this.#bySession.set(sessionId, [{ event, length }]);
+    else queued.push({ event, length });
   }
 
   get sessions(): Iterable<string> {
@@ -251,10 +251,10 @@ class LiveEvents {
 
   /** Removes and returns the events that come before an event of a log. */
   takeBefore(sessionId: string, position: number): readonly RuntimeEvent[] {
-    const noticed = this.#bySession.get(sessionId);
-    if (noticed === undefined) return NONE;
-    const end = noticed.findIndex(({ length }) => length >= position);
-    return noticed.splice(0, end < 0 ? noticed.length : end).map(({ event }) => event);
+    const queued = this.#bySession.get(sessionId);
+    if (queued === undefined) return NONE;
+    const end = queued.findIndex(({ length }) => length >= position);
+    return queued.splice(0, end < 0 ? queued.length : end).map(({ event }) => event);
   }
 
   /** The remaining events. */

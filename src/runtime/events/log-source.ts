@@ -26,8 +26,8 @@ export class LogSource {
   /** Sessions that are open here although another process has continued them. */
   readonly #takenOver = new WeakSet<RuntimeSession>();
 
-  constructor(parts: LogSourceOptions) {
-    this.#options = parts;
+  constructor(options: LogSourceOptions) {
+    this.#options = options;
   }
 
   get store(): Store | undefined {
@@ -64,9 +64,10 @@ export class LogSource {
   async read(
     sessionId: string,
     after: number,
-    { limit = PAGE, held }: { readonly limit?: number; readonly held?: RuntimeSession | undefined } = {},
+    { limit = PAGE, sessionInMemory }: { readonly limit?: number; readonly sessionInMemory?: RuntimeSession | undefined } = {},
   ): Promise<SourcePage> {
-    const session = this.#options.store === undefined ? (held ?? this.findOpenSession(sessionId)) : this.findOpenSession(sessionId);
+    const session =
+      this.#options.store === undefined ? (sessionInMemory ?? this.findOpenSession(sessionId)) : this.findOpenSession(sessionId);
     const end = session === undefined ? undefined : await durableLength(session);
     if (session !== undefined && end !== undefined) return this.#readOpen(session, after, Math.min(end, after + limit), end);
     const { store } = this.#options;

@@ -33,7 +33,7 @@ export class SessionTail extends EventTail {
   async checkCursor(cursor: string): Promise<void> {
     const position = parsePosition(cursor);
     this.#openSession ??= this.#source.findOpenSession(this.sessionId);
-    const { events } = await this.#source.read(this.sessionId, Math.max(0, position - 1), { limit: 1, held: this.#openSession });
+    const { events } = await this.#source.read(this.sessionId, Math.max(0, position - 1), { limit: 1, sessionInMemory: this.#openSession });
     if (position > 0 && events.length === 0) throw unknownPositionError(this.sessionId, position);
     const end = this.#openSession === undefined || this.window.cursor !== undefined ? undefined : await durableLength(this.#openSession);
     if (end !== undefined) this.startAt(String(end));
@@ -49,7 +49,7 @@ export class SessionTail extends EventTail {
   protected async read(cursor: string): Promise<TailPage> {
     const { sessionId } = this;
     const after = parsePosition(cursor);
-    const { events, isEnd } = await this.#source.read(sessionId, after, { held: this.#openSession });
+    const { events, isEnd } = await this.#source.read(sessionId, after, { sessionInMemory: this.#openSession });
     const createdAt = await this.#source.createdAt(sessionId);
     if (createdAt !== (this.#createdAt ??= createdAt)) throw sessionRemovedError(sessionId);
     this.markLogged(events);

@@ -104,18 +104,18 @@ export class StoreTail extends EventTail {
   async #findCopiedUntil(sessionId: string, start: SessionEvent | undefined): Promise<number> {
     const last = findLastCopied(start);
     if (last === 0 || start?.sessionId === sessionId) return last;
-    const brought = new CopiedEventsFinder();
+    const copiedFinder = new CopiedEventsFinder();
     let position = 0;
     let isFound = false;
     while (!isFound) {
       const { events } = await this.#source.read(sessionId, position, { limit: PAGE });
       for (const event of events) {
-        brought.add(event, ++position);
+        copiedFinder.add(event, ++position);
         isFound ||= position > last && event.sessionId === sessionId; // after the session's own start, there are no events of an earlier session
       }
       if (events.length === 0) break;
     }
-    return brought.findLast(sessionId);
+    return copiedFinder.findLast(sessionId);
   }
 
   /** The first event of a session; undefined if it cannot be read, and for a branch, whose own events come after everything that it began with. */

@@ -31,19 +31,19 @@ export class StoreWatch {
   readonly #options: StoreWatchOptions;
   #mark: string | undefined;
   #starting: Promise<void> | undefined;
-  #cancel: (() => void) | undefined;
+  #cancelPoll: (() => void) | undefined;
   #follower: StoreFollower = NO_FOLLOWER;
   #isPolling = false;
   #polledAt = -Infinity;
   #notifiedAt = -Infinity;
   /** A notification arrived since the last read began. */
-  #isBehind = false;
+  #mustPollAgain = false;
   /** The next read is scheduled as soon as possible. */
   #isDue = false;
   #isWarned = false;
 
-  constructor(parts: StoreWatchOptions) {
-    this.#options = parts;
+  constructor(options: StoreWatchOptions) {
+    this.#options = options;
   }
 
   /** Resolves when all writes from now on will be noticed. Idempotent. @throws ToolError as the store, as a rejection */
@@ -59,8 +59,8 @@ export class StoreWatch {
 
   /** Stops following, until the next `start`. */
   stop(): void {
-    this.#cancel?.();
-    this.#cancel = undefined;
+    this.#cancelPoll?.();
+    this.#cancelPoll = undefined;
     this.#follower.stop();
     this.#follower = NO_FOLLOWER;
     this.#starting = undefined;
@@ -83,7 +83,7 @@ export class StoreWatch {
   #onChange({ parts, sessionIds }: StoreChange): void {
     if (this.#mark === undefined || !parts.includes("events")) return;
     if (sessionIds?.some((id) => this.#options.hasReader(id)) === false) return;
-    this.#isBehind = true;
+    this.#mustPollAgain = true;
     this.#notifiedAt = this.#options.ports.clock.now();
     if (!this.#isPolling && !this.#isDue) this.#scheduleSoon();
   }
@@ -94,15 +94,15 @@ export class StoreWatch {
   }
 
   #schedule(waitMs: number): void {
-    this.#cancel?.();
+    this.#cancelPoll?.();
     this.#isDue = false;
-    this.#cancel = this.#options.ports.clock.timer(() => void this.#poll(), waitMs, { background: true });
+    this.#cancelPoll = this.#options.ports.clock.timer(() => void this.#poll(), waitMs, { background: true });
   }
 
   async #poll(): Promise<void> {
     const starting = this.#starting;
     this.#isPolling = true;
-    this.#isBehind = false;
+    this.#mustPollAgain = false;
     this.#polledAt = this.#options.ports.clock.now();
     try {
       await this.#readChanges(() => this.#starting === starting);
@@ -112,7 +112,7 @@ export class StoreWatch {
     }
     this.#isPolling = false;
     if (this.#starting !== starting || starting === undefined) return;
-    if (this.#isBehind) this.#scheduleSoon();
+    if (this.#mustPollAgain) this.#scheduleSoon();
     else this.#schedule(this.#pollMs);
   }
 

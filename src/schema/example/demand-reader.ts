@@ -44,10 +44,10 @@ export class DemandReader {
   }
 
   /** Returns the combined demand of the parts; undefined if no value can match. */
-  read(parts: readonly Part[], choosing: BranchChoice): Demand | undefined {
+  read(parts: readonly Part[], choice: BranchChoice): Demand | undefined {
     const [first] = parts;
     const single = parts.length === 1 && first !== undefined && first !== false ? first : undefined;
-    const reading = new Reading(this, this.#document.root.resource, choosing);
+    const reading = new Reading(this, this.#document.root.resource, choice);
     for (const part of parts) if (part === false || !reading.visit(part)) return undefined;
     const { demand } = reading;
     if (single !== undefined && !demand.hasChoices) this.#cachedDemands.set(single, demand);
@@ -59,14 +59,14 @@ class Reading {
   readonly demand = new Demand();
   readonly #reader: DemandReader;
   readonly #outermost: SchemaResource;
-  readonly #choosing: BranchChoice;
+  readonly #choice: BranchChoice;
   readonly #seen = new Set<SchemaNode>();
   #choices = 0;
 
-  constructor(reader: DemandReader, outermost: SchemaResource, choosing: BranchChoice) {
+  constructor(reader: DemandReader, outermost: SchemaResource, choice: BranchChoice) {
     this.#reader = reader;
     this.#outermost = outermost;
-    this.#choosing = choosing;
+    this.#choice = choice;
   }
 
   /** Adds a subschema to the demand. False if no value can match. */
@@ -125,7 +125,7 @@ class Reading {
       getOwn(toRawSchema(branch), "type") === "null" || getOwn(toRawSchema(branch), "const") === null;
     const usual = allowed.filter((branch) => !isNull(branch));
     const nulls = allowed.filter(isNull);
-    const { attempt, start, isMinimal } = this.#choosing;
+    const { attempt, start, isMinimal } = this.#choice;
     const shift = isMinimal ? 0 : start + this.#choices++;
     const turned = usual.map((_, index) => usual[(index + shift) % usual.length]);
     const ordered = isMinimal ? [...nulls, ...turned.toSorted((a, b) => branchSize(a) - branchSize(b))] : [...turned, ...nulls];
@@ -137,7 +137,7 @@ class Reading {
     if (condition === undefined || (getOwn(raw, "then") === undefined && getOwn(raw, "else") === undefined)) return true;
     this.demand.needsCheck = true;
     this.demand.hasChoices = true;
-    if ((this.#choosing.attempt + this.#choosing.start) % 2 === 1) return this.#visitRaw(getOwn(raw, "else") ?? true);
+    if ((this.#choice.attempt + this.#choice.start) % 2 === 1) return this.#visitRaw(getOwn(raw, "else") ?? true);
     return this.#visitRaw(condition) && this.#visitRaw(getOwn(raw, "then") ?? true);
   }
 

@@ -95,9 +95,9 @@ function findBareExamples(text: string): readonly Literal[] {
   if (lead === null) return [];
   const [list = ""] = text.slice(lead.index + lead[0].length).split(/[)\]\n;]|\.(?=\s|$)/u, 1);
   const isLoose = /such as/iu.test(lead[0]);
-  const told = splitItems(list.replace(/,?\s?etc\.?$/u, ""));
-  const explained = told.findIndex((item) => EXPLAINED.test(item));
-  const items = told.slice(0, explained < 0 ? told.length : explained + 1).map((item) => item.replace(EXPLAINED, "").trim());
+  const listed = splitItems(list.replace(/,?\s?etc\.?$/u, ""));
+  const explained = listed.findIndex((item) => EXPLAINED.test(item));
+  const items = listed.slice(0, explained < 0 ? listed.length : explained + 1).map((item) => item.replace(EXPLAINED, "").trim());
   const limit = isLoose ? /^[\w.+:-]{1,24}$/u : /^[^\s"'`{}]{1,40}(?: [^\s"'`{}]{1,20}){0,3}$/u;
   const fitting = items.filter((item) => limit.test(item) && !/:\s|^(?:the|a|an|by|in|if|when|this|any|all|your|etc)\b/iu.test(item));
   return fitting.length === items.length && items.length > 0

@@ -17,51 +17,51 @@ const TRIES_FOR_OTHER_TEXT = 3;
 export function drawArray(
   demand: Demand,
   place: ValuePlace,
-  { drawing, manner }: { readonly drawing: DrawContext; readonly manner: DrawMode },
+  { context, mode }: { readonly context: DrawContext; readonly mode: DrawMode },
 ): JsonValue | undefined {
-  const list = drawing.subject !== undefined && isSubjectList(place.name, drawing.subject) ? drawing.subject : undefined;
+  const list = context.subject !== undefined && isSubjectList(place.name, context.subject) ? context.subject : undefined;
   const known = list?.lists?.get(place.random.seed);
   if (known !== undefined) return known;
-  const items = drawItems(demand, place, { drawing, manner, list });
+  const items = drawItems(demand, place, { context, mode, list });
   if (items !== undefined) list?.lists?.set(place.random.seed, items);
   return items;
 }
 
 interface ArrayContext {
-  readonly drawing: DrawContext;
-  readonly manner: DrawMode;
+  readonly context: DrawContext;
+  readonly mode: DrawMode;
   /** The subject, if this is its list. */
   readonly list: Subject | undefined;
 }
 
-function drawItems(demand: Demand, place: ValuePlace, { drawing, manner, list }: ArrayContext): readonly JsonValue[] | undefined {
-  const length = chooseLength(demand, place, { drawing, manner, list });
+function drawItems(demand: Demand, place: ValuePlace, { context, mode, list }: ArrayContext): readonly JsonValue[] | undefined {
+  const length = chooseLength(demand, place, { context, mode, list });
   if (length === undefined) return undefined;
   const inner = itemPlace(demand, place, list);
   const wanted = demand.contains.flatMap(({ schema, least }) =>
-    Array.from({ length: Math.min(least, MAX_LENGTH) }, () => drawing.findSubschema(schema)),
+    Array.from({ length: Math.min(least, MAX_LENGTH) }, () => context.findSubschema(schema)),
   );
   const items: JsonValue[] = [];
   const seen = new Set<string>();
   const ids = new Set<string>();
   for (let index = 0; index < Math.max(length, wanted.length); index++) {
-    const parts = itemParts(demand, index, drawing);
+    const parts = itemParts(demand, index, context);
     const contained = wanted[index];
     const item = drawItem(contained === undefined ? parts : [...parts, contained], {
       demand,
       place: inner(index),
-      drawing,
+      context,
       index,
       seen,
     });
     if (item === undefined) break;
-    const id = drawing.facts === undefined || !isJsonObject(item) ? undefined : findId(item, toSingular(place.name), drawing.subject);
+    const id = context.facts === undefined || !isJsonObject(item) ? undefined : findId(item, toSingular(place.name), context.subject);
     if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // an object with the same id is in a list only once
     if (id !== undefined) ids.add(id);
     items.push(item);
   }
   if (items.length < demand.minItems) return undefined;
-  return DAILY.test(place.name) && !demand.unique ? withConsecutiveDays(items, demand, drawing) : items;
+  return DAILY.test(place.name) && !demand.unique ? withConsecutiveDays(items, demand, context) : items;
 }
 
 /** Names of lists with one item per day. */
@@ -69,7 +69,7 @@ const DAILY = /(?:forecast|daily|days)s?$/iu;
 const MAX_DAYS = 31;
 
 /** If the items have a date each, sets them to consecutive days. */
-function withConsecutiveDays(items: readonly JsonValue[], demand: Demand, drawing: DrawContext): JsonValue[] {
+function withConsecutiveDays(items: readonly JsonValue[], demand: Demand, context: DrawContext): JsonValue[] {
   const first = items[0];
   const key = isJsonObject(first) ? Object.keys(first).find((name) => isoDayOf(first[name]) !== undefined) : undefined;
   const from = key === undefined || !isJsonObject(first) ? undefined : first[key];
@@ -77,31 +77,31 @@ function withConsecutiveDays(items: readonly JsonValue[], demand: Demand, drawin
   return items.map((item, index) => {
     if (key === undefined || start === undefined || !isJsonObject(item) || !Object.hasOwn(item, key)) return item;
     const turned = { ...item, [key]: formatDateLike(from, start.at + index * 86_400_000) };
-    return itemParts(demand, index, drawing).every((part) => drawing.matchesSchema(part, turned)) ? turned : item;
+    return itemParts(demand, index, context).every((part) => context.matchesSchema(part, turned)) ? turned : item;
   });
 }
 
-function chooseLength(demand: Demand, place: ValuePlace, { drawing, manner, list }: ArrayContext): number | undefined {
+function chooseLength(demand: Demand, place: ValuePlace, { context, mode, list }: ArrayContext): number | undefined {
   const { minItems, maxItems } = demand;
   if (minItems > maxItems || minItems > MAX_LENGTH) return undefined;
-  if (manner.isMinimal) return minItems;
+  if (mode.isMinimal) return minItems;
   const most = Math.min(maxItems, MAX_LENGTH);
   const days = DAILY.test(place.name) ? Number(place.given.find("days", false) ?? Number.NaN) : Number.NaN;
   if (Number.isInteger(days) && days >= 0 && days <= MAX_DAYS) return Math.max(minItems, Math.min(most, days));
   if (list !== undefined) {
     const { records = [], atMost = most, more } = list;
-    const wished = records.length + (more ?? (records.length > 0 ? 0 : usualLength(place, drawing)));
-    return Math.max(minItems, Math.min(most, atMost, wished));
+    const preferred = records.length + (more ?? (records.length > 0 ? 0 : usualLength(place, context)));
+    return Math.max(minItems, Math.min(most, atMost, preferred));
   }
   const tuple = Math.max(0, ...demand.itemRules.map(({ prefix }) => prefix.length));
-  return Math.max(minItems, Math.min(most, Math.max(tuple, usualLength(place, drawing))));
+  return Math.max(minItems, Math.min(most, Math.max(tuple, usualLength(place, context))));
 }
 
 function usualLength({ random, depth }: ValuePlace, { maxItems }: DrawContext): number {
   return random.branch("length").integer(Math.min(maxItems, depth < 3 ? 2 : 1), Math.min(maxItems, depth < 3 ? maxItems : 2));
 }
 
-function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: DrawContext): readonly Part[] {
+function itemParts({ itemRules, otherItems }: Demand, index: number, context: DrawContext): readonly Part[] {
   const schemas: unknown[] = [];
   let isCovered = false;
   for (const { prefix, rest } of itemRules) {
@@ -110,7 +110,7 @@ function itemParts({ itemRules, otherItems }: Demand, index: number, drawing: Dr
     isCovered ||= isTuple || rest !== undefined;
   }
   if (!isCovered) schemas.push(...otherItems);
-  return schemas.map((schema) => drawing.findSubschema(schema)).filter((part) => part !== undefined);
+  return schemas.map((schema) => context.findSubschema(schema)).filter((part) => part !== undefined);
 }
 
 /** Returns the place of each item. Items of the subject's list get the given values of its records. */
@@ -143,17 +143,17 @@ const NOTHING_GIVEN = { given: new GivenValues({}) };
 interface Item {
   readonly demand: Demand;
   readonly place: ValuePlace;
-  readonly drawing: DrawContext;
+  readonly context: DrawContext;
   readonly index: number;
   /** Canonical texts of the items that this one should differ from. */
   readonly seen: Set<string>;
 }
 
-function drawItem(parts: readonly Part[], { demand, place, drawing, index, seen }: Item): JsonValue | undefined {
+function drawItem(parts: readonly Part[], { demand, place, context, index, seen }: Item): JsonValue | undefined {
   const tries = demand.unique ? TRIES_FOR_ANOTHER : TRIES_FOR_OTHER_TEXT;
   let last: JsonValue | undefined;
   for (let attempt = 0; attempt < tries; attempt++) {
-    const drawn = drawing.draw(parts, {
+    const drawn = context.draw(parts, {
       ...place,
       random: place.random.branch(index + attempt * MAX_LENGTH),
       ...(attempt > 2 && NOTHING_GIVEN),

@@ -21,8 +21,8 @@ interface ObjectDraft {
   readonly plan: ObjectPlan;
   /** Once the object's id is known, its random numbers and given values are those of the thing with this id. */
   place: ValuePlace;
-  readonly drawing: DrawContext;
-  readonly manner: DrawMode;
+  readonly context: DrawContext;
+  readonly mode: DrawMode;
   readonly entries: Map<string, JsonValue>;
   /** The object's own id, drawn before everything else. */
   id: { readonly name: string; readonly value: JsonValue } | undefined;
@@ -32,10 +32,10 @@ interface ObjectDraft {
 export function drawObject(
   demand: Demand,
   place: ValuePlace,
-  { drawing, manner }: { readonly drawing: DrawContext; readonly manner: DrawMode },
+  { context, mode }: { readonly context: DrawContext; readonly mode: DrawMode },
 ): JsonValue | undefined {
   const plan = getOrAdd(PLANS, demand, (one) => new ObjectPlan(one));
-  const object: ObjectDraft = { demand, plan, place, drawing, manner, entries: new Map(), id: undefined };
+  const object: ObjectDraft = { demand, plan, place, context, mode, entries: new Map(), id: undefined };
   const { required } = plan;
   if (required.size > demand.maxProperties || demand.minProperties > demand.maxProperties || demand.minProperties > MAX_INVENTED)
     return undefined;
@@ -45,7 +45,7 @@ export function drawObject(
     if (object.entries.size >= demand.maxProperties) break;
     if (!addProperty(object, name) && required.has(name)) return undefined;
   }
-  if (!manner.isMinimal || object.entries.size < demand.minProperties) addInventedProperties(object);
+  if (!mode.isMinimal || object.entries.size < demand.minProperties) addInventedProperties(object);
   if (object.entries.size < demand.minProperties) return undefined;
   makeEntriesConsistent(object);
   return Object.fromEntries(object.entries);
@@ -53,14 +53,14 @@ export function drawObject(
 
 /** Draws the object's id first: it seeds the other values, and the known values of the thing with this id are used as given ones. */
 function drawId(object: ObjectDraft, names: readonly string[]): void {
-  const { place, drawing } = object;
-  const { facts, subject } = drawing;
+  const { place, context } = object;
+  const { facts, subject } = context;
   if (facts === undefined) return;
   const { properties } = object.plan;
   const outer = place.isSubject || place.identifiedObject?.properties !== properties ? undefined : place.identifiedObject;
   const name = findIdName(names, place.name, subject) ?? outer?.idName;
   if (outer !== undefined) object.place = { ...place, given: place.given.withoutValue(outer.idName) };
-  const parts = name === undefined ? undefined : object.plan.parts(name, drawing);
+  const parts = name === undefined ? undefined : object.plan.parts(name, context);
   if (name !== undefined && parts !== undefined) {
     const value = drawProperty(object, { name, parts, random: place.random.branch(name) });
     if (value !== undefined) object.id = { name, value };
@@ -76,8 +76,8 @@ function drawId(object: ObjectDraft, names: readonly string[]): void {
 }
 
 function makeEntriesConsistent(object: ObjectDraft): void {
-  const { plan, place, drawing, entries } = object;
-  const parts = (name: string): readonly Part[] | undefined => plan.parts(name, drawing);
+  const { plan, place, context, entries } = object;
+  const parts = (name: string): readonly Part[] | undefined => plan.parts(name, context);
   makeConsistent({
     entries,
     random: place.random,
@@ -87,13 +87,13 @@ function makeEntriesConsistent(object: ObjectDraft): void {
       return found === undefined || (found !== value && String(found) !== String(value));
     },
     replace(name, value) {
-      if (parts(name)?.every((part) => drawing.matchesSchema(part, value)) === true) entries.set(name, value);
+      if (parts(name)?.every((part) => context.matchesSchema(part, value)) === true) entries.set(name, value);
     },
     redraw(name, turn) {
       const found = parts(name);
       return found && drawProperty(object, { name, parts: found, random: place.random.branch(`${name} ${turn}`) });
     },
-    parsedDescription: (name) => drawing.parseDescriptions(parts(name) ?? []),
+    parsedDescription: (name) => context.parseDescriptions(parts(name) ?? []),
     valueFromCall: (plain) => place.given.find(plain, true),
   });
 }
@@ -132,10 +132,10 @@ class ObjectPlan {
   }
 
   /** Returns the subschemas of a property; undefined if the property is not allowed. */
-  parts(name: string, drawing: DrawContext): readonly Part[] | undefined {
+  parts(name: string, context: DrawContext): readonly Part[] | undefined {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
-    const parts = propertyParts(this.#demand, name, drawing);
+    const parts = propertyParts(this.#demand, name, context);
     if (this.declared.has(name)) this.#parts.set(name, parts);
     return parts;
   }
@@ -143,8 +143,8 @@ class ObjectPlan {
 
 /** Returns the required names and as many optional ones as allowed, in the order of the schema. */
 function choosePropertyNames(object: ObjectDraft): readonly string[] {
-  const { demand, plan, place, manner } = object;
-  const room = manner.isMinimal ? 0 : Math.max(0, Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - plan.required.size));
+  const { demand, plan, place, mode } = object;
+  const room = mode.isMinimal ? 0 : Math.max(0, Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - plan.required.size));
   let names = plan.names.get(room);
   if (names !== undefined) return names;
   names = selectPropertyNames(object, room);
@@ -152,30 +152,30 @@ function choosePropertyNames(object: ObjectDraft): readonly string[] {
   return names;
 }
 
-function selectPropertyNames({ demand, plan: { required, declared }, drawing }: ObjectDraft, room: number): readonly string[] {
+function selectPropertyNames({ demand, plan: { required, declared }, context }: ObjectDraft, room: number): readonly string[] {
   const optional = [...declared].filter((name) => !required.has(name) && !demand.avoidedNames.has(name) && name !== "__proto__");
   const chosen = new Set(required);
   for (const name of optional.slice(0, room)) {
-    if (!isAllowedName(name, demand, drawing)) continue;
+    if (!isAllowedName(name, demand, context)) continue;
     const together = withDependentNames([name], demand);
     if (![...together].some((other) => demand.avoidedNames.has(other))) for (const other of together) chosen.add(other);
   }
   return [...[...declared].filter((name) => chosen.has(name)), ...[...chosen].filter((name) => !declared.has(name))];
 }
 
-function isAllowedName(name: string, { propertyNames }: Demand, drawing: DrawContext): boolean {
+function isAllowedName(name: string, { propertyNames }: Demand, context: DrawContext): boolean {
   return propertyNames.every((schema) => {
-    const part = drawing.findSubschema(schema);
-    return part === undefined || drawing.matchesSchema(part, name);
+    const part = context.findSubschema(schema);
+    return part === undefined || context.matchesSchema(part, name);
   });
 }
 
 function addProperty(object: ObjectDraft, name: string): boolean {
-  const { demand, plan, place, drawing, entries } = object;
+  const { demand, plan, place, context, entries } = object;
   if (entries.has(name)) return true;
-  const parts = plan.parts(name, drawing);
+  const parts = plan.parts(name, context);
   if (parts === undefined) return false;
-  if (drawing.subject?.isLastPage === true && isNextPageName(name)) {
+  if (context.subject?.isLastPage === true && isNextPageName(name)) {
     if (clearNextPage(object, name, parts)) return true;
     if (!demand.required.has(name)) return false;
   }
@@ -196,10 +196,10 @@ function findDisplayName(entries: ReadonlyMap<string, JsonValue>): string | unde
   return typeof name === "string" ? name : undefined;
 }
 
-function drawProperty({ place, drawing, entries }: ObjectDraft, { name, parts, random }: Property): JsonValue | undefined {
-  const isSubject = place.isSubject && (holdsSubject(name, drawing.subject) || isPageInfoName(name, drawing.subject));
+function drawProperty({ place, context, entries }: ObjectDraft, { name, parts, random }: Property): JsonValue | undefined {
+  const isSubject = place.isSubject && (holdsSubject(name, context.subject) || isPageInfoName(name, context.subject));
   const owner = place.isSubject ? "subject" : "other";
-  const ownerName = place.name === "" && place.isSubject ? (drawing.subject?.noun ?? "") : place.name;
+  const ownerName = place.name === "" && place.isSubject ? (context.subject?.noun ?? "") : place.name;
   const at: ValuePlace = {
     ...place,
     name,
@@ -211,14 +211,14 @@ function drawProperty({ place, drawing, entries }: ObjectDraft, { name, parts, r
     owner,
     ownerTitle: findDisplayName(entries),
   };
-  return drawing.draw(parts, at);
+  return context.draw(parts, at);
 }
 
 /** Sets the property that leads to the next page to an empty value; false if no empty value is allowed. */
-function clearNextPage({ demand, drawing, entries }: ObjectDraft, name: string, parts: readonly Part[]): boolean {
+function clearNextPage({ demand, context, entries }: ObjectDraft, name: string, parts: readonly Part[]): boolean {
   for (const value of [null, "", 0]) {
     if (value !== null && !demand.required.has(name)) break;
-    if (!parts.every((part) => drawing.matchesSchema(part, value))) continue;
+    if (!parts.every((part) => context.matchesSchema(part, value))) continue;
     entries.set(name, value);
     return true;
   }
@@ -226,16 +226,16 @@ function clearNextPage({ demand, drawing, entries }: ObjectDraft, name: string, 
 }
 
 /** Returns undefined if the property is not allowed. */
-function propertyParts({ propertyRules, otherProperties }: Demand, name: string, drawing: DrawContext): readonly Part[] | undefined {
+function propertyParts({ propertyRules, otherProperties }: Demand, name: string, context: DrawContext): readonly Part[] | undefined {
   const schemas: unknown[] = [];
   let isCovered = false;
   for (const { properties, patterns, additional } of propertyRules) {
     let isNamed = Object.hasOwn(properties, name);
     if (isNamed) schemas.push(properties[name]);
     const byPattern = Object.entries(patterns);
-    drawing.spend(byPattern.length / PATTERNS_PER_DRAW);
+    context.spend(byPattern.length / PATTERNS_PER_DRAW);
     for (const [pattern, schema] of byPattern) {
-      if (!drawing.matchesPattern(pattern, name)) continue;
+      if (!context.matchesPattern(pattern, name)) continue;
       schemas.push(schema);
       isNamed = true;
     }
@@ -243,43 +243,43 @@ function propertyParts({ propertyRules, otherProperties }: Demand, name: string,
     isCovered ||= isNamed || additional !== undefined;
   }
   if (!isCovered) schemas.push(...otherProperties);
-  const parts = schemas.map((schema) => drawing.findSubschema(schema)).filter((part) => part !== undefined);
+  const parts = schemas.map((schema) => context.findSubschema(schema)).filter((part) => part !== undefined);
   return parts.includes(false) ? undefined : parts;
 }
 
 /** Adds properties that the schema does not name: as many as required, and two to a map that would be empty. */
 function addInventedProperties(object: ObjectDraft): void {
-  const { demand, plan, place, manner, entries } = object;
-  const isOpen = plan.declared.size === 0 && demand.required.size === 0 && !manner.isMinimal;
+  const { demand, plan, place, mode, entries } = object;
+  const isOpen = plan.declared.size === 0 && demand.required.size === 0 && !mode.isMinimal;
   if (isOpen && place.isSubject && place.depth === 0 && demand.propertyNames.length === 0) copyGivenValues(object);
   const least = Math.max(demand.minProperties, isOpen && entries.size === 0 ? Math.min(2, demand.maxProperties) : 0);
   if (entries.size >= least) return;
   let tries = 2 * least + 5;
   for (const name of inventNames(object)) {
     if (entries.size >= least || tries-- <= 0) return;
-    if (!demand.avoidedNames.has(name) && isAllowedName(name, demand, object.drawing)) addProperty(object, name);
+    if (!demand.avoidedNames.has(name) && isAllowedName(name, demand, object.context)) addProperty(object, name);
   }
 }
 
 /** Copies the given values into an answer without declared properties. */
-function copyGivenValues({ demand, plan, place, drawing, entries }: ObjectDraft): void {
+function copyGivenValues({ demand, plan, place, context, entries }: ObjectDraft): void {
   for (const [name, value] of Object.entries(place.given.values)) {
-    const parts = plan.parts(name, drawing);
+    const parts = plan.parts(name, context);
     if (
       parts !== undefined &&
       entries.size < demand.maxProperties &&
       name !== "__proto__" &&
-      parts.every((part) => drawing.matchesSchema(part, value))
+      parts.every((part) => context.matchesSchema(part, value))
     )
       entries.set(name, value);
   }
 }
 
-function* inventNames({ demand, place, drawing }: ObjectDraft): Generator<string> {
+function* inventNames({ demand, place, context }: ObjectDraft): Generator<string> {
   for (const schema of demand.propertyNames) {
-    const part = drawing.findSubschema(schema);
+    const part = context.findSubschema(schema);
     for (let index = 0; part !== undefined && index < 10; index++) {
-      const name = drawing.draw([part], {
+      const name = context.draw([part], {
         ...place,
         name: "key",
         ownerName: "",

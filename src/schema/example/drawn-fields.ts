@@ -84,13 +84,15 @@ export class DrawnFields {
 
   /** Returns a number of the object, else of the call it answers. */
   numberFromObjectOrCall(names: readonly string[]): number | undefined {
-    const here = this.getNumber(this.firstPresent(names));
-    return here ?? names.map((name) => toNumber(this.#object.valueFromCall(name))).find((value) => value !== undefined);
+    const own = this.getNumber(this.firstPresent(names));
+    return own ?? names.map((name) => toNumber(this.#object.valueFromCall(name))).find((value) => value !== undefined);
   }
 
   valueFromObjectOrCall(names: readonly string[]): JsonValue | undefined {
-    const here = this.firstPresent(names);
-    return here === undefined ? names.map((name) => this.#object.valueFromCall(name)).find((value) => value !== undefined) : this.get(here);
+    const ownName = this.firstPresent(names);
+    return ownName === undefined
+      ? names.map((name) => this.#object.valueFromCall(name)).find((value) => value !== undefined)
+      : this.get(ownName);
   }
 
   firstPresent(names: readonly string[]): string | undefined {

@@ -131,8 +131,8 @@ const MAX_DEPTH = 4;
 /** Returns a text of this kind about things of the topic. */
 export function freeText(kind: TextKind, topic: Topic | undefined, random: RandomStream): string {
   const text = expandPattern(random.pick(PARTS[kind] ?? []), { topic, random, depth: 0 });
-  const said = text.replaceAll(/\b([Aa]) (?=[aio]|e(?!u)|u(?!ni|s))/gu, "$1n ");
-  return kind === "query" ? said.replaceAll(/^the /gu, "") : capitalize(said);
+  const corrected = text.replaceAll(/\b([Aa]) (?=[aio]|e(?!u)|u(?!ni|s))/gu, "$1n ");
+  return kind === "query" ? corrected.replaceAll(/^the /gu, "") : capitalize(corrected);
 }
 
 interface Expansion {

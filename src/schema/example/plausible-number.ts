@@ -186,9 +186,9 @@ export function plausibleNumber(names: NumberNames, bounds: NumberBounds, random
 
 function numberWithin(names: NumberNames, bounds: NumberBounds, random: RandomStream): number | undefined {
   const [from, to, decimals] = getRange(names);
-  const wished = roundTo(from + random.next() * (to - from), bounds.whole ? 0 : decimals);
-  if (bounds.multiplesOf.length > 0) return findMultipleNear(wished, bounds, random);
-  if (isWithin(wished, bounds)) return wished;
+  const candidate = roundTo(from + random.next() * (to - from), bounds.whole ? 0 : decimals);
+  if (bounds.multiplesOf.length > 0) return findMultipleNear(candidate, bounds, random);
+  if (isWithin(candidate, bounds)) return candidate;
   return drawWithin(bounds, random);
 }
 
@@ -215,10 +215,10 @@ function drawWithin(bounds: NumberBounds, random: RandomStream): number | undefi
   return tries.find((value) => Number.isFinite(value) && isWithin(value, bounds));
 }
 
-function findMultipleNear(wished: number, bounds: NumberBounds, random: RandomStream): number | undefined {
+function findMultipleNear(candidate: number, bounds: NumberBounds, random: RandomStream): number | undefined {
   const step = commonMultiple(bounds.whole ? [...bounds.multiplesOf, 1] : bounds.multiplesOf);
   if (!(step > 0)) return undefined;
-  const near = isWithin(wished, bounds) ? wished : (drawWithin({ ...bounds, whole: false }, random) ?? 0);
+  const near = isWithin(candidate, bounds) ? candidate : (drawWithin({ ...bounds, whole: false }, random) ?? 0);
   const count = Math.round(near / step);
   const first = Math.ceil(bounds.minimum / step);
   const tries = [count, count + 1, count - 1, first, first + 1, Math.floor(bounds.maximum / step), 0];

@@ -65,8 +65,8 @@ function createSingleMaker(names: TextNames): TextMaker {
       : (random) => formatDate(mask, randomMoment(random));
   if (parsedDescription.unit === "unix") return unixTime;
   const named = findNamedMaker(joined, parsedDescription.noun);
-  const isIdTold = /(?:^|_)(?:ids?|identifier)$/u.test(parsedDescription.noun);
-  const isId = isIdTold || /(?:^|_)(?:ids?|identifiers?|asin|key|uid|mid)$/u.test(joined);
+  const isDescribedAsId = /(?:^|_)(?:ids?|identifier)$/u.test(parsedDescription.noun);
+  const isId = isDescribedAsId || /(?:^|_)(?:ids?|identifiers?|asin|key|uid|mid)$/u.test(joined);
   if (parsedDescription.type === "boolean" || (isFlagName(names.name) && examples.length === 0 && parsedDescription.noun === ""))
     return flagTextMaker(defaultValue);
   if (examples.length > 0) return makerFromExamples(examples, { joined, named, isId });
@@ -75,14 +75,14 @@ function createSingleMaker(names: TextNames): TextMaker {
   const kind = defaultValue === undefined ? undefined : makerLikeExample(defaultValue.text, joined);
   const free = FORM.test(parsedDescription.noun) ? undefined : findFreeTextMaker(joined, parsedDescription.noun, named);
   const file = defaultValue === undefined ? findFileTextMaker(joined, names.description) : undefined;
-  if (file !== undefined && !isIdTold) return file;
+  if (file !== undefined && !isDescribedAsId) return file;
   const field =
     defaultValue === undefined
       ? (findFieldTextMaker(joined) ?? (named === undefined ? findFieldTextMaker(parsedDescription.noun) : undefined))
       : undefined;
-  if (field !== undefined && !isIdTold) return field;
+  if (field !== undefined && !isDescribedAsId) return field;
   if (kind !== undefined && free === undefined) return kind;
-  if (isIdTold || (isId && (named === undefined || named.certainty === "weak")))
+  if (isDescribedAsId || (isId && (named === undefined || named.certainty === "weak")))
     return defaultValue === undefined
       ? createIdMaker(idOwner(joined, parsedDescription.noun))
       : (random) => similarId(defaultValue.text, random);
@@ -114,11 +114,11 @@ function flagTextMaker(fallback: Literal | undefined): TextMaker {
 /** Returns a maker of numbers as strings, if the description says that the value is a number. */
 function numberTextMaker({ name, parsedDescription }: TextNames, named: NamedMaker | undefined): TextMaker | undefined {
   const { defaultValue, type, bounds } = parsedDescription;
-  const isTold = type === "number" || bounds.maximum < Infinity || /^-?\d{1,9}(?:\.\d{1,6})?$/u.test(defaultValue?.text ?? "");
+  const isDescribedAsNumber = type === "number" || bounds.maximum < Infinity || /^-?\d{1,9}(?:\.\d{1,6})?$/u.test(defaultValue?.text ?? "");
   const isNumber = type === "number" ? named?.certainty !== "open" : named === undefined || named.certainty === "weak";
-  if (!isTold || !isNumber) return undefined;
-  const asked = { ...bounds, belowMaximum: false, multiplesOf: [], whole: isIntegerByName({ name, parsedDescription }) };
-  return (random) => String(plausibleNumber({ name, parsedDescription }, asked, random) ?? random.integer(1, 9));
+  if (!isDescribedAsNumber || !isNumber) return undefined;
+  const numberBounds = { ...bounds, belowMaximum: false, multiplesOf: [], whole: isIntegerByName({ name, parsedDescription }) };
+  return (random) => String(plausibleNumber({ name, parsedDescription }, numberBounds, random) ?? random.integer(1, 9));
 }
 
 /** Names for any text, for which the description is more specific. */

@@ -118,12 +118,12 @@ export class ValueDrawer implements DrawContext {
     let tries = 1;
     for (let attempt = 0; attempt < tries; attempt++) {
       const turn = attempt + this.#options.attempt;
-      const manner = { attempt: turn, isMinimal: isDeep || turn % 3 === 2 };
-      const demand = this.#options.reader.findCached(parts) ?? this.#readDemand(parts, place, manner);
+      const mode = { attempt: turn, isMinimal: isDeep || turn % 3 === 2 };
+      const demand = this.#options.reader.findCached(parts) ?? this.#readDemand(parts, place, mode);
       if (demand?.hasChoices !== false || demand.needsCheck)
         tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#countTries(parts));
       const inner = attempt === 0 ? place : { ...place, random: place.random.branch(attempt) };
-      const value = demand && this.#drawValue(demand, { parts, place: inner, manner });
+      const value = demand && this.#drawValue(demand, { parts, place: inner, mode });
       if (value === undefined) continue;
       if (demand?.needsCheck !== true || parts.every((part) => this.matchesSchema(part, value))) return value;
       best ??= value;
@@ -131,10 +131,10 @@ export class ValueDrawer implements DrawContext {
     return best;
   }
 
-  #readDemand(parts: readonly Part[], { random }: ValuePlace, manner: DrawMode): Demand | undefined {
+  #readDemand(parts: readonly Part[], { random }: ValuePlace, mode: DrawMode): Demand | undefined {
     const { reader } = this.#options;
     const before = reader.visits;
-    const demand = reader.read(parts, { ...manner, start: random.branch("branch").integer(0, 1_000) });
+    const demand = reader.read(parts, { ...mode, start: random.branch("branch").integer(0, 1_000) });
     this.spend((reader.visits - before) / VISITS_PER_DRAW);
     return demand;
   }
@@ -202,23 +202,23 @@ export class ValueDrawer implements DrawContext {
 
   #drawValue(
     demand: Demand,
-    at: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly manner: DrawMode },
+    at: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly mode: DrawMode },
   ): JsonValue | undefined {
-    const { parts, place, manner } = at;
+    const { parts, place, mode } = at;
     const { choices, exampleValues } = demand;
     if (choices !== undefined) return this.#drawChoice(choices, at);
-    if (manner.attempt < 2 && exampleValues.length > 0) {
+    if (mode.attempt < 2 && exampleValues.length > 0) {
       const example = place.random.branch("shown").pick(exampleValues);
       if (parts.every((part) => this.matchesSchema(part, example))) return example;
     }
-    const told = manner.attempt < 2 ? this.#drawDescribedChoice(demand, at) : undefined;
-    if (told !== undefined) return told;
-    const type = chooseType(demand, place, manner);
+    const described = mode.attempt < 2 ? this.#drawDescribedChoice(demand, at) : undefined;
+    if (described !== undefined) return described;
+    const type = chooseType(demand, place, mode);
     switch (type) {
       case TYPE_BIT.object:
-        return drawObject(demand, withTrail(place, parts), { drawing: this, manner });
+        return drawObject(demand, withTrail(place, parts), { context: this, mode });
       case TYPE_BIT.array:
-        return drawArray(demand, withTrail(place, parts), { drawing: this, manner });
+        return drawArray(demand, withTrail(place, parts), { context: this, mode });
       case TYPE_BIT.string:
         return this.#drawText(demand, place);
       case TYPE_BIT.integer:
@@ -254,9 +254,9 @@ export class ValueDrawer implements DrawContext {
 
   #drawChoice(
     choices: readonly JsonValue[],
-    { parts, place, manner }: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly manner: DrawMode },
+    { parts, place, mode }: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly mode: DrawMode },
   ): JsonValue | undefined {
-    const start = place.random.integer(0, Math.max(0, choices.length - 1)) + manner.attempt;
+    const start = place.random.integer(0, Math.max(0, choices.length - 1)) + mode.attempt;
     for (let step = 0; step < Math.min(choices.length, 200); step++) {
       const choice = choices[(start + step) % choices.length];
       if (choice !== undefined && parts.every((part) => this.matchesSchema(part, choice))) return choice;
@@ -329,8 +329,8 @@ function chooseType(demand: Demand, place: ValuePlace, { attempt, isMinimal }: D
     const turned = [...list, ...allowed.filter((type) => !list.includes(type))];
     return turned[attempt % turned.length];
   }
-  const told = list.find((type) => constrainsType(demand, type));
-  if (told !== undefined) return told;
+  const wantedType = list.find((type) => constrainsType(demand, type));
+  if (wantedType !== undefined) return wantedType;
   if (demand.types !== -1) return list[attempt % list.length];
   return depth === 0 ? TYPE_BIT.object : typeFromDescription(place, parseDescription(descriptionOf(demand, place)));
 }

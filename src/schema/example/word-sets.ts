@@ -42,12 +42,12 @@ const SETS: readonly WordSet[] = [
 const EXACT = indexWords((word) => word);
 const LOWER = indexWords((word) => word.toLowerCase());
 
-function indexWords(spell: (word: string) => string): ReadonlyMap<string, readonly WordSet[]> {
+function indexWords(toKey: (word: string) => string): ReadonlyMap<string, readonly WordSet[]> {
   const index = new Map<string, WordSet[]>();
   for (const set of SETS)
     for (const word of set.words) {
-      const sets = index.get(spell(word));
-      if (sets === undefined) index.set(spell(word), [set]);
+      const sets = index.get(toKey(word));
+      if (sets === undefined) index.set(toKey(word), [set]);
       else if (!sets.includes(set)) sets.push(set);
     }
   return index;
@@ -57,9 +57,10 @@ function indexWords(spell: (word: string) => string): ReadonlyMap<string, readon
 export function makerLikeExample(example: string, name: string): Maker | undefined {
   const exact = chooseSet(EXACT.get(example), name);
   if (exact !== undefined) return (random) => random.pick(exact.words);
-  const spelled = detectCase(example);
-  const folded = spelled === undefined ? undefined : chooseSet(LOWER.get(example.toLowerCase().replaceAll(/[-_]/gu, (mark) => mark)), name);
-  if (folded !== undefined && spelled !== undefined) return (random) => spelled(random.pick(folded.words));
+  const applyCase = detectCase(example);
+  const folded =
+    applyCase === undefined ? undefined : chooseSet(LOWER.get(example.toLowerCase().replaceAll(/[-_]/gu, (mark) => mark)), name);
+  if (folded !== undefined && applyCase !== undefined) return (random) => applyCase(random.pick(folded.words));
   return findShapeMaker(example);
 }
 

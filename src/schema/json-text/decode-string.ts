@@ -39,15 +39,15 @@ export function decodeString(raw: string, quote: string): DecodedString {
   const mends: MendKind[] = CONTROL.test(raw) ? ["control"] : [];
   if (mends.length > 0 && FORBIDDEN_CONTROL.test(raw)) throw new Unreadable("a string contains a control character", 0);
   if (!raw.includes("\\")) return { text: raw, mends };
-  const seen = classifyEscapes(raw, quote);
-  if (seen.unknown) mends.push(seen.known ? "escape-guess" : "escape");
-  if (seen.marks) mends.push("quote-escape");
+  const escapes = classifyEscapes(raw, quote);
+  if (escapes.unknown) mends.push(escapes.known ? "escape-guess" : "escape");
+  if (escapes.marks) mends.push("quote-escape");
   const pieces: string[] = [];
-  const kept = seen.unknown ? (PATH.test(raw) ? "bfnrtu" : "bf") : "";
-  let from = seen.unknown && UNC_PATH.test(raw) ? 2 : 0;
+  const keptEscapes = escapes.unknown ? (PATH.test(raw) ? "bfnrtu" : "bf") : "";
+  let from = escapes.unknown && UNC_PATH.test(raw) ? 2 : 0;
   if (from > 0) pieces.push("\\\\");
   for (let at = raw.indexOf("\\", from); at >= 0; at = raw.indexOf("\\", from)) {
-    const { text, length } = readEscape(raw, at, quote, kept);
+    const { text, length } = readEscape(raw, at, quote, keptEscapes);
     pieces.push(raw.slice(from, at), text);
     from = at + length;
   }
@@ -65,21 +65,21 @@ interface EscapeKinds {
 }
 
 function classifyEscapes(raw: string, quote: string): EscapeKinds {
-  const seen: EscapeKinds = { unknown: false, known: false, marks: false };
+  const escapes: EscapeKinds = { unknown: false, known: false, marks: false };
   for (let at = raw.indexOf("\\"); at >= 0; at = raw.indexOf("\\", at + 2)) {
     const kind = raw[at + 1] ?? "";
     if (kind === quote || kind === '"') continue;
-    if (ESCAPED_MARKS.includes(kind) && kind !== "") seen.marks = true;
-    else if (JSON_ESCAPES.has(kind) || (kind === "u" && HEX.test(raw.slice(at + 2, at + 6)))) seen.known = true;
-    else seen.unknown = true;
+    if (ESCAPED_MARKS.includes(kind) && kind !== "") escapes.marks = true;
+    else if (JSON_ESCAPES.has(kind) || (kind === "u" && HEX.test(raw.slice(at + 2, at + 6)))) escapes.known = true;
+    else escapes.unknown = true;
   }
-  return seen;
+  return escapes;
 }
 
-function readEscape(raw: string, at: number, quote: string, kept: string): { readonly text: string; readonly length: number } {
+function readEscape(raw: string, at: number, quote: string, keptEscapes: string): { readonly text: string; readonly length: number } {
   const kind = raw[at + 1] ?? "";
   if (kind === "") return { text: "\\", length: 1 };
-  if (kept.includes(kind)) return { text: `\\${kind}`, length: 2 };
+  if (keptEscapes.includes(kind)) return { text: `\\${kind}`, length: 2 };
   const plain = kind === quote || ESCAPED_MARKS.includes(kind) ? kind : JSON_ESCAPES.get(kind);
   if (plain !== undefined) return { text: plain, length: 2 };
   const code = raw.slice(at + 2, at + 6);

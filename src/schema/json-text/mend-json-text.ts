@@ -79,8 +79,8 @@ const CALLBACK = /^[\p{L}_$][\p{L}\p{N}_$.]*\s?\(([^()]*)\)\s?;?$/u;
 
 /** Reads a scalar; undefined for several lines of prose. Lines of numbers are an array of them. */
 function readScalar(text: string): JsonValue | undefined {
-  const begun = text.slice(new DamagedText(text).spaces.skip(0)).replace(/[\s,;]{0,64}$/u, "");
-  const inner = CALLBACK.exec(begun)?.[1] ?? begun;
+  const trimmed = text.slice(new DamagedText(text).spaces.skip(0)).replace(/[\s,;]{0,64}$/u, "");
+  const inner = CALLBACK.exec(trimmed)?.[1] ?? trimmed;
   const source = /^\\["']/u.test(inner) ? inner.replaceAll(/\\(["'])/gu, "$1").replace(/\\$/u, "") : inner;
   if (source === "") return undefined;
   if (isQuote(source[0] ?? "")) {

@@ -40,8 +40,8 @@ export function readDamagedJson(text: string, maxDepth: number, encodings = 0): 
   if (encoded !== undefined) return encoded;
   const guess = opens && !fencedFirst ? tryRead(damaged, { maxDepth }) : undefined;
   if (guess !== undefined && isCompleteValue(guess, exact) && endsCleanly(damaged, guess)) return acceptWithRest(damaged, guess);
-  const around = readAroundFence(damaged, maxDepth);
-  if (around !== undefined) return acceptWithRest(damaged, around);
+  const fencedJson = readAroundFence(damaged, maxDepth);
+  if (fencedJson !== undefined) return acceptWithRest(damaged, fencedJson);
   const fenced = readFenced(damaged, maxDepth, opens);
   if (fenced !== undefined) return fenced;
   const best = exact ?? guess;

@@ -43,12 +43,13 @@ export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH):
   try {
     const { value, mends } = readDamagedJson(text, maxDepth);
     const { certainty } = mends;
-    const around = mends.has("around") || mends.has("around-guess");
-    if (certainty === "cut" || (certainty === "guess" && around)) return explainInvalidJson(text, maxDepth, mends.describe(certainty));
-    const kept = copySafeJson(value, maxDepth);
-    if (kept === undefined) return rejectedJsonError('it holds a key "prototype" below "constructor"');
+    const hasSurroundings = mends.has("around") || mends.has("around-guess");
+    if (certainty === "cut" || (certainty === "guess" && hasSurroundings))
+      return explainInvalidJson(text, maxDepth, mends.describe(certainty));
+    const copy = copySafeJson(value, maxDepth);
+    if (copy === undefined) return rejectedJsonError('it holds a key "prototype" below "constructor"');
     const ambiguity = certainty === "sure" ? undefined : explainInvalidJson(text, maxDepth);
-    return { value: kept, ambiguity, isCutShort: mends.has("end-missing"), note: mends.describe() };
+    return { value: copy, ambiguity, isCutShort: mends.has("end-missing"), note: mends.describe() };
   } catch (thrown: unknown) {
     if (!(thrown instanceof Unreadable)) throw thrown;
     const why = explainInvalidJson(text, maxDepth);
@@ -57,13 +58,13 @@ export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH):
 }
 
 /** Returns why a text is not accepted, with the message of the strict parser. */
-function explainInvalidJson(text: string, maxDepth: number, mended?: string): ToolError {
+function explainInvalidJson(text: string, maxDepth: number, repairs?: string): ToolError {
   try {
     parseJson(text, { maxDepth });
   } catch (thrown: unknown) {
     return ToolError.fromUnknown(thrown);
   }
-  return rejectedJsonError(mended ?? "it is neither an object nor an array");
+  return rejectedJsonError(repairs ?? "it is neither an object nor an array");
 }
 
 function rejectedJsonError(problem: string): ToolError {

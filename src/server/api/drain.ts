@@ -39,9 +39,9 @@ export function cancelCalls(
   shouldCancel = (_name: string): boolean => true,
 ): void {
   for (const id of runtime.sessions.resuming) handOverResume(id, { runtime, log });
-  const leavesJobs = store?.queue !== undefined;
+  const canHandOverJobs = store?.queue !== undefined;
   const waiting = new Set(runtime.underWay.flatMap(({ callId, waitsFor }) => (waitsFor === undefined ? [] : callId)));
   for (const { callId, name, jobId } of runtime.running)
-    if (shouldCancel(name) && !(leavesJobs && jobId !== undefined) && !waiting.has(callId))
+    if (shouldCancel(name) && !(canHandOverJobs && jobId !== undefined) && !waiting.has(callId))
       runtime.cancel(callId, "the server is stopping");
 }

@@ -36,7 +36,7 @@ export async function answerMcp(mcp: HttpGateway, request: Request, services: Se
     const { body } = response;
     if (body !== null && isEventStream(response)) {
       request.signal.addEventListener("abort", work.end, { once: true });
-      return new Response(endStreamWithCredentials(body, { principal, access, ended: work.end }), response);
+      return new Response(endStreamWithCredentials(body, { principal, access, onEnded: work.end }), response);
     }
     work.end();
     return response;

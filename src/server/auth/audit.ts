@@ -182,7 +182,7 @@ async function readSessions(
 async function readCalls(
   { access }: Store,
   { principal, since, until, own, after: place }: AuditOptions,
-  take: (call: AuditedCall) => boolean,
+  addCall: (call: AuditedCall) => boolean,
 ): Promise<void> {
   const exact = own ?? (principal?.includes("*") === true ? undefined : principal);
   const before = place === undefined ? until : Math.min(until ?? Infinity, Math.floor(place.at) + 1);
@@ -190,7 +190,7 @@ async function readCalls(
   let after: AuditedCallPlace | undefined;
   do {
     const page: Awaited<ReturnType<typeof access.calls>> = await access.calls({ ...query, ...omitUndefined({ after }) });
-    if (!page.calls.every(take)) return;
+    if (!page.calls.every(addCall)) return;
     after = page.next;
   } while (after !== undefined);
 }
@@ -307,14 +307,14 @@ export async function readSessionEntries(
   /** Indexes of the entries of calls that have not ended, by call id. */
   const open = new Map<string, number>();
   const places: number[] = [];
-  const brought = new CopiedEventsFinder();
+  const copiedEvents = new CopiedEventsFinder();
   try {
     let position = (parent?.length ?? 0) + 1;
     let from: number | undefined = position;
     while (from !== undefined) {
       const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
       for (const event of page.events) {
-        brought.add(event, position);
+        copiedEvents.add(event, position);
         addEventEntry(event, entries, open);
         if (entries.length > places.length) places.push(position);
         position++;
@@ -325,7 +325,7 @@ export async function readSessionEntries(
   } catch (thrown: unknown) {
     onDamage(sessionId, ToolError.fromUnknown(thrown).message); // the session may have been removed meanwhile
   }
-  const last = brought.findLast(sessionId);
+  const last = copiedEvents.findLast(sessionId);
   return entries.filter((_entry, index) => (places[index] ?? 0) > last);
 }
 
@@ -345,13 +345,13 @@ function addEventEntry(event: SessionEvent, entries: AuditEntry[], open: Map<str
     });
   } else if (event.type === "call-end") {
     const index = open.get(event.callId);
-    const begun = index === undefined ? undefined : entries[index];
-    if (index === undefined || begun?.type !== "call") return;
+    const started = index === undefined ? undefined : entries[index];
+    if (index === undefined || started?.type !== "call") return;
     const { name, status, durationMs, error } = event.result;
     const outcome = status === "pending" ? "open" : status;
     entries[index] = {
-      ...begun,
-      toolName: name === "" ? begun.toolName : name,
+      ...started,
+      toolName: name === "" ? started.toolName : name,
       outcome,
       durationMs,
       ...omitUndefined({ errorCode: error?.code }),

@@ -18,18 +18,18 @@ export interface CredentialWatchOptions {
 }
 
 export class CredentialWatch {
-  readonly #parts: CredentialWatchOptions;
+  readonly #options: CredentialWatchOptions;
   readonly #watched = new Set<WatchedPrincipal>();
   #cancelTimer: (() => void) | undefined;
   #isChecking = false;
 
-  constructor(parts: CredentialWatchOptions) {
-    this.#parts = parts;
+  constructor(options: CredentialWatchOptions) {
+    this.#options = options;
   }
 
   /** Calls `end` once when the credentials have ended. Returns a function that stops watching. */
   watch(principal: Principal, end: () => void): () => void {
-    if (principal.expiresAt === undefined && this.#parts.authenticator.isValid === undefined) return () => {};
+    if (principal.expiresAt === undefined && this.#options.authenticator.isValid === undefined) return () => {};
     const watched: WatchedPrincipal = { principal, end };
     this.#watched.add(watched);
     this.#scheduleCheck();
@@ -43,27 +43,27 @@ export class CredentialWatch {
 
   #scheduleCheck(): void {
     if (this.#isChecking || this.#cancelTimer !== undefined || this.#watched.size === 0) return;
-    this.#cancelTimer = this.#parts.clock.timer(() => void this.#checkAll(), CHECK_MS, { background: true });
+    this.#cancelTimer = this.#options.clock.timer(() => void this.#checkAll(), CHECK_MS, { background: true });
   }
 
   /** Checks all watched credentials. Equal credentials are looked up once, however many streams they have. */
   async #checkAll(): Promise<void> {
     this.#cancelTimer = undefined;
     this.#isChecking = true;
-    const looked = new Map<string, boolean>();
+    const results = new Map<string, boolean>();
     for (const watched of this.#watched) {
       const { principal, end } = watched;
       const name = `${principal.id} ${principal.expiresAt ?? ""}`;
-      const holds = looked.get(name) ?? (await this.#isValid(principal));
-      looked.set(name, holds);
-      if (!holds && this.#watched.delete(watched)) end();
+      const isValid = results.get(name) ?? (await this.#isValid(principal));
+      results.set(name, isValid);
+      if (!isValid && this.#watched.delete(watched)) end();
     }
     this.#isChecking = false;
     this.#scheduleCheck();
   }
 
   async #isValid(principal: Principal): Promise<boolean> {
-    const { authenticator, clock, log } = this.#parts;
+    const { authenticator, clock, log } = this.#options;
     const { expiresAt = Infinity } = principal;
     if (expiresAt <= clock.wallTime()) return false;
     try {

@@ -6,12 +6,12 @@ export interface StreamCredentialsOptions {
   readonly principal: Principal;
   readonly access: Pick<CredentialWatch, "watch">;
   /** Called once, when the stream has ended for any reason. */
-  readonly ended?: () => void;
+  readonly onEnded?: () => void;
 }
 
 export function endStreamWithCredentials(
   source: ReadableStream<Uint8Array>,
-  { principal, access, ended = () => {} }: StreamCredentialsOptions,
+  { principal, access, onEnded = () => {} }: StreamCredentialsOptions,
 ): ReadableStream<Uint8Array> {
   const reader = source.getReader();
   let isOver = false;
@@ -20,7 +20,7 @@ export function endStreamWithCredentials(
     if (isOver) return false;
     isOver = true;
     unwatch();
-    ended();
+    onEnded();
     return true;
   };
   return new ReadableStream<Uint8Array>({

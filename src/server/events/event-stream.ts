@@ -17,7 +17,7 @@ export interface EventStreamOptions {
 }
 
 export class EventStream {
-  readonly #parts: EventStreamOptions;
+  readonly #options: EventStreamOptions;
   #controller: ReadableStreamDefaultController<Uint8Array> | undefined;
   /** Events that were read and are not written yet. */
   #pending: readonly FeedItem[] = [];
@@ -27,20 +27,20 @@ export class EventStream {
   /** The last cursor that was sent to the client. */
   #lastSentCursor: string | undefined;
 
-  constructor(parts: EventStreamOptions) {
-    this.#parts = parts;
+  constructor(options: EventStreamOptions) {
+    this.#options = options;
   }
 
   start(controller: ReadableStreamDefaultController<Uint8Array>): void {
     this.#controller = controller;
-    controller.enqueue(encodeRetry(this.#parts.retryMs));
+    controller.enqueue(encodeRetry(this.#options.retryMs));
   }
 
   async pull(): Promise<void> {
     try {
       if (this.#pending.length === 0) {
         this.#isIdle = true;
-        this.#pending = await this.#parts.feed.read();
+        this.#pending = await this.#options.feed.read();
         this.#isIdle = false;
       }
       if (this.#isEnded) return;
@@ -52,7 +52,7 @@ export class EventStream {
   }
 
   get sessionId(): string | undefined {
-    return this.#parts.sessionId;
+    return this.#options.sessionId;
   }
 
   /** Ends the stream with an event `gap` that has the reason. */
@@ -63,14 +63,14 @@ export class EventStream {
   /** Called when the client has closed the stream. No call is cancelled. */
   cancel(): void {
     this.#isEnded = true;
-    this.#parts.feed.close();
-    this.#parts.onEnd(this);
+    this.#options.feed.close();
+    this.#options.onEnd(this);
   }
 
   /** Writes a comment, or a new cursor, to an idle stream so that proxies keep the connection open; skipped while the client does not read. */
   keepAlive(): void {
     if (!this.#isIdle || this.#isEnded || (this.#controller?.desiredSize ?? 0) <= 0) return;
-    const { cursor } = this.#parts.feed;
+    const { cursor } = this.#options.feed;
     this.#controller?.enqueue(cursor === undefined || cursor === this.#lastSentCursor ? KEEP_ALIVE : encodeCursor(cursor));
     this.#lastSentCursor = cursor;
   }
@@ -99,9 +99,9 @@ export class EventStream {
   #end(last?: Uint8Array): void {
     if (this.#isEnded) return;
     this.#isEnded = true;
-    this.#parts.feed.close();
+    this.#options.feed.close();
     if (last !== undefined) this.#controller?.enqueue(last);
     this.#controller?.close();
-    this.#parts.onEnd(this);
+    this.#options.onEnd(this);
   }
 }

@@ -90,8 +90,8 @@ export interface ToRequestOptions {
   readonly text?: string | undefined;
 }
 
-export function toRequest(incoming: IncomingMessage, parts: ToRequestOptions): Request {
-  return storeAddress(platformRequest(incoming, parts), incoming.socket.remoteAddress);
+export function toRequest(incoming: IncomingMessage, options: ToRequestOptions): Request {
+  return storeAddress(platformRequest(incoming, options), incoming.socket.remoteAddress);
 }
 
 function platformRequest(incoming: IncomingMessage, { signal, clock, text }: ToRequestOptions): Request {

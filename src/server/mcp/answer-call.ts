@@ -15,7 +15,7 @@ import { toCallAnswer, type CallAnswer } from "./call-result.ts";
 import { hasScope } from "../auth/principal.ts";
 import type { Caller, CallHandlerContext } from "./handler-context.ts";
 
-export interface AnsweredCall {
+export interface ResultContext {
   readonly serving: CallHandlerContext;
   readonly client: CallClient;
   /** undefined if the tool no longer exists. */
@@ -25,7 +25,7 @@ export interface AnsweredCall {
 /** Converts a result. @throws a protocol error if the tool needed a capability that a client of 2026-07-28 does not offer, as a rejection */
 export async function toClientResult(
   result: ToolResult,
-  { serving: { gateway, server, info }, client, tool }: AnsweredCall,
+  { serving: { gateway, server, info }, client, tool }: ResultContext,
 ): Promise<JsonObject> {
   if (result.status !== "ok" && client.missingCapabilities !== undefined && client.era === "modern")
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missingCapabilities } });

@@ -37,7 +37,7 @@ export interface ChangeListener {
 export class ChangeNotifier {
   readonly #runtime: Runtime;
   readonly #peers: Peers;
-  readonly #audiences = new Set<ChangeListener>();
+  readonly #listeners = new Set<ChangeListener>();
   /** Functions that stop listening to each source. */
   readonly #sourceListeners = new Map<Source, () => void>();
   readonly #watches = new Set<Watch>();
@@ -58,9 +58,9 @@ export class ChangeNotifier {
   }
 
   /** Adds a listener. Returns a function that removes it. */
-  add(audience: ChangeListener): () => void {
-    this.#audiences.add(audience);
-    return () => void this.#audiences.delete(audience);
+  add(listener: ChangeListener): () => void {
+    this.#listeners.add(listener);
+    return () => void this.#listeners.delete(listener);
   }
 
   /** Announces whether tools, or sources of prompts or resources, were added, removed or changed since the last check. */
@@ -141,7 +141,7 @@ export class ChangeNotifier {
     this.#unsubscribe();
     for (const stop of this.#sourceListeners.values()) stop();
     this.#sourceListeners.clear();
-    this.#audiences.clear();
+    this.#listeners.clear();
     for (const watch of this.#watches) watch.active?.unsubscribe();
     this.#watches.clear();
   }
@@ -183,8 +183,8 @@ export class ChangeNotifier {
     }
   }
 
-  #notifyAll(tell: (audience: ChangeListener) => void): void {
-    for (const audience of this.#audiences) tell(audience);
+  #notifyAll(notify: (listener: ChangeListener) => void): void {
+    for (const listener of this.#listeners) notify(listener);
   }
 }
 

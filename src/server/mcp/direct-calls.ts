@@ -67,29 +67,29 @@ export class DirectCalls {
     }
   }
 
-  async #run(answered: DirectCall, caller: Caller, request: DirectRequest): Promise<void> {
-    const { call, reply } = answered;
-    const context = toServerContext(answered, caller, request);
-    const stopTimer = this.#openWhenLate(answered, request);
+  async #run(directCall: DirectCall, caller: Caller, request: DirectRequest): Promise<void> {
+    const { call, reply } = directCall;
+    const context = toServerContext(directCall, caller, request);
+    const stopTimer = this.#openWhenLate(directCall, request);
     try {
       const result = await this.#gateway.answerCall({ params: call.params }, context, caller);
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
-      sendMessage(answered, 200, { result: this.#toResult(result), jsonrpc: "2.0", id: call.id });
+      sendMessage(directCall, 200, { result: this.#toResult(result), jsonrpc: "2.0", id: call.id });
     } catch (error: unknown) {
       if (request.signal.aborted) return reply.end(CLOSED_REQUEST);
       const errorBody = toErrorBody(error);
-      sendMessage(answered, errorBody.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: errorBody });
+      sendMessage(directCall, errorBody.code === MISSING_CAPABILITY ? 400 : 200, { jsonrpc: "2.0", id: call.id, error: errorBody });
     } finally {
       stopTimer();
     }
   }
 
   /** Opens an event stream if the answer takes long, so that proxies keep the connection open. Returns a function to call at the end of the call. */
-  #openWhenLate(answered: DirectCall, request: DirectRequest): () => void {
+  #openWhenLate(directCall: DirectCall, request: DirectRequest): () => void {
     if (!acceptsStream(request)) return () => {};
     const open = (): void => {
-      answered.isEventStream = true;
-      answered.reply.openStream();
+      directCall.isEventStream = true;
+      directCall.reply.openStream();
     };
     return this.#gateway.settings.clock.timer(open, KEEP_ALIVE_MS, { background: true });
   }
@@ -129,10 +129,10 @@ function sendMessage({ reply, isEventStream }: DirectCall, status: number, messa
 }
 
 /** The SDK's context of a request, with the fields that handlers of calls use. */
-function toServerContext(answered: DirectCall, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
-  const { call, reply } = answered;
+function toServerContext(directCall: DirectCall, caller: Caller, { headers, signal }: DirectRequest): ServerContext {
+  const { call, reply } = directCall;
   const notify = (notification: { readonly method: string; readonly params?: object }): Promise<void> => {
-    answered.isEventStream = true;
+    directCall.isEventStream = true;
     const text = replaceLoneSurrogates(JSON.stringify({ jsonrpc: "2.0", ...notification }));
     if (notification.method === PROGRESS) reply.sendNotification(text);
     else reply.sendEvent(text);

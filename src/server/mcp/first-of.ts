@@ -55,7 +55,7 @@ export function firstAnswer<C, T>(
   const signal = AbortSignal.any([outer, end.signal]);
   const { promise, resolve, reject } = Promise.withResolvers<T>();
   const errors = new Map<number, unknown>();
-  let begun = 0;
+  let startedCount = 0;
   let isOver = false;
   let cancel = (): void => {};
   const askOne = async (candidate: C, index: number): Promise<void> => {
@@ -70,10 +70,10 @@ export function firstAnswer<C, T>(
     cancel();
     if (isOver) return;
     if (errors.size === candidates.length) return reject(new AggregateError(candidates.map((_, index) => errors.get(index))));
-    const index = begun;
+    const index = startedCount;
     const [candidate] = candidates.slice(index, index + 1);
     if (candidate === undefined) return;
-    begun++;
+    startedCount++;
     void askOne(candidate, index);
     cancel = clock.timer(next, GRACE_MS);
   };

@@ -99,7 +99,7 @@ export class Gateway implements SharedState {
     server.onclose = () => {
       for (const end of ends.splice(0)) end();
     };
-    const serving: HandlerContext = {
+    const handlerContext: HandlerContext = {
       gateway: this,
       server,
       connection,
@@ -107,10 +107,10 @@ export class Gateway implements SharedState {
       ...this.#handlerRegistration(server, info),
       onClose: (end) => void ends.push(end),
     };
-    addToolHandlers(serving);
-    addTaskHandlers(serving);
-    const isSubscribed = addPeerHandlers(serving);
-    if (info.receivesChanges) ends.push(this.changeNotifier.add(createListener(serving, isSubscribed)));
+    addToolHandlers(handlerContext);
+    addTaskHandlers(handlerContext);
+    const isSubscribed = addPeerHandlers(handlerContext);
+    if (info.receivesChanges) ends.push(this.changeNotifier.add(createListener(handlerContext, isSubscribed)));
     return server;
   }
 

@@ -76,8 +76,8 @@ export class HttpSessions {
     await Promise.allSettled(Array.from(this.#sessions.keys(), (id) => this.#end(id)));
   }
 
-  async #startSession(request: Request, body: JsonValue | undefined, begunBy: Caller): Promise<Response> {
-    const caller = { ...begunBy };
+  async #startSession(request: Request, body: JsonValue | undefined, startedBy: Caller): Promise<Response> {
+    const caller = { ...startedBy };
     const { sdk, runtime, settings } = this.#gateway;
     let session: RuntimeSession | undefined;
     const openSession = (): RuntimeSession | undefined => (settings.session === "none" ? undefined : (session ??= runtime.session()));

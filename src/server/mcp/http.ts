@@ -244,12 +244,12 @@ export class HttpGateway {
     return refusal(403, "These credentials do not allow calls: they need the scope execute.", { "www-authenticate": challenge });
   }
 
-  async #routeRequest(request: Request, asked: AcceptedRequest): Promise<Response> {
-    const { body, caller } = asked;
+  async #routeRequest(request: Request, accepted: AcceptedRequest): Promise<Response> {
+    const { body, caller } = accepted;
     const { gateway, modern, sessions } = await (this.#parts ??= this.#start());
     const { method, headers, signal } = request;
     if (method !== "POST" || (await gateway.sdk.isLegacyRequest(request, body)))
-      return await rewriteResponse(await sessions.handle(request, asked));
+      return await rewriteResponse(await sessions.handle(request, accepted));
     const differing = this.#checkParamHeaders(gateway, headers, body);
     if (differing !== undefined) return differing;
     const visible = visibilityOfCaller(gateway.settings, caller);

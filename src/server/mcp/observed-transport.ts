@@ -62,10 +62,10 @@ export class ObservedTransport implements Transport {
   #hasEnded = false;
 
   /** @param output the stream that the inner transport writes to */
-  constructor(inner: Transport, output: Writable, ears: TransportListeners) {
+  constructor(inner: Transport, output: Writable, listeners: TransportListeners) {
     this.#inner = inner;
     this.#output = output;
-    this.#listeners = ears;
+    this.#listeners = listeners;
     this.#maxListeners = output.getMaxListeners();
   }
 

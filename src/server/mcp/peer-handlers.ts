@@ -20,31 +20,31 @@ const LOG_LEVEL_TIMEOUT_MS = 10_000;
 const LOG_LEVEL_GRACE_MS = 1_000;
 
 /** Registers the handlers. Returns a function that says whether the connection is subscribed to a resource now. */
-export function addPeerHandlers(serving: HandlerContext): (uri: string) => boolean {
-  const { server, connection, handle } = serving;
+export function addPeerHandlers(handlerContext: HandlerContext): (uri: string) => boolean {
+  const { server, connection, handle } = handlerContext;
   const { resources, prompts, completions } = server.getCapabilities();
-  if (connection.era === "legacy") addLogLevel(serving);
-  if (prompts !== undefined) addPrompts(serving);
-  if (completions !== undefined) handle("completion/complete", (request, context) => complete(serving, request, context));
-  return resources === undefined ? () => false : addResources(serving);
+  if (connection.era === "legacy") addLogLevel(handlerContext);
+  if (prompts !== undefined) addPrompts(handlerContext);
+  if (completions !== undefined) handle("completion/complete", (request, context) => complete(handlerContext, request, context));
+  return resources === undefined ? () => false : addResources(handlerContext);
 }
 
 /** A server has one log level for all clients: the least urgent that any client wants. Each client is sent only the levels it wants. */
-function addLogLevel(serving: HandlerContext): void {
-  const { gateway, connection, handle, onClose } = serving;
+function addLogLevel(handlerContext: HandlerContext): void {
+  const { gateway, connection, handle, onClose } = handlerContext;
   const { peers, settings, loggingConnections } = gateway;
   const isSeenBy = ({ info }: HandlerContext, source: Source): boolean =>
     peers.isVisible(source, visibilityOfCaller(settings, info.caller));
   const levelOf = (source: Source): McpLogLevel | undefined =>
     leastUrgent([...loggingConnections].filter((one) => isSeenBy(one, source)).map((one) => one.connection.logLevel));
-  onClose(() => void loggingConnections.delete(serving));
+  onClose(() => void loggingConnections.delete(handlerContext));
   handle("logging/setLevel", async (request) => {
     const level = textParam(request, "level");
     if (!isLogLevel(level)) throw new ToolError("invalid_input", `There is no log level ${JSON.stringify(level)}.`);
     connection.logLevel = level;
     const options = { signal: AbortSignal.timeout(LOG_LEVEL_TIMEOUT_MS) };
-    loggingConnections.add(serving);
-    const seen = peers.sources().filter((source) => isSeenBy(serving, source));
+    loggingConnections.add(handlerContext);
+    const seen = peers.sources().filter((source) => isSeenBy(handlerContext, source));
     const set = seen.map(async (source) => source.setLogLevel?.({ level: levelOf(source) ?? level }, options));
     // a server that hangs does not delay the response
     await Promise.race([Promise.allSettled(set), sleep(settings.clock, LOG_LEVEL_GRACE_MS, undefined, { background: true })]);
@@ -52,34 +52,39 @@ function addLogLevel(serving: HandlerContext): void {
   });
 }
 
-function addPrompts(serving: HandlerContext): void {
-  const { gateway, handle } = serving;
+function addPrompts(handlerContext: HandlerContext): void {
+  const { gateway, handle } = handlerContext;
   handle("prompts/list", (request, { mcpReq }) =>
-    listPage(serving, request, { method: "listPrompts", field: "prompts", key: "name", signal: mcpReq.signal }),
+    listPage(handlerContext, request, { method: "listPrompts", field: "prompts", key: "name", signal: mcpReq.signal }),
   );
   handle("prompts/get", (request, context) =>
-    serveExchange<JsonObject>({ request, context, serving }, async ({ exchange, client }) => {
+    serveExchange<JsonObject>({ request, context, handlerContext }, async ({ exchange, client }) => {
       const { signal } = exchange;
-      const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), askerOf(serving, signal));
+      const { source, own } = await gateway.peers.findPrompt(textParam(request, "name"), askerOf(handlerContext, signal));
       const answer = source.getPrompt?.({ ...withoutMeta(request), name: own }, { signal, ask: createAsk(client) });
       return answer === undefined ? throwNotOffered(source, "prompts") : rejectOnAbort(answer, signal);
     }),
   );
 }
 
-function addResources(serving: HandlerContext): (uri: string) => boolean {
-  const { gateway, handle } = serving;
+function addResources(handlerContext: HandlerContext): (uri: string) => boolean {
+  const { gateway, handle } = handlerContext;
   handle("resources/list", (request, { mcpReq }) =>
-    listPage(serving, request, { method: "listResources", field: "resources", key: "uri", signal: mcpReq.signal }),
+    listPage(handlerContext, request, { method: "listResources", field: "resources", key: "uri", signal: mcpReq.signal }),
   );
   handle("resources/templates/list", (request, { mcpReq }) =>
-    listPage(serving, request, { method: "listResourceTemplates", field: "resourceTemplates", key: "uriTemplate", signal: mcpReq.signal }),
+    listPage(handlerContext, request, {
+      method: "listResourceTemplates",
+      field: "resourceTemplates",
+      key: "uriTemplate",
+      signal: mcpReq.signal,
+    }),
   );
   handle("resources/read", async (request, context) => {
     const uri = textParam(request, "uri");
     try {
-      return await serveExchange<JsonObject>({ request, context, serving }, ({ exchange, client }) =>
-        gateway.peers.read({ ...withoutMeta(request), uri }, { ...askerOf(serving, exchange.signal), ask: createAsk(client) }),
+      return await serveExchange<JsonObject>({ request, context, handlerContext }, ({ exchange, client }) =>
+        gateway.peers.read({ ...withoutMeta(request), uri }, { ...askerOf(handlerContext, exchange.signal), ask: createAsk(client) }),
       );
     } catch (error: unknown) {
       if (error instanceof ToolError && error.code === "not_found")
@@ -87,7 +92,7 @@ function addResources(serving: HandlerContext): (uri: string) => boolean {
       throw error;
     }
   });
-  return serving.connection.era === "legacy" ? addSubscriptions(serving) : () => true;
+  return handlerContext.connection.era === "legacy" ? addSubscriptions(handlerContext) : () => true;
 }
 
 /** Subscriptions of the older revision; clients of the newer one name the resources when they begin to listen. */
@@ -116,10 +121,10 @@ function addSubscriptions({ gateway, handle, info, onClose }: HandlerContext): (
 const MAX_SUBSCRIPTIONS = 1_000;
 
 /** Completes an argument of a prompt or template, by the server that has it. */
-async function complete(serving: HandlerContext, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
-  const { peers } = serving.gateway;
+async function complete(handlerContext: HandlerContext, request: McpRequest, { mcpReq }: ServerContext): Promise<JsonObject> {
+  const { peers } = handlerContext.gateway;
   const { signal } = mcpReq;
-  const asker = askerOf(serving, signal);
+  const asker = askerOf(handlerContext, signal);
   const params = withoutMeta(request);
   const ref = isJsonObject(params["ref"]) ? params["ref"] : {};
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
@@ -143,10 +148,14 @@ interface ListRequest {
   readonly signal: AbortSignal;
 }
 
-async function listPage(serving: HandlerContext, { params }: McpRequest, { method, field, key, signal }: ListRequest): Promise<JsonObject> {
-  const { gateway } = serving;
+async function listPage(
+  handlerContext: HandlerContext,
+  { params }: McpRequest,
+  { method, field, key, signal }: ListRequest,
+): Promise<JsonObject> {
+  const { gateway } = handlerContext;
   const cursor = params?.["cursor"];
-  const items = await gateway.peers.list(method, askerOf(serving, signal));
+  const items = await gateway.peers.list(method, askerOf(handlerContext, signal));
   const keyOf = (item: JsonObject): string => String(item[key]);
   const page = pageOf(items, { cursor: typeof cursor === "string" ? cursor : undefined, size: gateway.settings.pageSize, key: keyOf });
   if (page === undefined) throw new gateway.sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");

@@ -18,10 +18,14 @@ export interface ExchangeWork<T> {
 
 /** Runs `begin` for a new request; a request with a state continues the suspended work. Resolves to the result for the protocol. */
 export async function serveExchange<T>(
-  { request, context, serving }: { readonly request: McpRequest; readonly context: ServerContext; readonly serving: CallHandlerContext },
+  {
+    request,
+    context,
+    handlerContext,
+  }: { readonly request: McpRequest; readonly context: ServerContext; readonly handlerContext: CallHandlerContext },
   begin: (work: ExchangeWork<T>) => Promise<T>,
 ): Promise<T | JsonObject> {
-  const { gateway, connection } = serving;
+  const { gateway, connection } = handlerContext;
   const { suspensions, sdk } = gateway;
   const round = createRound(context, connection, suspensions);
   const state = context.mcpReq.requestState();
@@ -31,7 +35,7 @@ export async function serveExchange<T>(
   const exchange =
     found === undefined
       ? new Exchange<T>(round, (own) => {
-          const facts = { ...readClientFacts(context, serving.server, connection), newId: () => gateway.settings.ids.next("ask") };
+          const facts = { ...readClientFacts(context, handlerContext.server, connection), newId: () => gateway.settings.ids.next("ask") };
           return begin({ exchange: own, client: new CallClient(facts, own) });
         })
       : (found as Exchange<T>); // an equal digest means the same request, so the result has the same type

@@ -167,13 +167,13 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   let session: RuntimeSession | undefined;
   const openSession = (): RuntimeSession | undefined => (wanted === "none" ? undefined : (session ??= runtime.session()));
   const { promise: closed, resolve } = Promise.withResolvers<ToolError | undefined>();
-  const listens = createListens(gateway, (message) => transport.send(message));
+  const listenRequests = createListenRequests(gateway, (message) => transport.send(message));
   const { input = process.stdin } = options;
   const { output, release } = options.output === undefined ? openProtocolOutput() : { output: options.output, release: () => {} };
   const gate = createGate({ log, sdk, send: (message) => transport.send(message) });
   const transport = new ObservedTransport(new stdio.StdioServerTransport(gate, output), output, {
-    onMessage: listens.handleMessage,
-    transformOutgoing: listens.transformOutgoing,
+    onMessage: listenRequests.handleMessage,
+    transformOutgoing: listenRequests.transformOutgoing,
     onRepeatedId: (id) => {
       const message = `The request id ${JSON.stringify(id)} is in use by a request that is being answered.`;
       // the client has disconnected
@@ -182,16 +182,16 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
     onCongestion: (isCongested) => void (isCongested ? gate.pause() : gate.resume()),
     onClose: () => void end(),
   });
-  const left = new AbortController();
+  const connectionEnd = new AbortController();
   pipeInput(input, gate, () => {
     dropWaitingWhenStuck(transport, gateway.settings.clock);
-    closeWhenUnread(output, { transport, gateway, connectionEnd: left.signal });
-    void waitUntilAnswered({ transport, gate, gateway, connectionEnd: left.signal }).finally(() => gate.end());
+    closeWhenUnread(output, { transport, gateway, connectionEnd: connectionEnd.signal });
+    void waitUntilAnswered({ transport, gate, gateway, connectionEnd: connectionEnd.signal }).finally(() => gate.end());
   });
   const end = async (): Promise<void> => {
-    left.abort();
+    connectionEnd.abort();
     input.unpipe(gate).pause();
-    listens.end();
+    listenRequests.end();
     gateway.close();
     await gateway.stop(DRAIN_MS);
     await closeSession(session, log);
@@ -212,7 +212,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
   return {
     closed,
     close: async () => {
-      if (!left.signal.aborted) await gateway.stop(input.readableEnded ? 0 : (options.graceMs ?? DEFAULT_GRACE_MS));
+      if (!connectionEnd.signal.aborted) await gateway.stop(input.readableEnded ? 0 : (options.graceMs ?? DEFAULT_GRACE_MS));
       await server.close();
       await closed;
     },
@@ -220,7 +220,7 @@ export async function serveStdio(runtime: Runtime, options: McpStdioOptions): Pr
 }
 
 /** The client's listen requests, for resources and tasks. */
-function createListens(
+function createListenRequests(
   gateway: Gateway,
   send: (message: JSONRPCMessage) => Promise<void>,
 ): Pick<TransportListeners, "transformOutgoing"> & { readonly handleMessage: (message: unknown) => void; readonly end: () => void } {

@@ -31,13 +31,13 @@ import type { OfferedTool } from "./tool-list.ts";
 import { VALIDATE_NAME, validateCall, type KnownTools } from "./validate-tool.ts";
 import { visibilityOfCaller } from "./visibility-of-caller.ts";
 
-export function addToolHandlers(serving: HandlerContext): void {
-  const { gateway, handle, handleCalls } = serving;
+export function addToolHandlers(handlerContext: HandlerContext): void {
+  const { gateway, handle, handleCalls } = handlerContext;
   const { sdk, tools } = gateway;
   handle("tools/list", ({ params }) => {
     const cursor = params?.["cursor"];
     gateway.changeNotifier.announceChanges();
-    const { connection, info } = serving;
+    const { connection, info } = handlerContext;
     const page = tools.page(typeof cursor === "string" ? cursor : undefined, {
       era: connection.era,
       visible: visibilityOfCaller(gateway.settings, info.caller),
@@ -46,30 +46,36 @@ export function addToolHandlers(serving: HandlerContext): void {
     if (page === undefined) throw new sdk.ProtocolError(INVALID_PARAMS, "Invalid cursor: list from the beginning.");
     return { tools: page.items, ...(page.nextCursor === undefined ? {} : { nextCursor: page.nextCursor }) };
   });
-  handleCalls((request, context) => answerCall(serving, request, context));
+  handleCalls((request, context) => answerCall(handlerContext, request, context));
 }
 
 /** Answers `tools/call`. @throws a protocol error, thrown or as a rejection */
-export function answerCall(serving: CallHandlerContext, request: McpRequest, context: ServerContext): CallAnswer | Promise<JsonObject> {
-  const { gateway } = serving;
+export function answerCall(
+  handlerContext: CallHandlerContext,
+  request: McpRequest,
+  context: ServerContext,
+): CallAnswer | Promise<JsonObject> {
+  const { gateway } = handlerContext;
   const { sdk, tools } = gateway;
   const name = textParam(request, "name");
   const args = request.params?.["arguments"] ?? {};
   const refused = (errorCode: ErrorCode, toolName: string = name): void =>
-    gateway.calls?.recordRefused(originOf(serving, context), { toolName, errorCode });
+    gateway.calls?.recordRefused(originOf(handlerContext, context), { toolName, errorCode });
   if (!isJsonObject(args)) {
     refused("invalid_input");
     throw new sdk.ProtocolError(INVALID_PARAMS, "The arguments of a tool must be an object.");
   }
-  if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(serving));
+  if (name === VALIDATE_NAME && gateway.settings.validate) return validateCall(args, knownTools(handlerContext));
   const tool = tools.find(name);
-  const visible = visibilityOfCaller(gateway.settings, serving.info.caller);
+  const visible = visibilityOfCaller(gateway.settings, handlerContext.info.caller);
   if (tool === undefined || visible?.permits(tool.registered.qualifiedName) === false) {
     if (tool === undefined) refused("not_found");
     else refused("permission_denied", tool.registered.qualifiedName);
     throw new sdk.ProtocolError(INVALID_PARAMS, `Unknown tool: ${name}`);
   }
-  return serveExchange<JsonObject>({ request, context, serving }, (work) => callTool({ tool, args, request, context, serving }, work));
+  return serveExchange<JsonObject>({ request, context, handlerContext }, (work) =>
+    callTool({ tool, args, request, context, handlerContext }, work),
+  );
 }
 
 interface ToolCallRequest {
@@ -77,46 +83,48 @@ interface ToolCallRequest {
   readonly args: JsonObject;
   readonly request: McpRequest;
   readonly context: ServerContext;
-  readonly serving: CallHandlerContext;
+  readonly handlerContext: CallHandlerContext;
 }
 
-async function callTool(asked: ToolCallRequest, { exchange, client }: ExchangeWork<JsonObject>): Promise<JsonObject> {
-  const { args, request, context, serving } = asked;
-  const { gateway, info, connection } = serving;
-  const { tool, qualifiedName } = asked.tool.registered;
+async function callTool(callRequest: ToolCallRequest, { exchange, client }: ExchangeWork<JsonObject>): Promise<JsonObject> {
+  const { args, request, context, handlerContext } = callRequest;
+  const { gateway, info, connection } = handlerContext;
+  const { tool, qualifiedName } = callRequest.tool.registered;
   const options: ExecuteOptions = {
     signal: exchange.signal,
     concurrent: true, // a client sends several calls at once; one that waits for a person must not block the others
     ask: client.ask,
-    ...callerOptions(serving),
+    ...callerOptions(handlerContext),
     onProgress: createProgressReporter(() => exchange.round, gateway.settings.clock),
   };
   const call = { name: qualifiedName, input: args };
   const session = info.session();
-  const field = createTraceReader(context);
-  const choice = chooseTask(serving, tool, { request, context });
-  if (choice === "needs-tasks") throw needsTasksError(serving);
-  const answered = { serving, client, tool };
+  const readTraceField = createTraceReader(context);
+  const choice = chooseTask(handlerContext, tool, { request, context });
+  if (choice === "needs-tasks") throw needsTasksError(handlerContext);
+  const resultContext = { serving: handlerContext, client, tool };
   if (typeof choice === "object" && gateway.tasks !== undefined) {
     const { runtime, settings, tasks } = gateway;
-    const toEnd = (result: ToolResult): Promise<TaskEnd> => toTaskEnd(result, answered);
+    const toEnd = (result: ToolResult): Promise<TaskEnd> => toTaskEnd(result, resultContext);
     const runTask = () => runTaskCall({ runtime, settings, tasks }, { ...choice, call, options, session, exchange, client, toEnd });
-    const begun = await continueTrace(runtime, field, () => withClient(client, runTask));
+    const resultOrTask = await continueTrace(runtime, readTraceField, () => withClient(client, runTask));
     gateway.changeNotifier.announceChanges();
-    if (!(begun instanceof ServedTask)) return await toClientResult(begun, answered);
-    return connection.era === "modern" ? { ...begun.facts, resultType: "task" } : { task: begun.legacyFacts };
+    if (!(resultOrTask instanceof ServedTask)) return await toClientResult(resultOrTask, resultContext);
+    return connection.era === "modern" ? { ...resultOrTask.facts, resultType: "task" } : { task: resultOrTask.legacyFacts };
   }
-  const waited = choice === "wait" ? { ...options, background: false } : options;
-  const alone = (): Promise<ToolResult> => gateway.runtime.execute(call, waited);
+  const callOptions = choice === "wait" ? { ...options, background: false } : options;
+  const executeOutsideSession = (): Promise<ToolResult> => gateway.runtime.execute(call, callOptions);
   const execute = (): Promise<ToolResult> => {
-    if (session !== undefined) return session.execute(call, waited);
-    return gateway.calls === undefined ? alone() : gateway.calls.recordCalls(originOf(serving, context), alone);
+    if (session !== undefined) return session.execute(call, callOptions);
+    return gateway.calls === undefined
+      ? executeOutsideSession()
+      : gateway.calls.recordCalls(originOf(handlerContext, context), executeOutsideSession);
   };
-  const result = await continueTrace(gateway.runtime, field, () => withClient(client, execute));
+  const result = await continueTrace(gateway.runtime, readTraceField, () => withClient(client, execute));
   gateway.changeNotifier.announceChanges();
   if (gateway.isStopping && result.status === "cancelled" && result.error?.outcome === "not_started")
     throw stoppingProtocolError(gateway.sdk, result.name);
-  return await toClientResult(result, answered);
+  return await toClientResult(result, resultContext);
 }
 
 /** The error for a call that has not begun, and for a request that arrives while stopping: both may be sent again, to the next server. */

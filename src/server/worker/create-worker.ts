@@ -198,10 +198,10 @@ export class StoreWorker implements HaftWorker {
     const stopped = this.#consumer?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    const stopLooking = this.#sessions.closesSessions ? this.#handOverWaiting() : () => {}; // a holder that keeps sessions open releases them itself
+    const stopHandingOver = this.#sessions.closesSessions ? this.#handOverWaiting() : () => {}; // a holder that keeps sessions open releases them itself
     if (!(await settlesWithin(stopped, graceMs, this.#clock, signal))) for (const leave of this.#handOvers.values()) leave.abort();
     await stopped;
-    stopLooking();
+    stopHandingOver();
   }
 
   /** Hands over sessions in which all calls wait for a person, now and soon after a call ended or asked for approval. Returns a function that stops this. */
@@ -265,9 +265,9 @@ export class StoreWorker implements HaftWorker {
   /** Runs the jobs of a session. Rejects if the session cannot be opened; the queue then tries it again later. */
   async #runSession(id: string): Promise<void> {
     if (this.#ended !== undefined || this.#shouldSkip(id)) return;
-    const leave = new AbortController();
-    const { signal } = leave;
-    this.#handOvers.set(id, leave);
+    const handOver = new AbortController();
+    const { signal } = handOver;
+    this.#handOvers.set(id, handOver);
     let forget = (): void => {};
     try {
       const why = await this.#missingTools.findReasonToLeave(id, { waits: this.#canWaitForTools(id) });

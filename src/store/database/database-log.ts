@@ -36,7 +36,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   readonly options: LogOptions;
   readonly epoch: number;
   readonly wasLeftOpen: boolean;
-  readonly #parts: DatabaseLogOptions;
+  readonly #options: DatabaseLogOptions;
   /** The kinds of requests of which the claim found none, and which were not looked up since. */
   readonly #absentRequests: Set<RequestKind>;
   #page: StoredPage | undefined;
@@ -46,15 +46,15 @@ export class DatabaseLog implements EventLog, BufferedLog {
   #leavesOpen = false;
   #closing: Promise<void> | undefined;
 
-  constructor(parts: DatabaseLogOptions) {
-    this.sessionId = parts.sessionId;
-    this.options = parts.options;
-    this.epoch = parts.epoch;
-    this.#parts = parts;
-    this.#length = parts.length;
-    this.#page = parts.seen.page;
-    this.wasLeftOpen = parts.seen.wasLeftOpen;
-    this.#absentRequests = new Set(parts.seen.isUnasked === true ? REQUEST_KINDS : []);
+  constructor(options: DatabaseLogOptions) {
+    this.sessionId = options.sessionId;
+    this.options = options.options;
+    this.epoch = options.epoch;
+    this.#options = options;
+    this.#length = options.length;
+    this.#page = options.seen.page;
+    this.wasLeftOpen = options.seen.wasLeftOpen;
+    this.#absentRequests = new Set(options.seen.isUnasked === true ? REQUEST_KINDS : []);
   }
 
   get length(): number {
@@ -70,13 +70,13 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   /** Whether the claim found no such request. True only the first time it is asked, because requests may arrive later. */
-  claimFoundNone(asked: RequestKind): boolean {
-    return this.#absentRequests.delete(asked);
+  claimFoundNone(kind: RequestKind): boolean {
+    return this.#absentRequests.delete(kind);
   }
 
   /** Queues the creation of the log, before anything is appended to it. */
   queueCreation(): void {
-    this.#parts.buffer.add(this, { create: this.options, from: this.#length + 1, rows: [] });
+    this.#options.buffer.add(this, { create: this.options, from: this.#length + 1, rows: [] });
   }
 
   append(events: readonly SessionEvent[]): void {
@@ -87,7 +87,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#page = undefined;
     const jobs = deriveJobChanges(this.sessionId, events);
     const rows = events.map(writeEvent);
-    this.#parts.buffer.add(this, { from: this.#length + 1, rows, ...(jobs.length === 0 ? {} : { jobs }) });
+    this.#options.buffer.add(this, { from: this.#length + 1, rows, ...(jobs.length === 0 ? {} : { jobs }) });
     this.#length += events.length;
   }
 
@@ -96,14 +96,14 @@ export class DatabaseLog implements EventLog, BufferedLog {
   }
 
   whenDurable(): Promise<void> | undefined {
-    return this.#failure === undefined ? this.#parts.buffer.whenDurable(this) : Promise.reject(this.#failure);
+    return this.#failure === undefined ? this.#options.buffer.whenDurable(this) : Promise.reject(this.#failure);
   }
 
   /** Commits a write without events, so that the database checks that the claim is still held. */
   async confirm(): Promise<void> {
     if (this.#failure !== undefined) throw this.#failure;
-    if (!this.#isClosed && !this.#parts.buffer.hasEntries(this)) this.#parts.buffer.add(this, { from: this.#length + 1, rows: [] });
-    await this.#parts.buffer.whenDurable(this);
+    if (!this.#isClosed && !this.#options.buffer.hasEntries(this)) this.#options.buffer.add(this, { from: this.#length + 1, rows: [] });
+    await this.#options.buffer.whenDurable(this);
   }
 
   fail(error: ToolError): void {
@@ -126,7 +126,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   async #readStored(request: ReadRequest): Promise<StoredPage> {
     try {
-      return await this.#parts.database.request("read", request);
+      return await this.#options.database.request("read", request);
     } catch (thrown: unknown) {
       throw ToolError.fromUnknown(thrown, "store_failed").code === "not_found"
         ? sessionRemovedError(request.sessionId, request.from)
@@ -143,11 +143,11 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   /** Whether the event at a position is in the buffer. An event may have been written since the page was read. */
   #isBuffered(position: number): boolean {
-    return position > this.#length - this.#parts.buffer.bufferedRows(this).length;
+    return position > this.#length - this.#options.buffer.bufferedRows(this).length;
   }
 
   #readBuffered(from: number, limit: number): EventPage {
-    const waiting = this.#parts.buffer.bufferedRows(this);
+    const waiting = this.#options.buffer.bufferedRows(this);
     const start = from - 1 - (this.#length - waiting.length);
     const bodies = waiting.slice(start, start + limit).map((row) => joinPieces(row.body));
     const next = from + bodies.length;
@@ -159,7 +159,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     this.#closing ??= this.#close().catch((error: unknown) => {
       if (this.#failure === undefined) {
         this.#closing = undefined;
-        this.#parts.onCloseFailed();
+        this.#options.onCloseFailed();
       }
       throw error;
     });
@@ -170,7 +170,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
     if (this.#failure !== undefined) throw this.#failure;
     this.#isClosed = true;
     try {
-      await this.#parts.buffer.release(this, this.#length + 1);
+      await this.#options.buffer.release(this, this.#length + 1);
     } catch (error: unknown) {
       this.#isClosed = this.#failure !== undefined;
       throw error;
@@ -181,7 +181,7 @@ export class DatabaseLog implements EventLog, BufferedLog {
   /** Resolves when no event of the log is buffered, whether written or lost. Rejects with the error that prevents a write. */
   async flush(): Promise<void> {
     try {
-      await this.#parts.buffer.whenDurable(this);
+      await this.#options.buffer.whenDurable(this);
     } catch (error: unknown) {
       if (this.#failure === undefined) throw error;
     }
@@ -195,14 +195,14 @@ export class DatabaseLog implements EventLog, BufferedLog {
 
   /** Ends the log because the store closes. Events that are still buffered are lost. */
   forceClose(error: ToolError): void {
-    if (this.#parts.buffer.hasEntries(this)) this.fail(error);
-    this.#parts.buffer.drop(this, error);
+    if (this.#options.buffer.hasEntries(this)) this.fail(error);
+    this.#options.buffer.drop(this, error);
     this.#end();
   }
 
   #end(): void {
     this.#isClosed = true;
-    this.#parts.onClose();
+    this.#options.onClose();
   }
 }
 

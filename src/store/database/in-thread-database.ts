@@ -31,8 +31,8 @@ export class InThreadDatabase implements LogDatabase {
 
   async open(): Promise<void> {
     const { place, ports = systemPorts } = this.#options;
-    const say = (): void => ports.log.warn(`${place} has not answered for ${WARN_AFTER_MS / 1_000} s; the call is still waiting.`);
-    const cancel = ports.clock.timer(say, WARN_AFTER_MS);
+    const warn = (): void => ports.log.warn(`${place} has not answered for ${WARN_AFTER_MS / 1_000} s; the call is still waiting.`);
+    const cancel = ports.clock.timer(warn, WARN_AFTER_MS);
     try {
       await this.#open();
     } finally {

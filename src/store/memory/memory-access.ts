@@ -131,17 +131,17 @@ export class MemoryAccess implements AccessStore {
   }
 
   async releaseRequest({ key, holder }: { readonly key: string; readonly holder: string }): Promise<void> {
-    const begun = this.#requests.get(key);
-    if (begun?.hold?.holder !== holder) return;
-    const { hold: _hold, ...released } = begun;
+    const record = this.#requests.get(key);
+    if (record?.hold?.holder !== holder) return;
+    const { hold: _hold, ...released } = record;
     this.#requests.set(key, Object.freeze(released));
   }
 
   async answerRequest({ key, answer }: { readonly key: string; readonly answer: string }): Promise<string | undefined> {
-    const begun = this.#requests.get(key);
-    if (begun === undefined || begun.answer !== undefined) return begun?.answer;
-    this.#requestBytes -= bytesOf(begun);
-    const { hold: _hold, ...over } = begun;
+    const record = this.#requests.get(key);
+    if (record === undefined || record.answer !== undefined) return record?.answer;
+    this.#requestBytes -= bytesOf(record);
+    const { hold: _hold, ...over } = record;
     this.#requests.set(key, Object.freeze({ ...over, answer }));
     this.#requestBytes += bytesOf({ ...over, answer });
     return undefined;

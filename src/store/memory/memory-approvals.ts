@@ -38,14 +38,14 @@ export class MemoryApprovals implements ApprovalStore {
 
   async put(question: NewApproval): Promise<ApprovalRecord> {
     const { id, askedAt } = question;
-    const left = this.#questions.get(id);
-    const isAnswered = left?.end?.status === "allowed" || left?.end?.status === "denied";
-    if (left?.isLeftToOthers === true && isAnswered && left.question.digest === question.digest) return toRecord(left, askedAt);
-    const kept = { question, position: ++this.#position, wantsPreview: false };
+    const earlier = this.#questions.get(id);
+    const isAnswered = earlier?.end?.status === "allowed" || earlier?.end?.status === "denied";
+    if (earlier?.isLeftToOthers === true && isAnswered && earlier.question.digest === question.digest) return toRecord(earlier, askedAt);
+    const stored = { question, position: ++this.#position, wantsPreview: false };
     this.#questions.delete(id);
-    this.#questions.set(id, kept);
+    this.#questions.set(id, stored);
     this.#onPut?.(question);
-    return toRecord(kept, askedAt);
+    return toRecord(stored, askedAt);
   }
 
   async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
@@ -53,8 +53,8 @@ export class MemoryApprovals implements ApprovalStore {
     const ids = query.ids === undefined ? undefined : new Set(query.ids);
     const all = [...this.#questions.values()];
     const found: ApprovalRecord[] = [];
-    for (const kept of first === "oldest" ? all : all.reverse()) {
-      const record = toRecord(kept, now);
+    for (const stored of first === "oldest" ? all : all.reverse()) {
+      const record = toRecord(stored, now);
       if (ids?.has(record.id) !== false && matchesQuery(record, query)) found.push(record);
       if (found.length === limit) break;
     }
@@ -62,31 +62,31 @@ export class MemoryApprovals implements ApprovalStore {
   }
 
   async end(end: ApprovalEnd): Promise<boolean> {
-    const kept = this.#questions.get(end.id);
-    if (kept === undefined || kept.question.digest !== end.digest) return false;
-    if (kept.end !== undefined) return isDeepStrictEqual(kept.end, end);
+    const stored = this.#questions.get(end.id);
+    if (stored === undefined || stored.question.digest !== end.digest) return false;
+    if (stored.end !== undefined) return isDeepStrictEqual(stored.end, end);
     const isAnswer = end.status === "allowed" || end.status === "denied";
-    if (isAnswer && (kept.question.expiresAt ?? Infinity) <= end.at) return false;
+    if (isAnswer && (stored.question.expiresAt ?? Infinity) <= end.at) return false;
     if (end.rule !== undefined) await this.addRule(end.rule);
-    this.#questions.set(end.id, { ...kept, end, wantsPreview: false });
+    this.#questions.set(end.id, { ...stored, end, wantsPreview: false });
     return true;
   }
 
   async leave({ id, digest, position }: { readonly id: string; readonly digest: string; readonly position: number }): Promise<void> {
-    const kept = this.#questions.get(id);
-    if (kept?.question.digest === digest && kept.position === position)
-      this.#questions.set(id, { ...kept, wantsPreview: false, isLeftToOthers: true });
+    const stored = this.#questions.get(id);
+    if (stored?.question.digest === digest && stored.position === position)
+      this.#questions.set(id, { ...stored, wantsPreview: false, isLeftToOthers: true });
   }
 
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
-    const isMeant = createCallFilter(callIds, exceptCallIds);
+    const matchesCall = createCallFilter(callIds, exceptCallIds);
     const abandoned = [...this.#questions.values()].filter(
       ({ question, end, isLeftToOthers }) =>
-        isLeftToOthers === true && end === undefined && question.sessionId === sessionId && isMeant(question.callId),
+        isLeftToOthers === true && end === undefined && question.sessionId === sessionId && matchesCall(question.callId),
     );
-    for (const kept of abandoned) {
-      const { id, digest } = kept.question;
-      this.#questions.set(id, { ...kept, end: { id, digest, status: "withdrawn", at } });
+    for (const stored of abandoned) {
+      const { id, digest } = stored.question;
+      this.#questions.set(id, { ...stored, end: { id, digest, status: "withdrawn", at } });
     }
     return abandoned.length;
   }
@@ -108,9 +108,9 @@ export class MemoryApprovals implements ApprovalStore {
   }
 
   async requestPreview({ id, digest }: { readonly id: string; readonly digest: string }): Promise<boolean> {
-    const kept = this.#questions.get(id);
-    if (kept === undefined || kept.question.digest !== digest || kept.end !== undefined) return false;
-    this.#questions.set(id, { ...kept, wantsPreview: true });
+    const stored = this.#questions.get(id);
+    if (stored === undefined || stored.question.digest !== digest || stored.end !== undefined) return false;
+    this.#questions.set(id, { ...stored, wantsPreview: true });
     return true;
   }
 
@@ -119,8 +119,8 @@ export class MemoryApprovals implements ApprovalStore {
   }
 
   async keepPreview({ id, digest, preview }: Parameters<ApprovalStore["keepPreview"]>[0]): Promise<void> {
-    const kept = this.#questions.get(id);
-    if (kept?.question.digest === digest) this.#questions.set(id, { ...kept, preview, wantsPreview: false });
+    const stored = this.#questions.get(id);
+    if (stored?.question.digest === digest) this.#questions.set(id, { ...stored, preview, wantsPreview: false });
   }
 
   async preview(id: string): Promise<JsonObject | undefined> {

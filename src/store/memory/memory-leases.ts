@@ -11,8 +11,8 @@ export class MemoryLeases implements LeaseStore {
     for (const ticket of released) this.#entries.delete(ticket);
     for (const request of wanted)
       if (!this.#entries.has(request.ticket)) this.#entries.set(request.ticket, { ...request, place: ++this.#place, fence: undefined });
-    const line = new LeaseQueue([...this.#entries.values()]);
-    return wanted.map(({ ticket }) => this.#answer(line, ticket));
+    const queue = new LeaseQueue([...this.#entries.values()]);
+    return wanted.map(({ ticket }) => this.#answer(queue, ticket));
   }
 
   async list(): Promise<readonly StoredLease[]> {
@@ -25,17 +25,17 @@ export class MemoryLeases implements LeaseStore {
     }));
   }
 
-  #answer(line: LeaseQueue, ticket: string): LeaseAnswer {
-    const entry = line.entries.find((one) => one.ticket === ticket);
+  #answer(queue: LeaseQueue, ticket: string): LeaseAnswer {
+    const entry = queue.entries.find((one) => one.ticket === ticket);
     if (entry === undefined) return { granted: false, waitsFor: [], isCircle: false };
     if (entry.fence !== undefined) return { granted: true, fence: entry.fence };
-    if (line.isUnblocked(entry)) {
+    if (queue.isUnblocked(entry)) {
       const fence = ++this.#fence;
       this.#entries.set(ticket, { ...entry, fence });
       return { granted: true, fence };
     }
-    const isCircle = entry.within !== entry.callId && line.isInCycle(entry);
+    const isCircle = entry.within !== entry.callId && queue.isInCycle(entry);
     if (isCircle) this.#entries.delete(ticket);
-    return { granted: false, waitsFor: line.blockers(entry).map(({ callId }) => callId), isCircle };
+    return { granted: false, waitsFor: queue.blockers(entry).map(({ callId }) => callId), isCircle };
   }
 }

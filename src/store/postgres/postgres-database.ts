@@ -11,7 +11,7 @@ import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";
 export function openPostgresDatabase(settings: PostgresSettings, pool?: () => Promise<PostgresPool>): SqlDatabase {
   return new SqlDatabase(connectPostgres(settings, pool ?? (() => createPostgresPool(settings))), {
     maxCacheBytes: settings.maxCacheBytes,
-    ...(pool === undefined ? { beats: connectForHeartbeats(settings) } : {}),
+    ...(pool === undefined ? { heartbeatConnection: connectForHeartbeats(settings) } : {}),
     prepare(connection) {
       if (settings.readOnly) return requireReadable(connection);
       return settings.migrate ? migrate(connection) : requireCurrent(connection);

@@ -36,9 +36,9 @@ export function deriveJobChanges(sessionId: string, events: readonly SessionEven
 }
 
 function countCopied(sessionId: string, events: readonly SessionEvent[]): number {
-  const brought = new CopiedEventsFinder();
-  for (const [index, event] of events.entries()) brought.add(event, index + 1);
-  return brought.findLast(sessionId);
+  const copiedEvents = new CopiedEventsFinder();
+  for (const [index, event] of events.entries()) copiedEvents.add(event, index + 1);
+  return copiedEvents.findLast(sessionId);
 }
 
 function toJobChange(event: SessionEvent, events: readonly SessionEvent[]): JobChange | undefined {

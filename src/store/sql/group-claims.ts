@@ -38,16 +38,16 @@ type ClaimedRow = SessionTable & {
 };
 
 export class GroupClaims {
-  readonly #parts: GroupClaimsOptions;
+  readonly #options: GroupClaimsOptions;
   #statement: CompiledQuery<ClaimedRow> | undefined;
 
-  constructor(parts: GroupClaimsOptions) {
-    this.#parts = parts;
+  constructor(options: GroupClaimsOptions) {
+    this.#options = options;
   }
 
   /** Claims sessions by their stored ids. Those missing from the result are not claimed. */
   async claim(tables: Kysely<Tables>, ids: readonly string[]): Promise<ReadonlyMap<string, ClaimedLog>> {
-    const { owner, schema } = this.#parts;
+    const { owner, schema } = this.#options;
     const claimed = new Map<string, ClaimedLog>();
     if (!owner.isRegistered || owner.id === undefined) return claimed;
     this.#statement ??= claimStatement(schema).compile(tables);
@@ -56,7 +56,7 @@ export class GroupClaims {
     for (const [id, [first, ...others]] of Map.groupBy(rows, (row) => row.id)) {
       if (first === undefined) continue;
       const row = toSessionRow(first);
-      const page = this.#parts.reader.toVerifiedPage(row, [first, ...others].flatMap(toStoredEvents));
+      const page = this.#options.reader.toVerifiedPage(row, [first, ...others].flatMap(toStoredEvents));
       if (page !== undefined) claimed.set(id, { row, page, isUnasked: first.is_unasked });
       else unsound.push(id);
     }

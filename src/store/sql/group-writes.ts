@@ -20,17 +20,17 @@ export interface GroupWritesOptions {
 }
 
 export class GroupWrites {
-  readonly #parts: GroupWritesOptions;
+  readonly #options: GroupWritesOptions;
   /** Statements by the clauses that they contain. A statement is planned each time it runs, and most groups need only a small one. */
   readonly #statements = new Map<string, CompiledQuery<{ readonly id: string }>>();
 
-  constructor(parts: GroupWritesOptions) {
-    this.#parts = parts;
+  constructor(options: GroupWritesOptions) {
+    this.#options = options;
   }
 
   /** Writes the sessions whose state is known here. Returns the others, which need a transaction; nothing of them is written. */
   async write(tables: Kysely<Tables>, writes: readonly LogWrite[]): Promise<readonly LogWrite[]> {
-    const { owner, records } = this.#parts;
+    const { owner, records } = this.#options;
     if (!owner.isRegistered || owner.id === undefined) return writes;
     const parts: GroupPart[] = [];
     for (const write of writes) {
@@ -56,7 +56,7 @@ export class GroupWrites {
   #toPart(write: LogWrite, owner: string): GroupPart | undefined {
     const { create } = write;
     if (create?.parent !== undefined) return undefined;
-    const from = create === undefined ? this.#parts.records.findRecordFor(write) : createRecord({ ...write, create }, { owner });
+    const from = create === undefined ? this.#options.records.findRecordFor(write) : createRecord({ ...write, create }, { owner });
     if (from === undefined) return undefined;
     const events = toEventRows(write.events, from);
     const last = events.at(-1);
@@ -66,7 +66,7 @@ export class GroupWrites {
   #findStatement(tables: Kysely<Tables>, kinds: readonly GroupKind[]): CompiledQuery<{ readonly id: string }> {
     const key = kinds.join();
     let statement = this.#statements.get(key);
-    if (statement === undefined) this.#statements.set(key, (statement = groupStatement(this.#parts.schema, kinds).compile(tables)));
+    if (statement === undefined) this.#statements.set(key, (statement = groupStatement(this.#options.schema, kinds).compile(tables)));
     return statement;
   }
 }

@@ -23,18 +23,18 @@ export interface ImmediateAppendsOptions {
 }
 
 export class ImmediateAppends {
-  readonly #parts: ImmediateAppendsOptions;
+  readonly #options: ImmediateAppendsOptions;
   /** Prepared when first needed, because the tables may not exist before. */
   #statements: { readonly insert: RunStatement; readonly move: RunStatement; readonly release: RunStatement } | undefined;
   readonly #preparedJobs = new Map<CompiledQuery, RunStatement>();
 
-  constructor(parts: ImmediateAppendsOptions) {
-    this.#parts = parts;
+  constructor(options: ImmediateAppendsOptions) {
+    this.#options = options;
   }
 
   /** Writes a group in one transaction. Returns false, having written nothing, if any part is not an append to a known record. */
   writeAll(writes: readonly LogWrite[]): boolean {
-    const { sql, records } = this.#parts;
+    const { sql, records } = this.#options;
     if (!sql.isIdle || !writes.every((write) => records.findRecordFor(write) !== undefined)) return false;
     records.beginTransaction();
     if (!sql.write(() => writes.every((write) => this.append(write)))) return false;
@@ -44,7 +44,7 @@ export class ImmediateAppends {
 
   /** Writes one session's part in the open transaction. Returns false, having written nothing, if it is not an append to a known record. */
   append(write: LogWrite): boolean {
-    const { sql, tables, records } = this.#parts;
+    const { sql, tables, records } = this.#options;
     const row = records.findRecordFor(write);
     if (row === undefined) return false;
     this.#statements ??= {
@@ -71,9 +71,9 @@ export class ImmediateAppends {
   }
 
   #writeJobs(session: string, changes: readonly JobChange[]): void {
-    for (const { query, parameters } of changes.flatMap((change) => this.#parts.jobs.statementsFor(session, change))) {
+    for (const { query, parameters } of changes.flatMap((change) => this.#options.jobs.statementsFor(session, change))) {
       let run = this.#preparedJobs.get(query);
-      if (run === undefined) this.#preparedJobs.set(query, (run = this.#parts.sql.prepare(query)));
+      if (run === undefined) this.#preparedJobs.set(query, (run = this.#options.sql.prepare(query)));
       run(parameters);
     }
   }

@@ -40,20 +40,20 @@ export class LogWriter {
   /** Set if the database is reached over a network. */
   readonly #groups: GroupWrites | undefined;
 
-  constructor(parts: LogWriterOptions) {
-    this.#connection = parts.connection;
-    this.#statements = parts.statements;
-    this.#reader = parts.reader;
-    this.#owner = parts.owner;
-    const { immediate: sql, groups, tables } = parts.connection;
+  constructor(options: LogWriterOptions) {
+    this.#connection = options.connection;
+    this.#statements = options.statements;
+    this.#reader = options.reader;
+    this.#owner = options.owner;
+    const { immediate: sql, groups, tables } = options.connection;
     this.#jobs = new JobStatements(tables);
     const records = this.#records;
     this.#immediateAppends = sql === undefined ? undefined : new ImmediateAppends({ sql, tables, jobs: this.#jobs, records });
-    this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: parts.owner, records });
+    this.#groups = groups === undefined ? undefined : new GroupWrites({ schema: groups.schema, owner: options.owner, records });
   }
 
   /** Remembers the record of a claimed session, so that the first append need not look it up. */
-  remember(sessionId: string, row: SessionTable): void {
+  cacheRecord(sessionId: string, row: SessionTable): void {
     this.#records.store(sessionId, row);
   }
 
@@ -86,8 +86,8 @@ export class LogWriter {
     return this.#connection.isKeyTaken(error) || this.#connection.isUnstorable(error);
   }
 
-  async #commit(tables: Kysely<Tables>, asked: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
-    const writes = asked.some(isConfirmation) ? await this.#withoutConfirmed(tables, asked) : asked;
+  async #commit(tables: Kysely<Tables>, allWrites: readonly LogWrite[]): Promise<readonly LogRefusal[]> {
+    const writes = allWrites.some(isConfirmation) ? await this.#withoutConfirmed(tables, allWrites) : allWrites;
     if (writes.length === 0) return [];
     if (this.#immediateAppends?.writeAll(writes) === true) return [];
     const left = (await this.#groups?.write(tables, writes)) ?? writes;
@@ -178,11 +178,11 @@ export class LogWriter {
   }
 
   async #append(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError | undefined> {
-    const there = row.length - (write.from - 1);
-    if (there < 0 || there > write.events.length) return mismatchError(write, row.length);
-    if (there > 0 && !(await this.#hasFirstEvents(transaction, write, { row, there }))) return mismatchError(write, row.length);
-    if (there === write.events.length) return undefined;
-    const events = toEventRows(write.events.slice(there), row);
+    const storedCount = row.length - (write.from - 1);
+    if (storedCount < 0 || storedCount > write.events.length) return mismatchError(write, row.length);
+    if (storedCount > 0 && !(await this.#hasFirstEvents(transaction, write, { row, storedCount }))) return mismatchError(write, row.length);
+    if (storedCount === write.events.length) return undefined;
+    const events = toEventRows(write.events.slice(storedCount), row);
     const last = events.at(-1);
     if (last === undefined) return undefined;
     const session = advanceRecord(row, last);
@@ -205,19 +205,19 @@ export class LogWriter {
   async #hasFirstEvents(
     transaction: Transaction<Tables>,
     { from, events }: LogWrite,
-    { row, there }: { readonly row: SessionTable; readonly there: number },
+    { row, storedCount }: { readonly row: SessionTable; readonly storedCount: number },
   ): Promise<boolean> {
     const before = await this.#reader.checksumAt(transaction, row, from - 1);
     if (before === undefined) return false;
     const head = from - 1 === row.parent_length ? rootChecksum(row, before) : before;
-    const last = toEventRows(events.slice(0, there), { ...row, length: from - 1, head }).at(-1);
-    const stored = last?.position === row.length ? row.head : await this.#reader.checksumAt(transaction, row, from - 1 + there);
+    const last = toEventRows(events.slice(0, storedCount), { ...row, length: from - 1, head }).at(-1);
+    const stored = last?.position === row.length ? row.head : await this.#reader.checksumAt(transaction, row, from - 1 + storedCount);
     return last !== undefined && last.checksum === stored;
   }
 
   /** Whether all events of a write are stored: an earlier commit wrote them and released the claim, but its answer was lost. */
   async #isWritten(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<boolean> {
-    return write.events.length > 0 && (await this.#hasFirstEvents(transaction, write, { row, there: write.events.length }));
+    return write.events.length > 0 && (await this.#hasFirstEvents(transaction, write, { row, storedCount: write.events.length }));
   }
 
   async #takenOverError(transaction: Transaction<Tables>, write: LogWrite, row: SessionTable): Promise<ToolError> {

@@ -127,11 +127,11 @@ export class Owner {
       .onConflict((conflict) => conflict.column("id").doUpdateSet({ seen_at: now, address }))
       .execute();
     if (this.#startedAt === undefined) return;
-    const told = { about: JSON.stringify(rest), events_behind: await this.#eventsBehind(tables) };
+    const columns = { about: JSON.stringify(rest), events_behind: await this.#eventsBehind(tables) };
     await tables
       .insertInto("haft_process")
-      .values({ owner: id, started_at: this.#startedAt, ...told })
-      .onConflict((conflict) => conflict.column("owner").doUpdateSet(told))
+      .values({ owner: id, started_at: this.#startedAt, ...columns })
+      .onConflict((conflict) => conflict.column("owner").doUpdateSet(columns))
       .execute();
     this.#readTo = undefined;
   }
@@ -182,7 +182,7 @@ export class Owner {
   async listAll(tables: Kysely<Tables>): Promise<readonly DescribedOwner[]> {
     const rows = await this.#read(tables);
     const processes = await tables.selectFrom("haft_process").select(["owner", "started_at", "about", "events_behind"]).execute();
-    const described = new Map(processes.map(({ owner, ...told }) => [owner, told]));
+    const described = new Map(processes.map(({ owner, ...description }) => [owner, description]));
     return rows.map(({ now, ...row }) => {
       const { started_at = null, about = null, events_behind = null } = described.get(row.id) ?? {};
       const seen = { ...row, seen_at: readStoredTime(row.seen_at), started_at, about, events_behind };

@@ -3,7 +3,7 @@ import type { LogWrite } from "../records/log-database.ts";
 import type { SessionTable } from "./tables.ts";
 
 /** Maximum number of records; the least recently written are forgotten first. */
-const MAX_KNOWN = 16_384;
+const MAX_RECORDS = 16_384;
 
 export class RecordCache {
   /** By session id. */
@@ -37,7 +37,7 @@ export class RecordCache {
   commit(): void {
     for (const [sessionId, row] of this.#staged) this.store(sessionId, row);
     for (const sessionId of this.#records.keys()) {
-      if (this.#records.size <= MAX_KNOWN) return;
+      if (this.#records.size <= MAX_RECORDS) return;
       this.#records.delete(sessionId);
     }
   }

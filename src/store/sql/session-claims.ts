@@ -39,16 +39,16 @@ export class SessionClaims {
     this.#onClaim = onClaim;
   }
 
-  async claim(tables: Kysely<Tables>, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
+  async claim(tables: Kysely<Tables>, request: ClaimRequest, retryState: ClaimRetryState): Promise<ClaimAnswer> {
     const { verified, length } = await runInSnapshot(tables, (transaction) => this.#verifyNext(transaction, request));
     if (length - verified > MAX_VERIFIED_WITH_CLAIM) return { claimed: false, verified };
     const row = await tables
       .transaction()
-      .execute((transaction) => this.#claimInTransaction(transaction, { ...request, verified }, before));
+      .execute((transaction) => this.#claimInTransaction(transaction, { ...request, verified }, retryState));
     if (row === undefined) return { claimed: false, verified };
     this.#owner.confirmRegistration();
     this.#onClaim(request.sessionId, row);
-    return toClaimAnswer(row, before);
+    return toClaimAnswer(row, retryState);
   }
 
   /** Takes a session for this owner, so that no other can claim it until the transaction ends. Returns false if there is none. */
@@ -79,10 +79,10 @@ export class SessionClaims {
   async #claimInTransaction(
     transaction: Transaction<Tables>,
     request: ClaimRequest,
-    before: ClaimRetryState,
+    retryState: ClaimRetryState,
   ): Promise<SessionTable | undefined> {
     const found = await this.#findClaimable(transaction, request);
-    before.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
+    retryState.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
     await this.#owner.register(transaction);
     if (!(await this.#setOwner(transaction, found.row))) return undefined;
     const { row } = await this.#findClaimable(transaction, { ...request, takeOver: true }); // as its last owner left it
@@ -143,16 +143,16 @@ export class SessionClaims {
   }
 }
 
-export function toClaimAnswer(row: SessionTable, seen: ClaimFacts): ClaimAnswer {
-  return { claimed: true, length: row.length, options: toLogOptions(row), epoch: row.epoch, ...seen };
+export function toClaimAnswer(row: SessionTable, facts: ClaimFacts): ClaimAnswer {
+  return { claimed: true, length: row.length, options: toLogOptions(row), epoch: row.epoch, ...facts };
 }
 
 /** Runs several statements on one snapshot of the tables. */
 export function runInSnapshot<Result>(
   tables: Kysely<Tables>,
-  look: (transaction: Transaction<Tables>) => Promise<Result>,
+  work: (transaction: Transaction<Tables>) => Promise<Result>,
 ): Promise<Result> {
-  return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(look);
+  return tables.transaction().setIsolationLevel("repeatable read").setAccessMode("read only").execute(work);
 }
 
 export function toLogOptions({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {

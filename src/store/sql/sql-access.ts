@@ -139,7 +139,7 @@ export class SqlAccess implements AccessStore {
     const row = { key: toStoredText(key), ...begins };
     const old = row.at - KEYED_REQUEST_RETENTION_MS;
     for (;;) {
-      const begun = await this.#tables
+      const inserted = await this.#tables
         .insertInto("haft_request")
         .values(row)
         .onConflict((conflict) =>
@@ -158,7 +158,7 @@ export class SqlAccess implements AccessStore {
         )
         .returning("key")
         .executeTakeFirst();
-      if (begun !== undefined) return undefined;
+      if (inserted !== undefined) return undefined;
       const known = await this.#tables.selectFrom("haft_request").selectAll().where("key", "=", row.key).executeTakeFirst();
       if (known?.holder === holder && known.fingerprint === row.fingerprint) return undefined; // a retry, as for keys
       if (known !== undefined) return readRequest(request.key, known); // otherwise it was forgotten meanwhile

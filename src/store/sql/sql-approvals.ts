@@ -63,9 +63,9 @@ export class SqlApprovals implements ApprovalStore {
     await this.#requireOwnSession(tables, question.sessionId);
     await lockCounter(tables, "approvals"); // otherwise two transactions could read the same last position
     const id = toStoredText(question.id);
-    const kept = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
-    const isAnswered = kept?.status === "allowed" || kept?.status === "denied";
-    if (isAnswered && kept.digest === question.digest && kept.owner !== this.#owner.id) return kept;
+    const stored = await tables.selectFrom("haft_approval").selectAll().where("id", "=", id).executeTakeFirst();
+    const isAnswered = stored?.status === "allowed" || stored?.status === "denied";
+    if (isAnswered && stored.digest === question.digest && stored.owner !== this.#owner.id) return stored;
     const last = await tables
       .selectFrom("haft_approval")
       .select((select) => select.fn.max("position").as("position"))
@@ -85,16 +85,16 @@ export class SqlApprovals implements ApprovalStore {
       wants_preview: 0,
       preview: null,
     };
-    const put = await this.#putRow(tables, row, kept);
+    const put = await this.#putRow(tables, row, stored);
     if (put === undefined) return this.#put(tables, question); // it was answered meanwhile
     await enqueueMessage(tables, createApprovalMessage(withDatabaseExpiry(question, put)));
     return put;
   }
 
   /** Inserts the question, or updates its row in place, so that a concurrent answer finds it. Undefined if it was answered meanwhile. */
-  #putRow(tables: Transaction<Tables>, row: QuestionRow, kept: ApprovalTable | undefined): Promise<ApprovalTable | undefined> {
-    if (kept === undefined) return tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
-    const { id, status } = kept;
+  #putRow(tables: Transaction<Tables>, row: QuestionRow, stored: ApprovalTable | undefined): Promise<ApprovalTable | undefined> {
+    if (stored === undefined) return tables.insertInto("haft_approval").values(row).returningAll().executeTakeFirstOrThrow();
+    const { id, status } = stored;
     return tables.updateTable("haft_approval").set(row).where("id", "=", id).where("status", "=", status).returningAll().executeTakeFirst();
   }
 
@@ -149,8 +149,8 @@ export class SqlApprovals implements ApprovalStore {
 
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
     const session = toStoredText(sessionId);
-    const isMeant = createCallFilter(callIds?.map(toStoredText), exceptCallIds?.map(toStoredText));
-    const open = (await this.#openQuestions.add(session)).filter((row) => row.session === session && isMeant(row.call_id));
+    const matchesCall = createCallFilter(callIds?.map(toStoredText), exceptCallIds?.map(toStoredText));
+    const open = (await this.#openQuestions.add(session)).filter((row) => row.session === session && matchesCall(row.call_id));
     if (open.length === 0) return 0;
     return (await this.#withdraw(await this.#filterAbandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
   }

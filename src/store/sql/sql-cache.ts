@@ -73,11 +73,11 @@ export class SqlCache {
   /** The versions of resources, all at one moment. @throws ToolError `too_large` for resources with too many others around them */
   async versions(tables: Kysely<Tables>, resources: readonly string[]): Promise<readonly number[]> {
     if (resources.length === 0) return [];
-    const around = new Map([...withOuterResources(resources)].map((resource) => [this.#key(resource), resource]));
+    const outer = new Map([...withOuterResources(resources)].map((resource) => [this.#key(resource), resource]));
     const generations = new Map<string, Generation>();
     let base = 0;
-    for (const row of await this.#generations(tables, [BASE, ...around.keys()])) {
-      const resource = around.get(row.resource);
+    for (const row of await this.#generations(tables, [BASE, ...outer.keys()])) {
+      const resource = outer.get(row.resource);
       if (resource === undefined) base = row.self;
       else generations.set(resource, row);
     }

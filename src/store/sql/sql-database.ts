@@ -45,7 +45,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 export interface SqlDatabaseOptions {
   readonly maxCacheBytes: number;
   /** A separate connection for heartbeats. @default the connection of all other statements */
-  readonly beats?: SqlConnection;
+  readonly heartbeatConnection?: SqlConnection;
   /** Prepares the tables, or throws if they cannot be used. */
   readonly prepare: (connection: SqlConnection) => Promise<void>;
 }
@@ -88,7 +88,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     };
     const parts = { owner: this.#owner, reader: this.#reader };
     this.#doubtful = new DoubtfulClaims(this.#owner);
-    this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.remember(sessionId, row) });
+    this.#claims = new SessionClaims({ ...parts, onClaim: (sessionId, row) => this.#writer.cacheRecord(sessionId, row) });
     if (connection.groups === undefined) return;
     const claims = new GroupClaims({ ...parts, schema: connection.groups.schema });
     this.#groupClaims = new Batcher((ids) => this.#run("could not claim sessions", (tables) => claims.claim(tables, ids)));
@@ -112,12 +112,12 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     return this.#doubtful.runClaim(id, (isDoubtful) => this.#claim(id, request, { wasLeftOpen: isDoubtful }));
   }
 
-  async #claim(id: string, request: ClaimRequest, before: ClaimRetryState): Promise<ClaimAnswer> {
+  async #claim(id: string, request: ClaimRequest, retryState: ClaimRetryState): Promise<ClaimAnswer> {
     const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
-    if (claimed === undefined) return this.#run("could not claim a session", (tables) => this.#claims.claim(tables, request, before));
-    const { row, ...seen } = claimed;
-    this.#writer.remember(request.sessionId, row);
-    return toClaimAnswer(row, { ...seen, wasLeftOpen: false }); // it had no owner
+    if (claimed === undefined) return this.#run("could not claim a session", (tables) => this.#claims.claim(tables, request, retryState));
+    const { row, ...facts } = claimed;
+    this.#writer.cacheRecord(request.sessionId, row);
+    return toClaimAnswer(row, { ...facts, wasLeftOpen: false }); // it had no owner
   }
 
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
@@ -214,13 +214,13 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
   async sendHeartbeat(): Promise<void> {
-    const { beats } = this.#options;
+    const { heartbeatConnection } = this.#options;
     const sendOnMainConnection = (): Promise<void> =>
       this.#run("could not be marked as in use", (tables) => this.#owner.sendHeartbeat(tables));
     // a server or role that allows no separate connection may still accept the statement on an open one
-    await (beats === undefined
+    await (heartbeatConnection === undefined
       ? sendOnMainConnection()
-      : beats.runWithRetries(() => this.#owner.sendHeartbeat(beats.tables)).catch(sendOnMainConnection));
+      : heartbeatConnection.runWithRetries(() => this.#owner.sendHeartbeat(heartbeatConnection.tables)).catch(sendOnMainConnection));
     await this.#run("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
   }
 
@@ -233,7 +233,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
         await this.#owner.unregister(tables);
       });
     } finally {
-      await Promise.all([this.#connection.close(), this.#options.beats?.close()]);
+      await Promise.all([this.#connection.close(), this.#options.heartbeatConnection?.close()]);
     }
   }
 

@@ -88,12 +88,12 @@ export class SqlLeases implements LeaseStore {
   async #answerIfWaiting(tables: Kysely<Tables>, wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[] | undefined> {
     const all = await readEntries(tables, slotsOfAll(wanted));
     const entries = new Map(all.map((entry) => [entry.ticket, entry]));
-    const line = new LeaseQueue(all);
+    const queue = new LeaseQueue(all);
     const answers: LeaseAnswer[] = [];
     for (const { ticket, within, callId } of wanted) {
       const entry = entries.get(ticket);
-      if (entry === undefined || entry.fence !== undefined || line.isUnblocked(entry) || within !== callId) return undefined;
-      answers.push({ granted: false, waitsFor: line.blockers(entry).map((other) => other.callId), isCircle: false });
+      if (entry === undefined || entry.fence !== undefined || queue.isUnblocked(entry) || within !== callId) return undefined;
+      answers.push({ granted: false, waitsFor: queue.blockers(entry).map((other) => other.callId), isCircle: false });
     }
     const gone = await this.#owner.filterGone(
       tables,
@@ -114,20 +114,20 @@ export class SqlLeases implements LeaseStore {
       known.set(request.ticket, entry);
       added.push(entry);
     }
-    const line = new LeaseQueue([...entries, ...added]);
+    const queue = new LeaseQueue([...entries, ...added]);
     const [granted, left] = [new Set<string>(), new Set<string>()];
     const answers: LeaseAnswer[] = [];
     for (const { ticket } of wanted) {
       const entry = known.get(ticket);
       if (entry === undefined || entry.fence !== undefined) {
         answers.push({ granted: true, fence: entry?.fence ?? fence });
-      } else if (line.isUnblocked(entry)) {
+      } else if (queue.isUnblocked(entry)) {
         granted.add(ticket);
         answers.push({ granted: true, fence });
       } else {
         const isCircle = entry.within !== entry.callId && (await this.#isInCycle(transaction, [...entries, ...added], entry));
         if (isCircle) left.add(ticket);
-        answers.push({ granted: false, waitsFor: line.blockers(entry).map(({ callId }) => callId), isCircle });
+        answers.push({ granted: false, waitsFor: queue.blockers(entry).map(({ callId }) => callId), isCircle });
       }
     }
     await insertEntries(

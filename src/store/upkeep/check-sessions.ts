@@ -22,16 +22,16 @@ export async function* checkSessions(
   transaction?: Transaction<Tables>,
 ): AsyncGenerator<Finding, void, undefined> {
   const reader = new LogReader(connection, new LogStatements(connection.tables));
-  const look = <Result>(work: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> =>
+  const readSnapshot = <Result>(work: (tables: Transaction<Tables>) => Promise<Result>): Promise<Result> =>
     transaction === undefined ? runInSnapshot(connection.tables, work) : work(transaction);
   let count = 0;
   for (let last = ""; ;) {
-    const { ids, sound } = await look((tables) => nextSessions(tables, last));
+    const { ids, sound } = await readSnapshot((tables) => nextSessions(tables, last));
     for (const id of ids) {
       count++;
       if (sound.has(id)) continue;
       await yieldBetweenSteps(options);
-      const problem = await look((tables) => findProblem(tables, reader, id));
+      const problem = await readSnapshot((tables) => findProblem(tables, reader, id));
       if (problem !== undefined) yield damagedFinding(id, problem);
     }
     options.onProgress?.("sessions", count);
@@ -40,7 +40,7 @@ export async function* checkSessions(
     if (end === undefined) break;
     last = end;
   }
-  for (const id of await look(findOrphans)) yield damagedFinding(id, "it has events but no record");
+  for (const id of await readSnapshot(findOrphans)) yield damagedFinding(id, "it has events but no record");
 }
 
 async function nextSessions(
@@ -137,18 +137,18 @@ async function groupSmallSessions(
   tables: Transaction<Tables>,
   rows: readonly SessionTable[],
 ): Promise<readonly ReadonlyMap<string, SessionTable>[]> {
-  const alone = new Map(rows.filter((row) => row.parent_id === null).map((row) => [row.id, row]));
-  if (alone.size === 0) return [];
+  const withoutParent = new Map(rows.filter((row) => row.parent_id === null).map((row) => [row.id, row]));
+  if (withoutParent.size === 0) return [];
   const sizes = await tables
     .selectFrom("haft_event")
     .select(["session", sql<number>`sum(octet_length(body) + 200)`.as("bytes")])
-    .where("session", "in", [...alone.keys()])
+    .where("session", "in", [...withoutParent.keys()])
     .groupBy("session")
     .execute();
   const groups: Map<string, SessionTable>[] = [];
   let left = 0;
   for (const { session, bytes } of sizes) {
-    const row = alone.get(session);
+    const row = withoutParent.get(session);
     if (row === undefined || bytes > MAX_BYTES) continue;
     if (bytes > left) {
       groups.push(new Map());

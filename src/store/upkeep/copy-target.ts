@@ -15,12 +15,12 @@ import type { SqlConnection } from "../sql/sql-connection.ts";
  * @throws ToolError `conflict` if the file exists
  */
 export async function withCopyTarget<Result>(
-  place: StoreLocation,
+  location: StoreLocation,
   options: ConnectStoreOptions,
   work: (to: SqlConnection) => Promise<Result>,
 ): Promise<Result> {
-  if (!("path" in place)) return withConnection(await connectStore(place, options), work);
-  const { path } = place;
+  if (!("path" in location)) return withConnection(await connectStore(location, options), work);
+  const { path } = location;
   if (existsSync(path)) throw fileExistsError(path);
   const unfinished = `${path}.copying-${process.pid}`;
   await removeFile(unfinished);

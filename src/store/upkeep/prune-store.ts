@@ -74,10 +74,10 @@ function pruneCalls({ tables }: SqlConnection, options: PruneOptions): Promise<n
 async function deleteInBatches(
   part: PrunedPart,
   options: PruneOptions,
-  forgetSome: () => Promise<{ readonly numDeletedRows: bigint }>,
+  deleteBatch: () => Promise<{ readonly numDeletedRows: bigint }>,
 ): Promise<number> {
   for (let pruned = 0; ;) {
-    const { numDeletedRows } = await forgetSome();
+    const { numDeletedRows } = await deleteBatch();
     pruned += Number(numDeletedRows);
     options.onProgress?.(part, pruned);
     if (numDeletedRows < BigInt(ROW_BATCH_SIZE)) return pruned;

@@ -40,19 +40,19 @@ export function toUntypedTables(tables: Kysely<Tables>): Kysely<AnyTables> {
 /** Reads the rows in the order of the key. Sizes are read first, so that rows of many megabytes are not read together. */
 export async function* readRowBatches(
   tables: Kysely<Tables>,
-  parts: TableLayout,
+  layout: TableLayout,
   options: UpkeepOptions,
 ): AsyncGenerator<readonly Row[], void, undefined> {
   let last: Row | undefined;
   for (;;) {
-    const ends = findBatchEnds(await readSizesAfter(tables, parts, last));
+    const ends = findBatchEnds(await readSizesAfter(tables, layout, last));
     if (ends.length === 0) return;
     for (const end of ends) {
       await yieldBetweenSteps(options);
-      const rows = selectAfter(tables, parts, last)
-        .where(isUpTo(parts.key, end))
-        .select([...parts.columns]);
-      yield await orderByKey(rows, parts).execute();
+      const rows = selectAfter(tables, layout, last)
+        .where(isUpTo(layout.key, end))
+        .select([...layout.columns]);
+      yield await orderByKey(rows, layout).execute();
       last = end;
     }
   }
@@ -62,14 +62,14 @@ interface SizedRow extends Row {
   readonly bytes: number;
 }
 
-async function readSizesAfter(tables: Kysely<Tables>, parts: TableLayout, last: Row | undefined): Promise<readonly SizedRow[]> {
-  const sizes = parts.texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
+async function readSizesAfter(tables: Kysely<Tables>, layout: TableLayout, last: Row | undefined): Promise<readonly SizedRow[]> {
+  const sizes = layout.texts.map((column) => sql`coalesce(octet_length(${sql.ref(column)}), 0)`);
   const bytes = sizes.length === 0 ? sql<number>`0` : sql<number>`${sql.join(sizes, sql` + `)}`;
-  const rows = selectAfter(tables, parts, last)
-    .select([...parts.key])
+  const rows = selectAfter(tables, layout, last)
+    .select([...layout.key])
     .select(bytes.as("bytes"))
     .limit(SIZE_BATCH_SIZE);
-  return orderByKey(rows, parts).execute();
+  return orderByKey(rows, layout).execute();
 }
 
 function selectAfter(tables: Kysely<Tables>, { name, key }: TableLayout, last: Row | undefined) {

@@ -55,25 +55,25 @@ export async function changeFile(request: ChangeRequest): Promise<Change> {
   const found = await workspace.resolveForChange(path, context);
   return runExclusive(found.real, async () => {
     context.signal.throwIfAborted();
-    const place = await workspace.resolveForChange(path, context); // an earlier change may have created it
-    const before = place.missing.length > 0 ? undefined : await loadCurrent(place, context.signal);
-    if (before === undefined) refuseBinary(place.shown);
-    else checkRead(context, place, before.known);
+    const resolved = await workspace.resolveForChange(path, context); // an earlier change may have created it
+    const before = resolved.missing.length > 0 ? undefined : await loadCurrent(resolved, context.signal);
+    if (before === undefined) refuseBinary(resolved.shown);
+    else checkRead(context, resolved, before.known);
     const bytes = encodeText(await request.revise(before));
-    const known = await replaceCurrent(place, { bytes, before, context });
-    if (before === undefined || request.isWhole) recordRead(context, place.real, known);
-    else recordChange(context, place.real, known);
-    return { shown: place.shown, created: before === undefined, bytes: bytes.length };
+    const known = await replaceCurrent(resolved, { bytes, before, context });
+    if (before === undefined || request.isWhole) recordRead(context, resolved.real, known);
+    else recordChange(context, resolved.real, known);
+    return { shown: resolved.shown, created: before === undefined, bytes: bytes.length };
   });
 }
 
-export async function loadCurrent(place: ResolvedPath, signal: AbortSignal): Promise<CurrentFile> {
-  const file = await openFile(place);
+export async function loadCurrent(resolved: ResolvedPath, signal: AbortSignal): Promise<CurrentFile> {
+  const file = await openFile(resolved);
   try {
     const bytes = await readWhole(file, { maxBytes: MAX_TEXT_BYTES, signal });
-    return { shown: place.shown, stats: file.stats, bytes, known: fingerprint(file.stats, bytes) };
+    return { shown: resolved.shown, stats: file.stats, bytes, known: fingerprint(file.stats, bytes) };
   } catch (thrown: unknown) {
-    throw fileError(thrown, { verb: "read", shown: place.shown });
+    throw fileError(thrown, { verb: "read", shown: resolved.shown });
   } finally {
     await file.handle.close();
   }
@@ -109,16 +109,16 @@ interface Replacement {
   readonly context: ToolContext;
 }
 
-async function replaceCurrent(place: ResolvedPath, replacement: Replacement): Promise<Fingerprint> {
-  const parent = await openParent(place);
+async function replaceCurrent(resolved: ResolvedPath, replacement: Replacement): Promise<Fingerprint> {
+  const parent = await openParent(resolved);
   try {
     // a rename ignores that the old file is read-only, which is usually intended
-    if (replacement.before !== undefined) await access(childPath(parent, place), constants.W_OK);
+    if (replacement.before !== undefined) await access(childPath(parent, resolved), constants.W_OK);
     const { path: temporary, stats, leftovers } = await writeTemporary(parent.path, replacement);
     try {
-      await renameOver(temporary, childPath(parent, place), {
+      await renameOver(temporary, childPath(parent, resolved), {
         signal: replacement.context.signal,
-        check: () => refuseIfChanged(parent, place, replacement.before),
+        check: () => refuseIfChanged(parent, resolved, replacement.before),
       });
     } finally {
       await rm(temporary, { force: true });
@@ -126,7 +126,7 @@ async function replaceCurrent(place: ResolvedPath, replacement: Replacement): Pr
     await Promise.allSettled(leftovers.map((path) => rm(path, { force: true }))); // a process that still writes one is refused as stale
     return fingerprint(stats, replacement.bytes.length > MAX_TEXT_BYTES ? undefined : replacement.bytes);
   } catch (thrown: unknown) {
-    throw fileError(thrown, { verb: "write", shown: place.shown });
+    throw fileError(thrown, { verb: "write", shown: resolved.shown });
   } finally {
     await parent.handle.close();
   }
@@ -193,12 +193,12 @@ async function tryChown(handle: FileHandle, uid: number, gid: number): Promise<b
 }
 
 /** Checks the file again right before the rename, because another program may have written it since it was read. */
-async function refuseIfChanged(parent: OpenFolder, place: ResolvedPath, before: CurrentFile | undefined): Promise<void> {
-  const now = await findStats(childPath(parent, place));
+async function refuseIfChanged(parent: OpenFolder, resolved: ResolvedPath, before: CurrentFile | undefined): Promise<void> {
+  const now = await findStats(childPath(parent, resolved));
   if (before === undefined && now === undefined) return;
   if (before !== undefined && now?.ino === before.stats.ino && now.mtimeMs === before.stats.mtimeMs && now.size === before.stats.size)
     return;
-  throw staleFileError(place.shown);
+  throw staleFileError(resolved.shown);
 }
 
 async function findStats(path: string): Promise<Stats | undefined> {

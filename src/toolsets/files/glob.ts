@@ -14,7 +14,7 @@ import { segmentsBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 
 const DEFAULT_LIMIT = 100;
 const MAX_LIMIT = 1000;
-const STATS_AT_ONCE = 64;
+const MAX_CONCURRENT_STATS = 64;
 
 interface GlobInput {
   readonly pattern: string;
@@ -63,10 +63,10 @@ function coversOlderGlob(newer: PastCall, older: PastCall): boolean {
 
 async function glob(workspace: Workspace, input: GlobInput, context: ToolContext): Promise<ToolOutput> {
   const matches = compileGlob(checkPattern(input.pattern));
-  const place = await workspace.resolve(input.path ?? ".", context);
+  const resolved = await workspace.resolve(input.path ?? ".", context);
   const walk = new Walk({ workspace, signal: context.signal });
-  const start = await walk.start(place);
-  const found = await newestFirst(await matchingFiles(walk.files(start), place.real, matches), context.signal);
+  const start = await walk.start(resolved);
+  const found = await newestFirst(await matchingFiles(walk.files(start), resolved.real, matches), context.signal);
   const limit = input.limit ?? DEFAULT_LIMIT;
   const paths = found.slice(0, limit).map((real) => workspace.toDisplayPath(real));
   const more = found.length > limit;
@@ -97,9 +97,9 @@ async function matchingFiles(files: AsyncIterable<{ readonly real: string }>, st
 
 async function newestFirst(paths: readonly string[], signal: AbortSignal): Promise<string[]> {
   const dated: { readonly path: string; readonly mtimeMs: number }[] = [];
-  for (let from = 0; from < paths.length; from += STATS_AT_ONCE) {
+  for (let from = 0; from < paths.length; from += MAX_CONCURRENT_STATS) {
     signal.throwIfAborted();
-    const times = await Promise.all(paths.slice(from, from + STATS_AT_ONCE).map(readModifiedTime));
+    const times = await Promise.all(paths.slice(from, from + MAX_CONCURRENT_STATS).map(readModifiedTime));
     for (const time of times) if (time !== undefined) dated.push(time);
   }
   return dated.sort((one, other) => other.mtimeMs - one.mtimeMs || (one.path < other.path ? -1 : 1)).map(({ path }) => path);

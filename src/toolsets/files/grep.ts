@@ -102,12 +102,12 @@ class Grep {
   }
 
   async run(): Promise<ToolOutput> {
-    const place = await this.#workspace.resolveForRead(this.#input.path ?? ".", this.#context);
+    const resolved = await this.#workspace.resolveForRead(this.#input.path ?? ".", this.#context);
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
-    for await (const entry of await filesToSearch(walk, place)) {
-      const isNamed = entry.real === place.real; // a file that the call names is searched even if the glob excludes it
+    for await (const entry of await filesToSearch(walk, resolved)) {
+      const isNamed = entry.real === resolved.real; // a file that the call names is searched even if the glob excludes it
       if (entry.kind === "link" || findBinaryReason(entry.name) !== undefined) continue;
-      if (!isNamed && !this.#matchesFilter(segmentsBelow(place.real, entry.real))) continue;
+      if (!isNamed && !this.#matchesFilter(segmentsBelow(resolved.real, entry.real))) continue;
       if (this.#workspace.isCredentialFile(entry.real)) {
         this.#withheld++;
         continue;
@@ -188,16 +188,16 @@ function compileFilter(glob: string | undefined): PathMatcher {
 }
 
 /** Returns the files to search: those below a folder, or the one file. */
-async function filesToSearch(walk: Walk, place: ResolvedPath): Promise<AsyncIterable<Entry> | readonly Entry[]> {
-  if (await isFolder(place)) return walk.files(await walk.start(place));
-  return [{ name: place.shown.split("/").at(-1) ?? "", kind: "file", real: place.real }];
+async function filesToSearch(walk: Walk, resolved: ResolvedPath): Promise<AsyncIterable<Entry> | readonly Entry[]> {
+  if (await isFolder(resolved)) return walk.files(await walk.start(resolved));
+  return [{ name: resolved.shown.split("/").at(-1) ?? "", kind: "file", real: resolved.real }];
 }
 
-async function isFolder(place: ResolvedPath): Promise<boolean> {
+async function isFolder(resolved: ResolvedPath): Promise<boolean> {
   try {
-    return (await lstat(place.real)).isDirectory();
+    return (await lstat(resolved.real)).isDirectory();
   } catch (thrown: unknown) {
-    throw fileError(thrown, { verb: "search", shown: place.shown });
+    throw fileError(thrown, { verb: "search", shown: resolved.shown });
   }
 }
 

@@ -66,10 +66,10 @@ export function jsonWriteTool(workspace: Workspace): Tool {
 
 async function readJson(workspace: Workspace, input: JsonReadInput, context: ToolContext): Promise<JsonValue> {
   const steps = parseJsonPath(input.at ?? "");
-  const place = await workspace.resolveForRead(input.path, context);
-  const file = await loadCurrent(place, context.signal);
+  const resolved = await workspace.resolveForRead(input.path, context);
+  const file = await loadCurrent(resolved, context.signal);
   const value = getValueAt(parseDocument(decodeFile(file), file.shown), steps);
-  recordRead(context, place.real, file.known);
+  recordRead(context, resolved.real, file.known);
   return value;
 }
 

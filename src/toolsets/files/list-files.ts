@@ -42,17 +42,17 @@ function depthOf({ input }: PastCall): number {
 }
 
 async function listFiles(workspace: Workspace, input: ListInput, context: ToolContext): Promise<ToolOutput> {
-  const place = await workspace.resolve(input.path ?? ".", context);
+  const resolved = await workspace.resolve(input.path ?? ".", context);
   const walk = new Walk({ workspace, signal: context.signal });
-  const { paths, more } = await collect(walk, { workspace, start: await walk.start(place), depth: input.depth ?? DEFAULT_DEPTH });
+  const { paths, more } = await collect(walk, { workspace, start: await walk.start(resolved), depth: input.depth ?? DEFAULT_DEPTH });
   const notes = [
     more ? `more entries exist; only ${LIST_LIMIT} are shown: list a subfolder, or use glob` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
     walk.unopenedCount > 0 ? `folders that could not be opened and are not listed: ${walk.unopenedCount}` : undefined,
     walk.ignoredCount > 0 ? `${walk.ignoredCount} ignored, not shown` : undefined,
-    paths.length === 0 ? `${place.shown} is empty` : undefined,
+    paths.length === 0 ? `${resolved.shown} is empty` : undefined,
   ];
-  const output = { path: place.shown, entries: paths, more: more || walk.stopped };
+  const output = { path: resolved.shown, entries: paths, more: more || walk.stopped };
   return new ToolOutput({ content: [{ type: "text", text: withNotes(paths.map(pathLine), notes) }], output });
 }
 

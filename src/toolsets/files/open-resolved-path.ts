@@ -30,16 +30,16 @@ export interface OpenFolder {
 }
 
 /** Opens a regular file for reading. Never blocks on a pipe, follows no link, and fails if the file is no longer at its path. */
-export async function openFile(place: ResolvedPath): Promise<OpenFile> {
-  const handle = await openExactly(place.real, constants.O_RDONLY, place.shown);
+export async function openFile(resolved: ResolvedPath): Promise<OpenFile> {
+  const handle = await openExactly(resolved.real, constants.O_RDONLY, resolved.shown);
   try {
     const stats = await handle.stat();
-    if (stats.isDirectory()) throw refusalError(`${JSON.stringify(place.shown)} is a folder.`, "Use list to see what is in it.");
-    if (!stats.isFile()) throw refusalError(`${JSON.stringify(place.shown)} is not a regular file but a pipe, socket or device.`);
+    if (stats.isDirectory()) throw refusalError(`${JSON.stringify(resolved.shown)} is a folder.`, "Use list to see what is in it.");
+    if (!stats.isFile()) throw refusalError(`${JSON.stringify(resolved.shown)} is not a regular file but a pipe, socket or device.`);
     return { handle, stats };
   } catch (thrown: unknown) {
     await handle.close();
-    throw fileError(thrown, { verb: "open", shown: place.shown });
+    throw fileError(thrown, { verb: "open", shown: resolved.shown });
   }
 }
 
@@ -50,15 +50,15 @@ export async function openFolder(real: string, shown: string): Promise<OpenFolde
 }
 
 /** Opens the parent folder of a place, creating missing folders, accessible to the owner only. */
-export async function openParent(place: ResolvedPath): Promise<OpenFolder> {
-  if (place.missing.length === 0) return openFolder(dirname(place.real), place.shown);
-  let real = place.existing;
-  let folder = await openFolder(real, place.shown);
-  for (const name of place.missing.slice(0, -1)) {
+export async function openParent(resolved: ResolvedPath): Promise<OpenFolder> {
+  if (resolved.missing.length === 0) return openFolder(dirname(resolved.real), resolved.shown);
+  let real = resolved.existing;
+  let folder = await openFolder(real, resolved.shown);
+  for (const name of resolved.missing.slice(0, -1)) {
     try {
-      await makeFolder(join(folder.path, name), place.shown);
+      await makeFolder(join(folder.path, name), resolved.shown);
       real = join(real, name);
-      const next = await openFolder(real, place.shown);
+      const next = await openFolder(real, resolved.shown);
       await folder.handle.close();
       folder = next;
     } catch (thrown: unknown) {
@@ -70,8 +70,8 @@ export async function openParent(place: ResolvedPath): Promise<OpenFolder> {
 }
 
 /** The path of a place inside its opened parent. */
-export function childPath(parent: OpenFolder, place: ResolvedPath): string {
-  return join(parent.path, basename(place.real));
+export function childPath(parent: OpenFolder, resolved: ResolvedPath): string {
+  return join(parent.path, basename(resolved.real));
 }
 
 async function makeFolder(path: string, shown: string): Promise<void> {

@@ -68,86 +68,86 @@ interface ReadRequest {
 }
 
 async function readFile(request: ReadRequest): Promise<ToolOutput> {
-  const place = await request.workspace.resolveForRead(request.input.path, request.context);
-  const file = await openFile(place);
+  const resolved = await request.workspace.resolveForRead(request.input.path, request.context);
+  const file = await openFile(resolved);
   try {
     const head = await readHead(file.handle, HEAD_BYTES);
     const media = detectMedia(head);
-    if (media?.kind === "pdf" && request.options.pdfText) return await readPdfText(request, place, file);
-    if (media !== undefined) return await readMedia(request, { place, file, media });
-    refuseBinary(place.shown, head);
-    return await readLines(request, place, file);
+    if (media?.kind === "pdf" && request.options.pdfText) return await readPdfText(request, resolved, file);
+    if (media !== undefined) return await readMedia(request, { resolved, file, media });
+    refuseBinary(resolved.shown, head);
+    return await readLines(request, resolved, file);
   } catch (thrown: unknown) {
-    throw fileError(thrown, { verb: "read", shown: place.shown });
+    throw fileError(thrown, { verb: "read", shown: resolved.shown });
   } finally {
     await file.handle.close();
   }
 }
 
-async function readMedia(request: ReadRequest, found: { place: ResolvedPath; file: OpenFile; media: Media }): Promise<ToolOutput> {
-  const { place, file, media } = found;
+async function readMedia(request: ReadRequest, found: { resolved: ResolvedPath; file: OpenFile; media: Media }): Promise<ToolOutput> {
+  const { resolved, file, media } = found;
   const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES[media.kind], signal: request.context.signal });
-  if (bytes === undefined) return tooLargeOutput(place, { file, media });
+  if (bytes === undefined) return tooLargeOutput(resolved, { file, media });
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  const earlier = findEarlierRead(request, place, known);
-  if (earlier !== undefined) return unchangedOutput(place, earlier);
-  recordRead(request.context, place.real, known, viewKey(request.input));
+  const earlier = findEarlierRead(request, resolved, known);
+  if (earlier !== undefined) return unchangedOutput(resolved, earlier);
+  recordRead(request.context, resolved.real, known, viewKey(request.input));
   const data = bytes.toString("base64");
-  const output = { path: place.shown, mediaType: media.mediaType, bytes: bytes.length };
+  const output = { path: resolved.shown, mediaType: media.mediaType, bytes: bytes.length };
   if (media.kind === "image") return new ToolOutput({ content: [{ type: "image", mediaType: media.mediaType, data }], output });
   const uri = `data:${media.mediaType};base64,${data}`;
-  return new ToolOutput({ content: [{ type: "file", uri, mediaType: media.mediaType, name: place.shown }], output });
+  return new ToolOutput({ content: [{ type: "file", uri, mediaType: media.mediaType, name: resolved.shown }], output });
 }
 
 /** Returns the lines of all pages, numbered like those of a text file. */
-async function readPdfText(request: ReadRequest, place: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
+async function readPdfText(request: ReadRequest, resolved: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
   const { input, context } = request;
   const bytes = await readWhole(file, { maxBytes: MAX_PDF_BYTES, signal: context.signal });
-  if (bytes === undefined) throw fileTooLargeError(place.shown, MAX_PDF_BYTES);
+  if (bytes === undefined) throw fileTooLargeError(resolved.shown, MAX_PDF_BYTES);
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  const earlier = findEarlierRead(request, place, known);
-  if (earlier !== undefined) return unchangedOutput(place, earlier);
+  const earlier = findEarlierRead(request, resolved, known);
+  if (earlier !== undefined) return unchangedOutput(resolved, earlier);
   const { text } = await convertDocument({ kind: "pdf", bytes }, context.signal);
   const first = input.offset ?? 1;
   const window = new LineWindow(first, input.limit ?? Number.MAX_SAFE_INTEGER);
   window.add(Buffer.from(text));
   window.finish();
-  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(place, window, first);
-  recordRead(context, place.real, known, viewKey(input));
-  return describeLines(place, { first, window, total: window.count });
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(resolved, window, first);
+  recordRead(context, resolved.real, known, viewKey(input));
+  return describeLines(resolved, { first, window, total: window.count });
 }
 
-function pastEndError(place: ResolvedPath, window: LineWindow, first: number): ToolError {
-  return refusalError(`${JSON.stringify(place.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
+function pastEndError(resolved: ResolvedPath, window: LineWindow, first: number): ToolError {
+  return refusalError(`${JSON.stringify(resolved.shown)} has ${plural(window.count, "line")}; line ${first} is past its end.`);
 }
 
-function lineNotReachedError(place: ResolvedPath, endless: number, first: number): ToolError {
+function lineNotReachedError(resolved: ResolvedPath, overlongLine: number, first: number): ToolError {
   return refusalError(
-    `Line ${endless} of ${JSON.stringify(place.shown)} is longer than ${MAX_LINE_MIB} MiB; line ${first} after it cannot be read.`,
+    `Line ${overlongLine} of ${JSON.stringify(resolved.shown)} is longer than ${MAX_LINE_MIB} MiB; line ${first} after it cannot be read.`,
     AFTER_LONG_LINE,
   );
 }
 
 /** The file is not shown, so it does not count as read. */
-function tooLargeOutput(place: ResolvedPath, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
+function tooLargeOutput(resolved: ResolvedPath, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
   const { mediaType } = media;
   const bytes = file.stats.size;
-  const text = `[file ${pathLine(place.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: it is larger than ${limit}, the largest ${kind} that is shown)`;
-  return textOutput(text, { path: place.shown, mediaType, bytes, tooLarge: true });
+  const text = `[file ${pathLine(resolved.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: it is larger than ${limit}, the largest ${kind} that is shown)`;
+  return textOutput(text, { path: resolved.shown, mediaType, bytes, tooLarge: true });
 }
 
-async function readLines(request: ReadRequest, place: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
+async function readLines(request: ReadRequest, resolved: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
   const first = request.input.offset ?? 1;
   const window = new LineWindow(first, request.input.limit ?? Number.MAX_SAFE_INTEGER);
   const known = await scanLines(file, window, request.context.signal);
-  if (window.overlongLine !== undefined && window.lines.length === 0) throw lineNotReachedError(place, window.overlongLine, first);
-  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(place, window, first);
-  const earlier = findEarlierRead(request, place, known.fingerprint);
-  if (earlier !== undefined) return unchangedOutput(place, earlier);
-  recordRead(request.context, place.real, known.fingerprint, viewKey(request.input));
+  if (window.overlongLine !== undefined && window.lines.length === 0) throw lineNotReachedError(resolved, window.overlongLine, first);
+  if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(resolved, window, first);
+  const earlier = findEarlierRead(request, resolved, known.fingerprint);
+  if (earlier !== undefined) return unchangedOutput(resolved, earlier);
+  recordRead(request.context, resolved.real, known.fingerprint, viewKey(request.input));
   const total = known.complete ? window.count : undefined;
-  return describeLines(place, { first, window, total });
+  return describeLines(resolved, { first, window, total });
 }
 
 /**
@@ -176,10 +176,10 @@ async function scanLines(
   return { fingerprint: { mtimeMs, size, hash: hash?.digest("base64") ?? "" }, complete: true };
 }
 
-function describeLines(place: ResolvedPath, shown: { first: number; window: LineWindow; total: number | undefined }): ToolOutput {
+function describeLines(resolved: ResolvedPath, shown: { first: number; window: LineWindow; total: number | undefined }): ToolOutput {
   const { first, window, total } = shown;
   const last = first + window.lines.length - 1;
-  const output = { path: place.shown, firstLine: first, lastLine: last, ...(total === undefined ? {} : { totalLines: total }) };
+  const output = { path: resolved.shown, firstLine: first, lastLine: last, ...(total === undefined ? {} : { totalLines: total }) };
   if (total === 0) return textOutput("(the file is empty)", output);
   const lines = window.lines.join("\n");
   if (first === 1 && last === total) return textOutput(lines, output);
@@ -195,17 +195,17 @@ function continuationHint({ overlongLine }: LineWindow, last: number): string {
 }
 
 /** Returns the id of the call that showed the same part of the same file, if such references are enabled. */
-function findEarlierRead({ options, context, input }: ReadRequest, place: ResolvedPath, now: Fingerprint): string | undefined {
-  return options.unchangedReads ? findShowingCall(context, place.real, now, viewKey(input)) : undefined;
+function findEarlierRead({ options, context, input }: ReadRequest, resolved: ResolvedPath, now: Fingerprint): string | undefined {
+  return options.unchangedReads ? findShowingCall(context, resolved.real, now, viewKey(input)) : undefined;
 }
 
 function viewKey(input: ReadInput): string {
   return `${input.offset ?? 1}:${input.limit ?? ""}`;
 }
 
-function unchangedOutput(place: ResolvedPath, sameAs: string): ToolOutput {
-  const text = `(${place.shown} is unchanged since you read this part of it; see the earlier result)`;
-  return new ToolOutput({ content: [{ type: "text", text }], output: { path: place.shown, unchanged: true }, sameAs });
+function unchangedOutput(resolved: ResolvedPath, sameAs: string): ToolOutput {
+  const text = `(${resolved.shown} is unchanged since you read this part of it; see the earlier result)`;
+  return new ToolOutput({ content: [{ type: "text", text }], output: { path: resolved.shown, unchanged: true }, sameAs });
 }
 
 function textOutput(text: string, output: unknown): ToolOutput {

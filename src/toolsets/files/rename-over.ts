@@ -45,16 +45,16 @@ async function tryRename(
   target: string,
   { check, signal, isHeld }: RenameOverOptions & { readonly isHeld: () => boolean },
 ): Promise<boolean> {
-  let isPlaced = false;
+  let isRenamed = false;
   const move = async (): Promise<void> => {
     await check();
     signal.throwIfAborted();
     if (!isHeld()) return;
     renameSync(from, target); // synchronous, so that the lock that was just checked is the file that is renamed
-    isPlaced = true;
+    isRenamed = true;
   };
   await renameFile(from, target, { move });
-  return isPlaced;
+  return isRenamed;
 }
 
 /**

@@ -137,15 +137,15 @@ interface HunkSearch {
 /** Returns the index of the line where the hunk begins. */
 function findHunk(hunk: Hunk, lines: readonly string[], { from, shift }: HunkSearch): number | Problem {
   const old = hunk.lines.filter(({ mark }) => mark !== "+").map(({ text }) => text);
-  const said = hunk.line === undefined ? undefined : hunkStart(hunk, hunk.line) + shift;
-  if (old.length === 0) return findInsertion(said, lines, from);
+  const announced = hunk.line === undefined ? undefined : hunkStart(hunk, hunk.line) + shift;
+  if (old.length === 0) return findInsertion(announced, lines, from);
   const places: number[] = [];
   for (let at = from; at + old.length <= lines.length; at++)
     if (old.every((text, index) => withoutCarriageReturn(lines[at + index]) === text)) places.push(at);
   const [only] = places;
   if (only === undefined) return { problem: "shows lines that are not in the file", hint: COPY_EXACTLY };
   if (places.length === 1) return only;
-  if (said !== undefined && places.includes(said)) return said;
+  if (announced !== undefined && places.includes(announced)) return announced;
   const named = places.slice(0, MAX_NAMED_LINES).map((at) => at + 1);
   const more = places.length > MAX_NAMED_LINES ? " and more" : "";
   return {

@@ -54,11 +54,11 @@ export class Walk {
   }
 
   /** Returns the first folder, with the rules of every folder of the workspace above it. */
-  async start(place: ResolvedPath): Promise<Level> {
+  async start(resolved: ResolvedPath): Promise<Level> {
     const { root } = this.#workspace;
-    const top = isInsideFolder(place.real, root) ? root : place.real;
+    const top = isInsideFolder(resolved.real, root) ? root : resolved.real;
     let level: Level = { real: top, names: [], rules: createIgnoreRules(undefined, await this.#gitignore(top)) };
-    for (const name of relative(top, place.real).split(sep)) {
+    for (const name of relative(top, resolved.real).split(sep)) {
       if (name !== "") level = await this.enter(level, { name, kind: "folder", real: join(level.real, name) });
     }
     return level;

@@ -77,34 +77,34 @@ export class Workspace {
     const absolute = this.#toAbsolute(path);
     const inside = isInsideFolder(absolute, this.root);
     if (!inside && this.#guard === "block") throw this.#outsideError(path);
-    const place = await this.#resolveLinks(absolute, inside);
-    if (!isInsideFolder(place.real, this.root)) this.#checkOutside(path, place, context);
-    return place;
+    const resolved = await this.#resolveLinks(absolute, inside);
+    if (!isInsideFolder(resolved.real, this.root)) this.#checkOutside(path, resolved, context);
+    return resolved;
   }
 
   /** Like `resolve`, and refuses files that hold credentials, by the given and by the resolved path. */
   async resolveForRead(path: string, context: ToolContext): Promise<ResolvedPath> {
-    const place = await this.resolve(path, context);
-    for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), place.shown]) {
+    const resolved = await this.resolve(path, context);
+    for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), resolved.shown]) {
       if (this.#sensitivityOf(shown) === "credentials") throw sensitivePathError(shown, "read", "credentials");
     }
-    return place;
+    return resolved;
   }
 
   /** Like `resolveForRead`, and refuses files that other programs run or obey, by the given and by the resolved path. */
   async resolveForChange(path: string, context: ToolContext): Promise<ResolvedPath> {
-    const place = await this.resolve(path, context);
+    const resolved = await this.resolve(path, context);
     if (path.endsWith("/"))
       throw new ToolError("invalid_input", `${JSON.stringify(path)} names a folder.`, {
         hint: "Give the path of a file, without a slash at its end.",
       });
-    for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), place.shown]) {
+    for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), resolved.shown]) {
       const sensitivity = this.#sensitivityOf(shown);
       if (sensitivity !== undefined) throw sensitivePathError(shown, "changed", sensitivity);
     }
-    if (this.#protected.some((protectedPath) => isInsideFolder(place.real, protectedPath)))
-      throw sensitivePathError(place.shown, "changed", "obeyed");
-    return place;
+    if (this.#protected.some((protectedPath) => isInsideFolder(resolved.real, protectedPath)))
+      throw sensitivePathError(resolved.shown, "changed", "obeyed");
+    return resolved;
   }
 
   /** Whether the file at a canonical path holds credentials, so that it is neither read nor searched. */
@@ -146,10 +146,10 @@ export class Workspace {
     }
   }
 
-  #checkOutside(path: string, place: ResolvedPath, context: ToolContext): void {
+  #checkOutside(path: string, resolved: ResolvedPath, context: ToolContext): void {
     if (this.#guard === "off") return;
     if (this.#guard === "block") throw this.#outsideError(path);
-    const key = `outside:${place.real}`;
+    const key = `outside:${resolved.real}`;
     const warning = readWarning(context.state.get(key));
     const message = messageOf(context);
     // A call of the same message was written before the warning could be read.

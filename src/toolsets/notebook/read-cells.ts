@@ -40,13 +40,13 @@ export function readCellsTool(workspace: Workspace): Tool {
 }
 
 async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: ReadInput, context: ToolContext): Promise<ToolOutput> {
-  const place = await workspace.resolveForRead(path, context);
-  const file = await loadCurrent(place, context.signal);
+  const resolved = await workspace.resolveForRead(path, context);
+  const file = await loadCurrent(resolved, context.signal);
   const { cells } = parseNotebook(decodeFile(file), file.shown);
   if (from > 0 && from >= cells.length)
     throw refusalError(`${JSON.stringify(file.shown)} has ${plural(cells.length, "cell")}; there is no cell ${from}.`);
   const shown = cells.slice(from, from + count);
-  recordRead(context, place.real, file.known);
+  recordRead(context, resolved.real, file.known);
   const left = cells.length - from - shown.length;
   const parts = shown.map((cell, at) => cellText(cell, from + at));
   if (left > 0) parts.push(`(${plural(left, "more cell")}; continue with from: ${from + shown.length})`);

@@ -195,9 +195,9 @@ async function describeNewSensitivePaths(
   const before = new Set(found.map(nameOf));
   try {
     const since = (await findSensitivePaths(workspace)).filter((one) => !before.has(nameOf(one)));
-    const named = (isClosed: boolean): readonly string[] => {
-      const paths = since.filter((one) => (one.isUnreadable ?? false) === isClosed).map(({ path }) => path);
-      return paths.length === 0 ? [] : [`${isClosed ? UNREADABLE_NOTE : CREATED_NOTE}: ${formatPaths(workspace.root, paths)}`];
+    const named = (isUnreadable: boolean): readonly string[] => {
+      const paths = since.filter((one) => (one.isUnreadable ?? false) === isUnreadable).map(({ path }) => path);
+      return paths.length === 0 ? [] : [`${isUnreadable ? UNREADABLE_NOTE : CREATED_NOTE}: ${formatPaths(workspace.root, paths)}`];
     };
     return [...named(false), ...named(true)];
   } catch (thrown: unknown) {

@@ -57,10 +57,8 @@ export interface SensitivePath {
  * @throws ToolError `limit_exceeded`, by rejecting, if there are too many files: a program could create so many that sensitive ones are not found;
  * `permission_denied` if the root cannot be listed
  */
-export async function findSensitivePaths({
-  root,
-  allowed,
-}: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly SensitivePath[]> {
+export async function findSensitivePaths(workspace: Pick<ProtectedWorkspace, "root" | "allowed">): Promise<readonly SensitivePath[]> {
+  const { root, allowed } = workspace;
   const found: SensitivePath[] = [];
   const isAllowed = (path: readonly string[]): boolean => allowed.some((allows) => allows(path) || allows([...path, "x"]));
   let entries = 0;
@@ -78,18 +76,19 @@ export async function findSensitivePaths({
         if (++entries > MAX_ENTRIES) throw limitError("files and folders", MAX_ENTRIES, "Use a smaller root.");
         const segments = [...folder, entry.name];
         const sensitivity = sensitivityOf(segments, basename(root));
-        const isKept = sensitivity !== undefined && !isAllowed(segments);
-        const isHidden = isKept && sensitivity === "credentials";
+        const isProtected = sensitivity !== undefined && !isAllowed(segments);
+        const isHidden = isProtected && sensitivity === "credentials";
         if (entry.isSymbolicLink()) {
           const path = isHidden ? await findTargetBelow(root, segments) : undefined;
           if (path !== undefined && !isAllowed(relative(root, path).split(sep))) found.push({ path, kind: "hidden" });
           continue;
         }
-        if (isKept && (isHidden || !onlyCredentials)) found.push({ path: join(root, ...segments), kind: isHidden ? "hidden" : "readOnly" });
+        if (isProtected && (isHidden || !onlyCredentials))
+          found.push({ path: join(root, ...segments), kind: isHidden ? "hidden" : "readOnly" });
         // If version control was allowed, each of its entries is checked.
-        const isPassedBy = isHidden || (isKept && VERSION_CONTROL_FOLDERS.has(entry.name)) || SKIPPED_FOLDERS.has(entry.name);
-        if (entry.isDirectory() && !isPassedBy)
-          next.push({ folder: segments, onlyCredentials: onlyCredentials || isKept || COPY_FOLDERS.has(entry.name) });
+        const isSkipped = isHidden || (isProtected && VERSION_CONTROL_FOLDERS.has(entry.name)) || SKIPPED_FOLDERS.has(entry.name);
+        if (entry.isDirectory() && !isSkipped)
+          next.push({ folder: segments, onlyCredentials: onlyCredentials || isProtected || COPY_FOLDERS.has(entry.name) });
       }
     }
     level = next;

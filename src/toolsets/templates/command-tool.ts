@@ -54,7 +54,7 @@ const MAX_ERROR_CHARS = 2_000;
  *
  * @throws ToolError `invalid_argument` for templates that cannot be used
  */
-export function commandTool(tool: Tool, template: CommandTemplate, place: CommandLocation): Tool {
+export function commandTool(tool: Tool, template: CommandTemplate, location: CommandLocation): Tool {
   const [program = "", ...written] = template.command;
   if (program === "" || program.includes("{"))
     throw new ToolError("invalid_argument", "the first word of command must be a program, not a template.");
@@ -69,14 +69,14 @@ export function commandTool(tool: Tool, template: CommandTemplate, place: Comman
         args: fillArguments(args, input),
         ...(stdin === undefined ? {} : { stdin: stdin.fill(input) ?? "" }),
       };
-      return toCommandOutput(await runCommand(start, place, context), { program, output, okExitCodes });
+      return toCommandOutput(await runCommand(start, location, context), { program, output, okExitCodes });
     },
   };
 }
 
-function runCommand(start: Omit<ProgramStart, "timeoutMs">, place: CommandLocation, context: ToolContext): Promise<ProgramEnd> {
-  if ("sandbox" in place) return place.sandbox.runToEnd({ ...start, timeoutMs: TIMEOUT_BOUNDS.max }, { context, merged: false });
-  const { folder, environment, clock } = place;
+function runCommand(start: Omit<ProgramStart, "timeoutMs">, location: CommandLocation, context: ToolContext): Promise<ProgramEnd> {
+  if ("sandbox" in location) return location.sandbox.runToEnd({ ...start, timeoutMs: TIMEOUT_BOUNDS.max }, { context, merged: false });
+  const { folder, environment, clock } = location;
   const leftMs = context.deadline - clock.now() - STOP_MARGIN_MS;
   return runProgram({
     ...start,
@@ -126,14 +126,14 @@ function toCommandOutput(
   { exitCode, stop, output: text, errorOutput }: ProgramEnd,
   { program, output, okExitCodes }: { readonly program: string; readonly output: CommandOutput; readonly okExitCodes: readonly number[] },
 ): ToolOutput {
-  const said = errorOutput.trim().slice(-MAX_ERROR_CHARS);
+  const errorText = errorOutput.trim().slice(-MAX_ERROR_CHARS);
   if (stop !== undefined)
     return new ToolOutput({ output: text, exitCode: -1, error: `${program} was stopped: ${stop === "time" ? "it took too long" : stop}.` });
   if (exitCode === undefined || !okExitCodes.includes(exitCode))
     return new ToolOutput({
       output: text,
       exitCode: exitCode ?? -1,
-      error: `${program} exited with code ${exitCode}${said === "" ? "" : `: ${said}`}.`,
+      error: `${program} exited with code ${exitCode}${errorText === "" ? "" : `: ${errorText}`}.`,
     });
   const value = output === "text" ? text : output === "lines" ? splitLines(text) : readJson(text, program);
   return new ToolOutput({ output: value, ...(exitCode === 0 ? { exitCode } : { metadata: { exitCode } }) });

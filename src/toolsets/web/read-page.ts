@@ -55,9 +55,9 @@ function decodePage(bytes: Uint8Array, { charset }: Pick<MediaType, "charset">):
   const known = charset === undefined ? undefined : decodeText(bytes, { charset });
   if (known !== undefined) return known;
   const [, ofMeta, ofXml] = OWN_CHARSET.exec(Buffer.from(bytes.subarray(0, 1_024)).toString("latin1")) ?? [];
-  const said = (ofMeta ?? ofXml)?.toLowerCase();
-  const isReadable = said !== undefined && !said.startsWith("utf-16"); // the declaration was readable as single bytes, so this is not UTF-16
-  return (isReadable ? decodeText(bytes, { charset: said }) : undefined) ?? decodeText(bytes, { charset: undefined }) ?? "";
+  const declared = (ofMeta ?? ofXml)?.toLowerCase();
+  const isReadable = declared !== undefined && !declared.startsWith("utf-16"); // the declaration was readable as single bytes, so this is not UTF-16
+  return (isReadable ? decodeText(bytes, { charset: declared }) : undefined) ?? decodeText(bytes, { charset: undefined }) ?? "";
 }
 
 interface PageText {

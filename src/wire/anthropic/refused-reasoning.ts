@@ -12,11 +12,11 @@ const REFUSED = /invalid `?signature`? in `?(?:redacted_)?thinking`? block|block
 export function withoutReasoningBlocks(
   body: JsonObject,
   refusal: string,
-  isThought: (block: JsonObject) => boolean,
+  isReasoning: (block: JsonObject) => boolean,
 ): JsonObject | undefined {
   const { messages } = body;
   if (!REFUSED.test(refusal) || !isJsonArray(messages)) return undefined;
-  const isLeftOut = (block: JsonValue): boolean => isJsonObject(block) && isThought(block);
+  const isLeftOut = (block: JsonValue): boolean => isJsonObject(block) && isReasoning(block);
   let count = 0;
   const kept = messages.flatMap((message) => {
     const { role, content } = isJsonObject(message) ? message : {};

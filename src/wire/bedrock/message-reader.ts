@@ -39,8 +39,8 @@ export class ConverseReader implements StreamDecoder {
 
   readWhole(body: JsonValue): ModelReply {
     const { output, stopReason, usage, message, __type: type } = isJsonObject(body) ? body : {};
-    const said = isJsonObject(output) ? output["message"] : undefined;
-    const content = isJsonObject(said) ? said["content"] : undefined;
+    const outputMessage = isJsonObject(output) ? output["message"] : undefined;
+    const content = isJsonObject(outputMessage) ? outputMessage["content"] : undefined;
     if (!isJsonArray(content)) {
       const error = typeof message === "string" ? bedrockError(errorName(type), { message }) : undefined;
       throw error ?? new ToolError("model_failed", "The answer of Bedrock is not a message: it has no content.");
@@ -132,8 +132,8 @@ export class ConverseReader implements StreamDecoder {
     if (typeof text === "string") this.#reply.addText(text);
     if (isJsonObject(reasoningContent)) {
       const { reasoningText } = reasoningContent;
-      const thought = isJsonObject(reasoningText) ? reasoningText["text"] : undefined;
-      if (typeof thought === "string") this.#reply.addReasoning(thought);
+      const reasoning = isJsonObject(reasoningText) ? reasoningText["text"] : undefined;
+      if (typeof reasoning === "string") this.#reply.addReasoning(reasoning);
     }
     const cited = isJsonObject(citationsContent) ? citationsContent["content"] : undefined;
     for (const part of isJsonArray(cited) ? cited : [])

@@ -87,9 +87,9 @@ export class CohereReader implements StreamDecoder {
   }
 
   #readCall(key: number, given: JsonValue | undefined): void {
-    const said = isJsonArray(given) ? given[0] : given;
-    if (!isJsonObject(said)) return;
-    const { id = "", function: part } = said;
+    const entry = isJsonArray(given) ? given[0] : given;
+    if (!isJsonObject(entry)) return;
+    const { id = "", function: part } = entry;
     const { name = "", arguments: input } = isJsonObject(part) ? part : {};
     const call = this.#calls.get(key) ?? { id: "", name: "", pieces: [] };
     this.#calls.set(key, call);

@@ -78,8 +78,8 @@ function readMessage(message: Uint8Array): readonly JsonValue[] {
   const kind = headers.get(":event-type") ?? headers.get(":exception-type") ?? headers.get(":error-code");
   if (kind === undefined) return [];
   const payload = text === "" ? {} : (readWireJson(text) ?? text);
-  const said = headers.get(":error-message");
-  return [{ [kind]: said !== undefined && isJsonObject(payload) ? { message: said, ...payload } : payload }];
+  const errorText = headers.get(":error-message");
+  return [{ [kind]: errorText !== undefined && isJsonObject(payload) ? { message: errorText, ...payload } : payload }];
 }
 
 /** The size of a value in bytes, by its type; undefined for strings and byte arrays, which have a length field. */

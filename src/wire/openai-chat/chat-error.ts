@@ -8,6 +8,6 @@ export function chatError(error: JsonValue, provider = "The model's provider"): 
   const { code, type, status, message = error } = isJsonObject(error) ? error : {};
   const codes = [code, type, status].flatMap((word) => (typeof word === "string" || typeof word === "number" ? [String(word)] : []));
   const text = valueText(message);
-  const said = codes.length === 0 ? "" : ` (${codes.join(", ")})`;
-  return providerError({ report: `${provider} reports an error${said}: ${text}`, codes, text });
+  const codesText = codes.length === 0 ? "" : ` (${codes.join(", ")})`;
+  return providerError({ report: `${provider} reports an error${codesText}: ${text}`, codes, text });
 }

@@ -28,7 +28,7 @@ export class ChatReader implements StreamDecoder {
   readonly #text: string[] = [];
   readonly #reasoning: string[] = [];
   readonly #refusal: string[] = [];
-  #kept: JsonObject = {};
+  #keptFields: JsonObject = {};
   #hasMetadata = false;
   /** Whether the message is sent as deltas. */
   #hasDeltas = false;
@@ -102,15 +102,16 @@ export class ChatReader implements StreamDecoder {
 
   /** Returns the delta or message to read. Some servers stream a whole message with an empty delta; others repeat the message after its deltas. */
   #pickMessage({ delta, message }: JsonObject): JsonValue | undefined {
-    const says = isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
-    this.#hasDeltas ||= says;
-    return says || this.#hasDeltas ? delta : (message ?? delta);
+    const hasContent =
+      isJsonObject(delta) && Object.entries(delta).some(([key, value]) => key !== "role" && value !== null && value !== "");
+    this.#hasDeltas ||= hasContent;
+    return hasContent || this.#hasDeltas ? delta : (message ?? delta);
   }
 
   #readOtherChoice(choice: JsonObject): void {
     const { index, delta, message = delta } = choice;
     if (typeof index !== "number" || index < 1) return;
-    const text = (said: string): void => this.#builder.addCandidateText(index, said);
+    const text = (piece: string): void => this.#builder.addCandidateText(index, piece);
     this.#builder.addCandidateText(index, "");
     if (isJsonObject(message)) readContent(message["content"], { text, refusal: text, reasoning: () => {}, media: () => {} });
     readLogProbability(choice, (sum) => this.#builder.addLogProbability(index, sum));
@@ -139,7 +140,7 @@ export class ChatReader implements StreamDecoder {
     if (isJsonObject(legacy)) this.#calls.addLegacy(legacy);
     for (const field of this.#variant.keptFields) {
       const value = message[field];
-      if (value !== undefined && value !== null) this.#kept = { ...this.#kept, [field]: value };
+      if (value !== undefined && value !== null) this.#keptFields = { ...this.#keptFields, [field]: value };
     }
   }
 
@@ -166,7 +167,7 @@ export class ChatReader implements StreamDecoder {
   /** Returns the message to be sent back; undefined if Haft's types can express all of it. */
   #buildNativeMessage(): JsonObject | undefined {
     const refusal = this.#refusal.join("");
-    const extra = { ...(refusal === "" ? {} : { refusal }), ...this.#kept, ...this.#reasoningFields() };
+    const extra = { ...(refusal === "" ? {} : { refusal }), ...this.#keptFields, ...this.#reasoningFields() };
     if (Object.keys(extra).length === 0 && !this.#calls.needsNative) return undefined;
     const text = this.#text.join("");
     return {
@@ -234,12 +235,12 @@ function countField(value: JsonValue | undefined, key: string): number | undefin
  *
  * `logprobs: { content: [{ logprob }], refusal }`; Together's form is `logprobs: { token_logprobs: [] }`.
  */
-function readLogProbability({ logprobs }: JsonObject, tell: (sum: number) => void): void {
+function readLogProbability({ logprobs }: JsonObject, report: (sum: number) => void): void {
   if (!isJsonObject(logprobs)) return;
   const { content, refusal, token_logprobs: plain } = logprobs;
   const values = [content, refusal, plain].flatMap((tokens) => (isJsonArray(tokens) ? tokens.map(logProbabilityOf) : []));
   const known = values.filter((value) => value !== undefined);
-  if (known.length > 0) tell(known.reduce((sum, value) => sum + value, 0));
+  if (known.length > 0) report(known.reduce((sum, value) => sum + value, 0));
 }
 
 function logProbabilityOf(token: JsonValue): number | undefined {

@@ -28,8 +28,8 @@ export function nativeMessage(step: AssistantStep, format: string): JsonObject |
 }
 
 function withValidCallName(made: JsonObject, call: WireCall | undefined): JsonObject {
-  const { function: said } = made;
-  return isJsonObject(said) ? { ...made, function: withValidName(said, call) } : made;
+  const { function: named } = made;
+  return isJsonObject(named) ? { ...made, function: withValidName(named, call) } : made;
 }
 
 /** Returns the id of a call; an empty string if it has none. */

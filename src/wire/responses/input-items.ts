@@ -38,9 +38,9 @@ export function toInputItems(
   { tools = true, storesReplies = true, isReasoningModel = true }: InputOptions = {},
 ): EncodedMessages {
   const { steps, toolNames } = conversationSteps(tools ? messages : withCallsAsText(messages), ID_RULE);
-  const kept = REASONING_FILTERS[!isReasoningModel ? "none" : storesReplies ? "all" : "readable"];
+  const filter = REASONING_FILTERS[!isReasoningModel ? "none" : storesReplies ? "all" : "readable"];
   return {
-    messages: withApprovalResults(withApprovalRequestIds(steps), isApprovalRequest).flatMap((step) => writeStep(step, kept)),
+    messages: withApprovalResults(withApprovalRequestIds(steps), isApprovalRequest).flatMap((step) => writeStep(step, filter)),
     toolNames,
   };
 }
@@ -56,8 +56,8 @@ const REASONING_FILTERS = {
   none: { accepts: () => false },
 } as const satisfies Record<string, ReasoningFilter>;
 
-const writeStep = withStepCache((step: ConversationStep, keeping: ReasoningFilter) =>
-  step.kind === "assistant" ? (nativeItems(step, keeping) ?? itemsFromStep(step)) : [promptItem(step)],
+const writeStep = withStepCache((step: ConversationStep, filter: ReasoningFilter) =>
+  step.kind === "assistant" ? (nativeItems(step, filter) ?? itemsFromStep(step)) : [promptItem(step)],
 );
 
 function promptItem({ kind, content, title }: PromptStep): JsonObject {
@@ -95,10 +95,12 @@ function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonl
   const calls = new Map(step.calls.map((call) => [call.id, call]));
   const rewritten = step.calls.filter(({ id }) => answers.get(id) === undefined);
   if (rewritten.length > 0 && rewritten.length === step.calls.length) return undefined;
-  const left = new Set<JsonValue>(rewritten.map(({ id }) => made.get(id) ?? null));
-  const native = (step.native?.blocks ?? []).filter((block) => !left.has(block));
-  const led = findAttachedReasoning(native, new Set(blocks));
-  const sent = blocks.filter((block) => !left.has(block) && (!isReasoningItem(block) || (led.has(block) && accepts(block))));
+  const rewrittenBlocks = new Set<JsonValue>(rewritten.map(({ id }) => made.get(id) ?? null));
+  const native = (step.native?.blocks ?? []).filter((block) => !rewrittenBlocks.has(block));
+  const attached = findAttachedReasoning(native, new Set(blocks));
+  const sent = blocks.filter(
+    (block) => !rewrittenBlocks.has(block) && (!isReasoningItem(block) || (attached.has(block) && accepts(block))),
+  );
   return [
     ...sent.map((block) => withValidName(block, calls.get(callIdOf(block) ?? ""))),
     ...rewritten.map(functionCall),
@@ -108,12 +110,12 @@ function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonl
 
 /** Returns the items of reasoning whose next item of another type is still there. */
 function findAttachedReasoning(made: readonly JsonValue[], kept: ReadonlySet<JsonValue>): ReadonlySet<JsonValue> {
-  const led = new Set<JsonValue>();
+  const attached = new Set<JsonValue>();
   let leads = false;
   for (const item of made.toReversed())
     if (!isJsonObject(item) || !isReasoningItem(item)) leads = kept.has(item);
-    else if (leads) led.add(item);
-  return led;
+    else if (leads) attached.add(item);
+  return attached;
 }
 
 function isReasoningItem(item: JsonObject): boolean {

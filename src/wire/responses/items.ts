@@ -72,9 +72,9 @@ export function itemInput(item: JsonObject): JsonValue | undefined {
   if (type === "function_call") return item["arguments"];
   if (type === "custom_tool_call") return item["input"];
   if (type === APPROVAL_REQUEST) return approvalRequestInput(item);
-  const asked = Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
+  const callFields = Object.fromEntries(CALL_FIELDS.flatMap((field) => (Object.hasOwn(item, field) ? [[field, item[field] ?? null]] : [])));
   const checks = readPendingChecks(item);
-  return checks.length === 0 ? asked : { ...asked, [PENDING_CHECKS]: checks };
+  return checks.length === 0 ? callFields : { ...callFields, [PENDING_CHECKS]: checks };
 }
 
 /** Returns the fields of an item that its answer depends on; undefined if the kind of the call is enough. */

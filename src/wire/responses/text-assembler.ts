@@ -36,8 +36,8 @@ export class TextAssembler {
 
   /** Passes the rest of a part whose whole text is known. If it does not begin with the streamed text, that is kept, with a warning. */
   appendRest(kind: TextPartKind, place: readonly [number, number], text: string): void {
-    const said = this.#textByPart.get(`${kind} ${place.join(".")}`) ?? "";
-    if (text.startsWith(said)) this.append(kind, place, text.slice(said.length));
+    const received = this.#textByPart.get(`${kind} ${place.join(".")}`) ?? "";
+    if (text.startsWith(received)) this.append(kind, place, text.slice(received.length));
     else if (text !== "")
       this.#builder.addWarning(
         `At the end of a part, the provider sent a different ${KIND_NAMES[kind]} from the one it had streamed; the streamed one is kept.`,

@@ -46,10 +46,10 @@ export class Flattener {
   }
 
   /** Merges two schemas. @throws ToolError `invalid_schema` if the limit of merged fields is exceeded */
-  merge(one: JsonObject, other: JsonObject, place: SchemaPosition): JsonObject {
+  merge(one: JsonObject, other: JsonObject, position: SchemaPosition): JsonObject {
     this.#mergesLeft -= 1 + countFields(one) + countFields(other);
     if (this.#mergesLeft < 0) throw new ToolError("invalid_schema", "The schema has too much to merge, through allOf or references.");
-    return mergeSchemas(one, other, this.#losses.callbackFor(place));
+    return mergeSchemas(one, other, this.#losses.callbackFor(position));
   }
 
   /** Counts one more schema. @throws ToolError `invalid_schema` if there are too many */
@@ -59,9 +59,9 @@ export class Flattener {
   }
 
   /** Returns the schema without `allOf` if the subset does not allow it, and without `$ref` if the subset does not allow it or `deeply` is true. */
-  flatten(schema: JsonObject, place: SchemaPosition, deeply: boolean): FlatSchema {
+  flatten(schema: JsonObject, position: SchemaPosition, deeply: boolean): FlatSchema {
     let node = schema;
-    let { inlinedTargets } = place;
+    let { inlinedTargets } = position;
     const keepsAllOf = this.#rules.allowedKeywords.has("allOf") && !deeply;
     for (let turns = 0; turns < MAX_CHAIN_LENGTH; turns++) {
       this.countSchema();
@@ -72,39 +72,39 @@ export class Flattener {
         typeof reference === "string" &&
         (deeply || this.#options.references === "inline" || (constrained && this.#rules.bareReferences === true))
       ) {
-        const target = this.#resolveTarget(reference, { ...place, inlinedTargets });
+        const target = this.#resolveTarget(reference, { ...position, inlinedTargets });
         if (target.schema !== undefined) inlinedTargets = [target.schema, ...inlinedTargets];
-        node = this.merge(rest, target.node, place);
+        node = this.merge(rest, target.node, position);
       } else if (isJsonArray(allOf) && !keepsAllOf) {
         node = omitKeywords(node, "allOf");
         for (const part of allOf) {
           const flat = isJsonObject(part)
-            ? this.flatten(part, { ...place, inlinedTargets }, deeply || allOf.length > 1 || Object.keys(node).length > 0)
+            ? this.flatten(part, { ...position, inlinedTargets }, deeply || allOf.length > 1 || Object.keys(node).length > 0)
             : undefined;
           if (flat !== undefined) inlinedTargets = flat.inlinedTargets;
-          node = this.merge(node, flat?.node ?? {}, place);
+          node = this.merge(node, flat?.node ?? {}, position);
         }
       } else return { node, inlinedTargets };
     }
     throw new ToolError("invalid_schema", "The references form a cycle.");
   }
 
-  #resolveTarget(reference: string, place: SchemaPosition): { readonly node: JsonObject; readonly schema?: JsonObject } {
+  #resolveTarget(reference: string, position: SchemaPosition): { readonly node: JsonObject; readonly schema?: JsonObject } {
     const target = this.references.resolve(reference);
     if (!isJsonObject(target)) {
-      if (target !== true) this.#losses.addKeywordLoss(place, "$ref", "It refers to nothing.");
+      if (target !== true) this.#losses.addKeywordLoss(position, "$ref", "It refers to nothing.");
       return { node: {} };
     }
-    if (place.inlinedTargets.filter((schema) => schema === target).length <= this.#options.maxRecursion)
+    if (position.inlinedTargets.filter((schema) => schema === target).length <= this.#options.maxRecursion)
       return { node: omitKeywords(target, "$defs", "definitions", "$schema", "$id", "$anchor"), schema: target };
     this.isCutOff = true;
-    this.#losses.addKeywordLoss(place, "$ref", "The schema is recursive and is cut off here.");
+    this.#losses.addKeywordLoss(position, "$ref", "The schema is recursive and is cut off here.");
     return { node: { type: declaredTypes(target)?.[0] ?? "object", description: "The same again, as deep as needed." } };
   }
 
   /** Returns the root as an object without unions, as every provider requires it. */
-  flattenRoot(root: JsonObject, place: SchemaPosition): JsonObject {
-    const { node } = this.flatten(root, place, true);
+  flattenRoot(root: JsonObject, position: SchemaPosition): JsonObject {
+    const { node } = this.flatten(root, position, true);
     const types = declaredTypes(node);
     if (types !== undefined && !types.includes("object"))
       throw new ToolError("invalid_schema", `The root of an input schema is an object, not ${JSON.stringify(node["type"])}.`);
@@ -113,25 +113,25 @@ export class Flattener {
       if (!Object.hasOwn(node, keyword)) continue;
       const members = schemasOf(node[keyword])
         .filter(isJsonObject)
-        .map((member) => this.flatten(member, place, true).node)
+        .map((member) => this.flatten(member, position, true).node)
         .filter((member) => declaredTypes(member)?.includes("object") !== false);
       plain = omitKeywords(plain, keyword);
       const [only, ...others] = members;
-      if (only !== undefined && others.length === 0) plain = this.merge(plain, only, place);
+      if (only !== undefined && others.length === 0) plain = this.merge(plain, only, position);
       else plain = joinRootUnion(plain, members);
       if (others.length > 0)
-        this.#losses.addKeywordLoss(place, keyword, "A union cannot be at the root: the combinations of properties are not sent.");
+        this.#losses.addKeywordLoss(position, keyword, "A union cannot be at the root: the combinations of properties are not sent.");
     }
     for (const keyword of ["not", "enum", "const"]) {
-      if (Object.hasOwn(plain, keyword)) this.#losses.addKeywordLoss(place, keyword, "It cannot be at the root.");
+      if (Object.hasOwn(plain, keyword)) this.#losses.addKeywordLoss(position, keyword, "It cannot be at the root.");
     }
     return omitKeywords(plain, "not", "enum", "const");
   }
 
-  pickRootKeywords(node: JsonObject, kept: ReadonlySet<string>, place: SchemaPosition): JsonObject {
+  pickRootKeywords(node: JsonObject, kept: ReadonlySet<string>, position: SchemaPosition): JsonObject {
     for (const [keyword, value] of Object.entries(node)) {
       if (!kept.has(keyword) && CONSTRAINT_KEYWORDS.has(keyword) && !isTrivialConstraint(keyword, value))
-        this.#losses.addKeywordLoss(place, keyword, "It cannot be at the root.");
+        this.#losses.addKeywordLoss(position, keyword, "It cannot be at the root.");
     }
     return Object.fromEntries(Object.entries(node).filter(([keyword]) => kept.has(keyword) || keyword === "description"));
   }

@@ -64,12 +64,12 @@ export class SchemaFitter {
 
   /** @throws ToolError `invalid_schema` */
   fitRoot(root: JsonObject): JsonObject {
-    const place = ROOT;
-    const plain = this.#flattener.flattenRoot(root, place);
+    const position = ROOT;
+    const plain = this.#flattener.flattenRoot(root, position);
     const { allowedRootKeywords } = this.#rules;
     const { description, ...fitted } = this.#fitPlain(
-      allowedRootKeywords === undefined ? plain : this.#flattener.pickRootKeywords(plain, allowedRootKeywords, place),
-      place,
+      allowedRootKeywords === undefined ? plain : this.#flattener.pickRootKeywords(plain, allowedRootKeywords, position),
+      position,
     );
     const definitions = this.#fitDefinitions();
     return {
@@ -98,67 +98,67 @@ export class SchemaFitter {
     return Object.fromEntries(definitions);
   }
 
-  #fit(schema: JsonValue | undefined, place: SchemaPosition): JsonObject {
+  #fit(schema: JsonValue | undefined, position: SchemaPosition): JsonObject {
     this.#flattener.countSchema();
-    if (place.steps.length > MAX_STEPS) throw new ToolError("invalid_schema", `The schema nests deeper than ${MAX_STEPS / 2} levels.`);
-    if (schema === true) return this.#anyValueSchema(place);
-    if (!isJsonObject(schema) || allowsNothing(schema)) return this.#noValueSchema(place);
-    const { node, inlinedTargets } = this.#flattener.flatten(schema, place, false);
-    return this.#fitPlain(node, { steps: place.steps, inlinedTargets });
+    if (position.steps.length > MAX_STEPS) throw new ToolError("invalid_schema", `The schema nests deeper than ${MAX_STEPS / 2} levels.`);
+    if (schema === true) return this.#anyValueSchema(position);
+    if (!isJsonObject(schema) || allowsNothing(schema)) return this.#noValueSchema(position);
+    const { node, inlinedTargets } = this.#flattener.flatten(schema, position, false);
+    return this.#fitPlain(node, { steps: position.steps, inlinedTargets });
   }
 
-  #fitPlain(node: JsonObject, place: SchemaPosition): JsonObject {
+  #fitPlain(node: JsonObject, position: SchemaPosition): JsonObject {
     const { $ref: reference } = node;
-    if (typeof reference === "string" && this.#options.references !== "inline") return this.#fitReference(node, reference, place);
-    const union = this.#unionOf(node, place);
+    if (typeof reference === "string" && this.#options.references !== "inline") return this.#fitReference(node, reference, position);
+    const union = this.#unionOf(node, position);
     const plain = union === undefined || this.#rules.allowedKeywords.has("oneOf") ? node : { ...omitKeywords(node, "oneOf"), anyOf: union };
-    if (this.#rules.requiresBareUnions === true && union !== undefined) return this.#fitUnion(plain, union, place);
-    return this.#fitTypes(plain, place);
+    if (this.#rules.requiresBareUnions === true && union !== undefined) return this.#fitUnion(plain, union, position);
+    return this.#fitTypes(plain, position);
   }
 
   /** Returns the members of `anyOf`, or of a `oneOf` that the subset does not allow; undefined if there are none to rewrite. */
-  #unionOf(node: JsonObject, place: SchemaPosition): readonly JsonValue[] | undefined {
+  #unionOf(node: JsonObject, position: SchemaPosition): readonly JsonValue[] | undefined {
     const { anyOf, oneOf } = node;
     if (!isJsonArray(oneOf) || this.#rules.allowedKeywords.has("oneOf")) return isJsonArray(anyOf) ? anyOf : undefined;
-    const members = oneOf.map((member) => (isJsonObject(member) ? this.#flattener.flatten(member, place, true).node : {}));
+    const members = oneOf.map((member) => (isJsonObject(member) ? this.#flattener.flatten(member, position, true).node : {}));
     if (oneOf.length > 1 && !areMutuallyExclusive(members))
-      this.#losses.addKeywordLoss(place, "oneOf", "It became anyOf: a value that fits several of them is not refused.");
+      this.#losses.addKeywordLoss(position, "oneOf", "It became anyOf: a value that fits several of them is not refused.");
     return isJsonArray(anyOf) ? anyOf.map((member) => ({ allOf: [member, { anyOf: oneOf }] })) : oneOf;
   }
 
   /** Writes a union, with its constraints merged into each member. */
-  #fitUnion(node: JsonObject, members: readonly JsonValue[], place: SchemaPosition): JsonObject {
+  #fitUnion(node: JsonObject, members: readonly JsonValue[], position: SchemaPosition): JsonObject {
     const rest = Object.entries(node).filter(([keyword]) => keyword !== "anyOf");
     const constraints = Object.fromEntries(rest.filter(([keyword]) => CONSTRAINT_KEYWORDS.has(keyword)));
     const about = Object.fromEntries(rest.filter(([keyword]) => !CONSTRAINT_KEYWORDS.has(keyword)));
-    const alone = Object.keys(constraints).length === 0;
+    const hasOnlyUnion = Object.keys(constraints).length === 0;
     const whole = members.map((member) =>
-      alone || member === true ? (member === true ? constraints : member) : this.#mergeIntoMember(constraints, member, place),
+      hasOnlyUnion || member === true ? (member === true ? constraints : member) : this.#mergeIntoMember(constraints, member, position),
     );
     return this.#writeAlternatives(
-      whole.map((member, index) => [member, { ...place, steps: [...place.steps, "anyOf", index] }] as const),
+      whole.map((member, index) => [member, { ...position, steps: [...position.steps, "anyOf", index] }] as const),
       about,
-      place,
+      position,
     );
   }
 
-  #mergeIntoMember(constraints: JsonObject, member: JsonValue, place: SchemaPosition): JsonValue {
+  #mergeIntoMember(constraints: JsonObject, member: JsonValue, position: SchemaPosition): JsonValue {
     if (!isJsonObject(member)) return member;
-    return this.#flattener.merge(this.#flattener.flatten(member, place, true).node, constraints, place);
+    return this.#flattener.merge(this.#flattener.flatten(member, position, true).node, constraints, position);
   }
 
   /** Writes `anyOf`, with null in the form that the provider takes. */
-  #writeAlternatives(members: readonly (readonly [JsonValue, SchemaPosition])[], about: JsonObject, place: SchemaPosition): JsonObject {
+  #writeAlternatives(members: readonly (readonly [JsonValue, SchemaPosition])[], about: JsonObject, position: SchemaPosition): JsonObject {
     const description = new Description(about["description"]);
     const out: Record<string, JsonValue> = {};
-    for (const [keyword, value] of Object.entries(about)) this.#writeKeyword(keyword, value, { out, description, place });
+    for (const [keyword, value] of Object.entries(about)) this.#writeKeyword(keyword, value, { out, description, position });
     const some = members.filter(([member]) => member !== false);
-    if (some.length === 0) return this.#noValueSchema(place);
+    if (some.length === 0) return this.#noValueSchema(position);
     const nullable = this.#rules.types === "nullable";
     const fitted = some.filter(([member]) => !nullable || !isOnlyNull(member)).map(([member, at]) => this.#fit(member, at));
     const hasNull = nullable && fitted.length < some.length;
     const [only, ...others] = fitted;
-    if (hasNull && fitted.length === 0) return { ...out, ...this.#anyValueSchema(place), nullable: true };
+    if (hasNull && fitted.length === 0) return { ...out, ...this.#anyValueSchema(position), nullable: true };
     if (hasNull || only === undefined || others.length > 0) {
       const union = only !== undefined && others.length === 0 ? only : { anyOf: fitted };
       return { ...union, ...out, ...description.toField(objectOf(union)["description"]), ...(hasNull ? { nullable: true } : {}) };
@@ -166,42 +166,42 @@ export class SchemaFitter {
     return { ...only, ...out, ...description.toField(only["description"]) };
   }
 
-  #fitTypes(node: JsonObject, place: SchemaPosition): JsonObject {
+  #fitTypes(node: JsonObject, position: SchemaPosition): JsonObject {
     const types = inferTypes(node);
     const { types: rule, requiresType, enumTypes } = this.#rules;
     const values = declaredValues(node);
     const foreign = values !== undefined && !Object.hasOwn(node, "anyOf") && values.some((value) => !enumTypes.has(jsonTypeOf(value)));
     const needed = requiresType === true || rule !== "list" || (values !== undefined && declaredTypes(node) === undefined);
-    if (types === undefined) return this.#fitUntyped(node, place);
-    if (types.length > 1 && (rule !== "list" || foreign)) return this.#splitTypes(node, types, place);
+    if (types === undefined) return this.#fitUntyped(node, position);
+    if (types.length > 1 && (rule !== "list" || foreign)) return this.#splitTypes(node, types, position);
     const [type, ...more] = types;
-    if (!needed || declaredTypes(node) !== undefined) return this.#fitKeywords(node, place);
-    return this.#fitKeywords({ ...node, type: more.length === 0 ? (type ?? null) : types }, place);
+    if (!needed || declaredTypes(node) !== undefined) return this.#fitKeywords(node, position);
+    return this.#fitKeywords({ ...node, type: more.length === 0 ? (type ?? null) : types }, position);
   }
 
   /** Writes a schema that does not imply any type. */
-  #fitUntyped(node: JsonObject, place: SchemaPosition): JsonObject {
-    if (declaredValues(node)?.length === 0) return this.#noValueSchema(place);
-    if (this.#rules.requiresType !== true || Object.hasOwn(node, "anyOf")) return this.#fitKeywords(node, place);
+  #fitUntyped(node: JsonObject, position: SchemaPosition): JsonObject {
+    if (declaredValues(node)?.length === 0) return this.#noValueSchema(position);
+    if (this.#rules.requiresType !== true || Object.hasOwn(node, "anyOf")) return this.#fitKeywords(node, position);
     const description = new Description(node["description"]);
-    return { ...this.#anyValueSchema(place), ...description.toField(undefined) };
+    return { ...this.#anyValueSchema(position), ...description.toField(undefined) };
   }
 
-  #splitTypes(node: JsonObject, types: readonly string[], place: SchemaPosition): JsonObject {
+  #splitTypes(node: JsonObject, types: readonly string[], position: SchemaPosition): JsonObject {
     const about = Object.fromEntries(Object.entries(node).filter(([keyword]) => keyword !== "format" && !CONSTRAINT_KEYWORDS.has(keyword)));
     const bare = omitKeywords(node, ...Object.keys(about));
     const members = types.map((type) => narrowToType(bare, type)).filter((member) => declaredValues(member)?.length !== 0);
     return this.#writeAlternatives(
-      members.map((member) => [member, place] as const),
+      members.map((member) => [member, position] as const),
       about,
-      place,
+      position,
     );
   }
 
-  #fitKeywords(node: JsonObject, place: SchemaPosition): JsonObject {
+  #fitKeywords(node: JsonObject, position: SchemaPosition): JsonObject {
     const description = new Description(node["description"]);
     const out: Record<string, JsonValue> = {};
-    const work: Work = { out, description, place };
+    const work: Work = { out, description, position };
     const values = declaredValues(node);
     if (values !== undefined) this.#writeValues(values, node, work);
     const types = declaredTypes(node);
@@ -211,18 +211,18 @@ export class SchemaFitter {
     }
     if (types?.includes("object") === true || (types === undefined && Object.hasOwn(node, "properties"))) this.#closeObject(node, work);
     if (types?.includes("array") === true && this.#rules.requiresType === true && out["items"] === undefined)
-      out["items"] = this.#anyValueSchema({ ...place, steps: [...place.steps, "items"] });
+      out["items"] = this.#anyValueSchema({ ...position, steps: [...position.steps, "items"] });
     return { ...out, ...description.toField(undefined) };
   }
 
   /** Writes `enum` and `const`. */
-  #writeValues(values: readonly JsonValue[], node: JsonObject, { out, description, place }: Work): void {
+  #writeValues(values: readonly JsonValue[], node: JsonObject, { out, description, position }: Work): void {
     const { enumTypes, allowedKeywords } = this.#rules;
     const { const: fixed, enum: members } = node;
     const keyword = members === undefined ? "const" : "enum";
     if (values.length === 0) {
       description.addKeyword("one of", members ?? fixed ?? null);
-      this.#losses.addKeywordLoss(place, keyword, "None of the values is of the type: they are named in the description.");
+      this.#losses.addKeywordLoss(position, keyword, "None of the values is of the type: they are named in the description.");
     } else if (members === undefined && fixed !== undefined && allowedKeywords.has("const") && this.#acceptsValue("const", fixed)) {
       out["const"] = fixed;
     } else if (values.every((value) => value === null)) {
@@ -233,7 +233,7 @@ export class SchemaFitter {
       out["enum"] = values;
     } else {
       description.addKeyword("one of", values);
-      this.#losses.addKeywordLoss(place, keyword, "Such values cannot be listed: they are named in the description.");
+      this.#losses.addKeywordLoss(position, keyword, "Such values cannot be listed: they are named in the description.");
     }
   }
 
@@ -256,10 +256,10 @@ export class SchemaFitter {
   }
 
   #writeAllowedKeyword(keyword: string, value: JsonValue, work: Work, node: JsonObject): void {
-    const { out, place } = work;
-    const at = (...more: readonly PathStep[]): SchemaPosition => ({ ...place, steps: [...place.steps, keyword, ...more] });
-    if (keyword === "properties") out[keyword] = this.#writeProperties(value, node, place);
-    else if (keyword === "required") out[keyword] = this.#writeRequired(stringsOf(value), node, place);
+    const { out, position } = work;
+    const at = (...more: readonly PathStep[]): SchemaPosition => ({ ...position, steps: [...position.steps, keyword, ...more] });
+    if (keyword === "properties") out[keyword] = this.#writeProperties(value, node, position);
+    else if (keyword === "required") out[keyword] = this.#writeRequired(stringsOf(value), node, position);
     else if (keyword === "additionalProperties" && this.#rules.closed === true) return;
     else if (keyword === "additionalProperties" && (value === true || allowsNothing(value))) out[keyword] = value === true;
     else if (keyword === "items" && isJsonArray(value) && !this.#rules.allowedKeywords.has("additionalItems")) this.#writeTuple(node, work);
@@ -272,12 +272,12 @@ export class SchemaFitter {
     else out[keyword] = stricterBound(keyword, value, out[keyword]);
   }
 
-  #writeProperties(value: JsonValue, node: JsonObject, place: SchemaPosition): JsonObject {
+  #writeProperties(value: JsonValue, node: JsonObject, position: SchemaPosition): JsonObject {
     const required = stringsOf(node["required"]);
     const { propertyNames, allRequired } = this.#rules;
     const fitted: [string, JsonValue][] = [];
     for (const [name, schema] of Object.entries(objectOf(value))) {
-      const at = { ...place, steps: [...place.steps, "properties", name] };
+      const at = { ...position, steps: [...position.steps, "properties", name] };
       if (propertyNames?.test(name) === false) {
         if (required.includes(name))
           throw new ToolError("invalid_schema", `The required parameter ${JSON.stringify(name)} has a name that the provider refuses.`);
@@ -291,15 +291,15 @@ export class SchemaFitter {
     return Object.fromEntries(fitted);
   }
 
-  #writeRequired(names: readonly string[], node: JsonObject, place: SchemaPosition): readonly string[] {
+  #writeRequired(names: readonly string[], node: JsonObject, position: SchemaPosition): readonly string[] {
     const properties = objectOf(node["properties"]);
     const unnamed = names.filter((name) => !Object.hasOwn(properties, name) || allowsNothing(properties[name]));
     if (this.#rules.requiredAreNamed !== true || unnamed.length === 0) return [...new Set(names)];
-    this.#losses.addKeywordLoss(place, "required", `Required, but not described: ${unnamed.slice(0, 10).join(", ")}.`);
+    this.#losses.addKeywordLoss(position, "required", `Required, but not described: ${unnamed.slice(0, 10).join(", ")}.`);
     return [...new Set(names)].filter((name) => !unnamed.includes(name));
   }
 
-  #closeObject(node: JsonObject, { out, description, place }: Work): void {
+  #closeObject(node: JsonObject, { out, description, position }: Work): void {
     const { closed, allRequired } = this.#rules;
     if (closed !== true) return;
     const { additionalProperties: others } = node;
@@ -307,22 +307,22 @@ export class SchemaFitter {
     out["properties"] = named;
     out["required"] = allRequired === true ? Object.keys(named) : (out["required"] ?? []);
     out["additionalProperties"] = false;
-    const open = others === undefined ? Object.keys(named).length === 0 && place.steps.length > 0 : !allowsNothing(others);
+    const open = others === undefined ? Object.keys(named).length === 0 && position.steps.length > 0 : !allowsNothing(others);
     if (!open) return;
     if (isJsonObject(others)) description.addKeyword("additionalProperties", others);
-    this.#losses.addKeywordLoss(place, "additionalProperties", "Keys that are not named are refused.");
+    this.#losses.addKeywordLoss(position, "additionalProperties", "Keys that are not named are refused.");
   }
 
   /** Writes a tuple for providers that support only one schema for all items. */
-  #writeTuple(node: JsonObject, { out, description, place }: Work): void {
+  #writeTuple(node: JsonObject, { out, description, position }: Work): void {
     if (out["items"] !== undefined) return;
     const { keyword, first, any } = readTuple(node);
     if (first.length > 0) {
       description.addKeyword("items in order", first);
-      this.#losses.addKeywordLoss(place, keyword, "The order of the items is in the description only.");
+      this.#losses.addKeywordLoss(position, keyword, "The order of the items is in the description only.");
     }
     if (any !== undefined && this.#rules.allowedKeywords.has("items"))
-      out["items"] = this.#fit(any, { ...place, steps: [...place.steps, "items"] });
+      out["items"] = this.#fit(any, { ...position, steps: [...position.steps, "items"] });
   }
 
   /** Replaces a constraint that is not allowed by an equivalent one, or moves it into the description. */
@@ -338,29 +338,29 @@ export class SchemaFitter {
     if (!isTrivialConstraint(keyword, value)) this.#describeConstraint(keyword, value, work);
   }
 
-  #describeConstraint(keyword: string, value: JsonValue, { description, place }: Work): void {
+  #describeConstraint(keyword: string, value: JsonValue, { description, position }: Work): void {
     description.addKeyword(keyword, value);
     this.#losses.addKeywordLoss(
-      place,
+      position,
       keyword,
       `The description names it${description.hasRoomFor(value) ? "" : ", without its value"}; the provider does not enforce it.`,
     );
   }
 
-  #fitReference(node: JsonObject, reference: string, place: SchemaPosition): JsonObject {
+  #fitReference(node: JsonObject, reference: string, position: SchemaPosition): JsonObject {
     const target = this.#flattener.references.resolve(reference);
     if (!isJsonObject(target)) {
-      if (target !== true) this.#losses.addKeywordLoss(place, "$ref", "It refers to nothing.");
-      return this.#fitPlain(omitKeywords(node, "$ref"), place);
+      if (target !== true) this.#losses.addKeywordLoss(position, "$ref", "It refers to nothing.");
+      return this.#fitPlain(omitKeywords(node, "$ref"), position);
     }
     const link = { $ref: `#/$defs/${this.#defineReference(target, reference)}` };
     const rest = omitKeywords(node, "$ref");
     const description = new Description(rest["description"]);
     const out: Record<string, JsonValue> = {};
-    for (const [keyword, value] of Object.entries(rest)) this.#writeKeyword(keyword, value, { out, description, place }, rest);
-    const beside = { ...out, ...description.toField(undefined) };
-    if (this.#rules.bareReferences !== true || Object.keys(beside).length === 0) return { ...link, ...beside };
-    return { anyOf: [link], ...beside };
+    for (const [keyword, value] of Object.entries(rest)) this.#writeKeyword(keyword, value, { out, description, position }, rest);
+    const siblings = { ...out, ...description.toField(undefined) };
+    if (this.#rules.bareReferences !== true || Object.keys(siblings).length === 0) return { ...link, ...siblings };
+    return { anyOf: [link], ...siblings };
   }
 
   #defineReference(target: JsonObject, reference: string): string {
@@ -376,15 +376,15 @@ export class SchemaFitter {
     return name;
   }
 
-  #anyValueSchema(place: SchemaPosition): JsonObject {
+  #anyValueSchema(position: SchemaPosition): JsonObject {
     if (this.#rules.requiresType !== true) return {};
-    this.#losses.addLossAt(place.steps, "Any value is allowed, but here only strings, numbers and booleans.");
+    this.#losses.addLossAt(position.steps, "Any value is allowed, but here only strings, numbers and booleans.");
     return { anyOf: [{ type: "string" }, { type: "number" }, { type: "boolean" }] };
   }
 
-  #noValueSchema(place: SchemaPosition): JsonObject {
+  #noValueSchema(position: SchemaPosition): JsonObject {
     if (this.#rules.allowedKeywords.has("not")) return { not: {} };
-    this.#losses.addLossAt(place.steps, "No value fits, and the provider cannot express that.");
+    this.#losses.addLossAt(position.steps, "No value fits, and the provider cannot express that.");
     return this.#rules.requiresType === true ? { type: "string" } : {};
   }
 }
@@ -393,7 +393,7 @@ export class SchemaFitter {
 interface Work {
   readonly out: Record<string, JsonValue>;
   readonly description: Description;
-  readonly place: SchemaPosition;
+  readonly position: SchemaPosition;
 }
 
 const COUNTS: ReadonlySet<string> = new Set(["minItems", "maxItems", "minLength", "maxLength", "minProperties", "maxProperties"]);

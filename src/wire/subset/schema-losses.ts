@@ -40,7 +40,7 @@ export class LossCollector {
     this.all.push({ path, note });
   }
 
-  callbackFor(place: SchemaPosition): OnLoss {
-    return (keyword, note) => this.addKeywordLoss(place, keyword, note);
+  callbackFor(position: SchemaPosition): OnLoss {
+    return (keyword, note) => this.addKeywordLoss(position, keyword, note);
   }
 }

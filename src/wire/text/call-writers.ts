@@ -154,22 +154,22 @@ export function nestedTagWriter(token: string): TextFormatWriter {
   const tag = (name: string, inside: string): string => `${token}<${name}>${inside}${token}</${name}>`;
   const write = (value: JsonValue): string => {
     if (isJsonArray(value)) return value.map((item) => tag("item", write(item))).join("");
-    if (isJsonObject(value)) return all(value);
+    if (isJsonObject(value)) return writeMembers(value);
     return toPlainText(value);
   };
-  const all = (input: JsonValue): string =>
+  const writeMembers = (input: JsonValue): string =>
     inputEntries(input)
       .map(([key, value]) => tag(key, write(value)))
       .join("");
-  const nests = (value: JsonValue): boolean => {
-    if (isJsonArray(value)) return value.every(nests);
+  const canNest = (value: JsonValue): boolean => {
+    if (isJsonArray(value)) return value.every(canNest);
     if (!isJsonObject(value)) return !toPlainText(value).includes(token);
     const keys = Object.keys(value);
-    return keys.every((key) => IN_NESTED_TAG.test(key)) && keys.join() !== "item" && Object.values(value).every(nests);
+    return keys.every((key) => IN_NESTED_TAG.test(key)) && keys.join() !== "item" && Object.values(value).every(canNest);
   };
   return {
     writeCall: ({ name, input }) => {
-      const body = nests(Object.fromEntries(inputEntries(input))) ? all(input) : tagFreeJson(input);
+      const body = canNest(Object.fromEntries(inputEntries(input))) ? writeMembers(input) : tagFreeJson(input);
       return `${token}<invoke name="${name}">${body}${token}</invoke>`;
     },
     callDelimiters: [`${token}<tool_call>\n`, "\n", `\n${token}</tool_call>`],
@@ -250,8 +250,8 @@ function writeLines({ name, input }: WrittenCall, delimiters: Delimiters): strin
       return `${prefix}${jsonWithoutMark(key, close)}${separator}${jsonWithoutMark(value, close)}`;
     });
   // an empty argument line before the body, whose first line would otherwise be dropped or read as an argument
-  const apart = text.trim() === "" || /^\r?\n/u.test(text) || text.trimStart().startsWith(prefix.trimStart()) ? [prefix] : [];
-  return [open, ...lines, ...(body === undefined ? [] : [...apart, text]), close].join("\n");
+  const separators = text.trim() === "" || /^\r?\n/u.test(text) || text.trimStart().startsWith(prefix.trimStart()) ? [prefix] : [];
+  return [open, ...lines, ...(body === undefined ? [] : [...separators, text]), close].join("\n");
 }
 
 const PLAIN_KEY = /^[^\s"]\S*$/u;

@@ -147,13 +147,13 @@ class TextReader implements TextDecoding, ReaderContext {
 
   /** Sets arguments that are not strict JSON: the parsed object if it is unambiguous; else the text, for the runtime to repair or refuse. */
   #setArguments(key: number, name: string, text: string): void {
-    const sure = readUnambiguousJson(text);
-    if (sure !== undefined && isJsonObject(sure.value)) {
-      this.warn(`The arguments of ${JSON.stringify(name)} are not strict JSON: ${sure.note}.`);
-      return this.#builder.setInput(key, sure.value);
+    const unambiguous = readUnambiguousJson(text);
+    if (unambiguous !== undefined && isJsonObject(unambiguous.value)) {
+      this.warn(`The arguments of ${JSON.stringify(name)} are not strict JSON: ${unambiguous.note}.`);
+      return this.#builder.setInput(key, unambiguous.value);
     }
-    const twice = readOutline(text)?.outline.repeatedKey;
-    if (twice !== undefined) this.warn(`The call of ${JSON.stringify(name)} has ${JSON.stringify(twice)} twice in one object.`);
+    const repeatedKey = readOutline(text)?.outline.repeatedKey;
+    if (repeatedKey !== undefined) this.warn(`The call of ${JSON.stringify(name)} has ${JSON.stringify(repeatedKey)} twice in one object.`);
     this.#builder.addArgumentText(key, text);
   }
 
@@ -223,13 +223,13 @@ class TextReader implements TextDecoding, ReaderContext {
   }
 
   *#readMessage(): Reading<void> {
-    const say = (text: string): void => this.addText(text);
+    const addText = (text: string): void => this.addText(text);
     if (this.#options.thinking === "begun" && this.#roles.thinking.length > 0) yield* this.#readPromptThinking();
     this.input.setMark();
     const { start } = this.#grammar;
     if (start !== undefined) yield* this.#readCall("", { mark: "", ...start });
     for (;;) {
-      const mark = yield* this.input.readUntil(this.#roles.marks, say);
+      const mark = yield* this.input.readUntil(this.#roles.marks, addText);
       this.input.setMark();
       const role = mark === undefined ? undefined : this.#roles.roles.get(mark);
       if (mark === undefined || role === undefined) break;
@@ -279,11 +279,11 @@ class TextReader implements TextDecoding, ReaderContext {
     this.#heldText = mark;
     if (!(yield* read(this, mark))) {
       const text = this.#heldText + this.input.textSinceMark();
-      const around = wraps && text.startsWith(mark) ? mark : "";
-      this.#pendingMarks += around;
-      this.#code.feed(around);
-      this.addText(text.slice(around.length));
-      this.#hasFailedCall = mark !== around;
+      const wrappingMark = wraps && text.startsWith(mark) ? mark : "";
+      this.#pendingMarks += wrappingMark;
+      this.#code.feed(wrappingMark);
+      this.addText(text.slice(wrappingMark.length));
+      this.#hasFailedCall = mark !== wrappingMark;
     }
     this.#heldText = "";
   }
@@ -298,30 +298,30 @@ class TextReader implements TextDecoding, ReaderContext {
 
   /** Reads thinking piece by piece. White space around it is dropped, unless thinking is kept as text. */
   *#readThinking(end: ThinkingEnd, open: string): Reading<void> {
-    const tell = this.#keepThinking ? (text: string): void => this.#addText(text) : this.#thinkingReporter();
+    const report = this.#keepThinking ? (text: string): void => this.#addText(text) : this.#thinkingReporter();
     if (this.#keepThinking) this.#addText(open);
     this.#hasThinking = true;
     const marker = yield* this.input.readUntil(end.ends, (text) => {
       this.input.setMark();
-      tell(text);
+      report(text);
     });
-    if (marker !== undefined && !end.closing.has(marker)) return yield* this.#endThinkingAtMark(end, marker, tell);
+    if (marker !== undefined && !end.closing.has(marker)) return yield* this.#endThinkingAtMark(end, marker, report);
     if (this.#keepThinking) this.#addText(marker ?? "");
     else this.#skipSpaceAfterThinking();
   }
 
   /** Returns a function that reports pieces of thinking, without the white space around the whole. */
   #thinkingReporter(): (text: string) => void {
-    let begun = false;
+    let hasStarted = false;
     let space = "";
     return (piece) => {
-      const text = begun ? piece : piece.trimStart();
+      const text = hasStarted ? piece : piece.trimStart();
       const words = text.trimEnd();
       if (words === "") {
         space += text;
         return;
       }
-      begun = true;
+      hasStarted = true;
       this.addThinking(space + words);
       space = text.slice(words.length);
     };
@@ -336,11 +336,11 @@ class TextReader implements TextDecoding, ReaderContext {
    * Handles a mark that ends thinking without closing it. If thinking is closed later after all, or words follow the calls, the text up to there is
    * thinking, including the calls.
    */
-  *#endThinkingAtMark(end: ThinkingEnd, mark: string, tell: (text: string) => void): Reading<void> {
+  *#endThinkingAtMark(end: ThinkingEnd, mark: string, report: (text: string) => void): Reading<void> {
     if (this.#unclosedThinking?.has(end) !== true) {
       const { text: rest, marker } = yield* this.#readToThinkingEnd(end, mark);
       const calls = marker !== undefined || this.#isCutOff ? 0 : this.#countCallChars(rest);
-      if (calls < rest.length) tell(rest.slice(0, rest.length - calls));
+      if (calls < rest.length) report(rest.slice(0, rest.length - calls));
       if (this.#keepThinking) this.#addText(marker ?? "");
       else this.#skipSpaceAfterThinking();
       if (marker === undefined) this.#unclosedThinking?.add(end);

@@ -78,26 +78,26 @@ const KEY = /[^\s"'<>=]/u;
 const DEFAULT_BODY = "content";
 
 function delimitedCall(delimiters: Delimiters): CallReader {
-  return function* (place) {
-    const { input } = place;
+  return function* (context) {
+    const { input } = context;
     const name = yield* input.readWhile(NAME, MAX_NAME);
-    if (!place.acceptsName(name)) return false;
-    const values = new TextArguments(place, name, (text) => text);
+    if (!context.acceptsName(name)) return false;
+    const values = new TextArguments(context, name, (text) => text);
     const { close } = delimitersOf(name, delimiters);
-    const opened = yield* readAttributes(place, values, delimiters);
+    const opened = yield* readAttributes(context, values, delimiters);
     if (opened === false) return false;
     if (opened !== "whole") {
-      const body = yield* readBodyText(place, values, { delimiters, close });
+      const body = yield* readBodyText(context, values, { delimiters, close });
       if (body === undefined) return false;
-      if (body !== "") setBody(place, values, { name, body, delimiters });
+      if (body !== "") setBody(context, values, { name, body, delimiters });
     }
-    return place.acceptCall({ name, input: values.toInput() });
+    return context.acceptCall({ name, input: values.toInput() });
   };
 }
 
 /** Returns false if this is not an opening; `whole` if it is self-closing. */
-function* readAttributes(place: ReaderContext, values: TextArguments, { end, ...delimiters }: Delimiters): Reading<boolean | "whole"> {
-  const { input } = place;
+function* readAttributes(context: ReaderContext, values: TextArguments, { end, ...delimiters }: Delimiters): Reading<boolean | "whole"> {
+  const { input } = context;
   for (;;) {
     const space = yield* input.readWhile(/\s/u, MAX_NAME);
     if (delimiters.arguments === "attributes" && (yield* input.tryRead(`/${end}`))) return "whole";
@@ -139,11 +139,11 @@ interface BodyContext {
 }
 
 /** Reads argument lines and returns the body after them; undefined if the end is missing. */
-function* readBodyText(place: ReaderContext, values: TextArguments, { delimiters, close }: BodyContext): Reading<string | undefined> {
+function* readBodyText(context: ReaderContext, values: TextArguments, { delimiters, close }: BodyContext): Reading<string | undefined> {
   const head: ArgumentLines | undefined =
-    delimiters.arguments === "lines" ? yield* readLines(place, values, { delimiters, close }) : NO_LINES;
+    delimiters.arguments === "lines" ? yield* readLines(context, values, { delimiters, close }) : NO_LINES;
   if (head === undefined || head.end === "call") return head?.space;
-  const { text, marker } = yield* place.input.readTextUntil(new MarkerSet([close]));
+  const { text, marker } = yield* context.input.readTextUntil(new MarkerSet([close]));
   if (marker === undefined) return undefined;
   const body = head.space + text;
   if (head.end === "mark") return body.replace(LAST_LINE_END, "");
@@ -221,21 +221,21 @@ interface Body {
 }
 
 /** Sets the argument that the body is. If there is none, or it is set already, the body is kept under another name, with a warning. */
-function setBody(place: ReaderContext, values: TextArguments, { name, body, delimiters }: Body): void {
-  const argument = bodyArgument(place, values, { name, body, delimiters });
+function setBody(context: ReaderContext, values: TextArguments, { name, body, delimiters }: Body): void {
+  const argument = bodyArgument(context, values, { name, body, delimiters });
   if (argument !== undefined && !values.has(argument)) return values.set(argument, body);
   if (body.trim() === "") return undefined;
   let free = argument === undefined ? DEFAULT_BODY : "body";
   for (let count = 2; values.has(free); count++) free = `body_${count}`;
   values.setValue(free, body);
   const why = argument === undefined ? "a body, but no argument for it" : `both a body and the argument ${JSON.stringify(argument)}`;
-  place.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
+  context.warn(`The call of ${JSON.stringify(name)} has ${why}; the body is kept as ${JSON.stringify(free)}.`);
 }
 
 /** Returns the argument that the body is: from `bodyArguments`, else `content`, the missing required one, or the only one that can be a string. */
-function bodyArgument(place: ReaderContext, values: TextArguments, { name, delimiters }: Body): string | undefined {
-  const tool = place.findTool(name);
-  for (const given of [place.bodyArguments, delimiters.bodyArguments ?? {}])
+function bodyArgument(context: ReaderContext, values: TextArguments, { name, delimiters }: Body): string | undefined {
+  const tool = context.findTool(name);
+  for (const given of [context.bodyArguments, delimiters.bodyArguments ?? {}])
     for (const one of tool === undefined ? [name] : [name, tool.name, splitName(tool.name).name])
       if (Object.hasOwn(given, one)) return given[one];
   const { schema } = values;

@@ -16,25 +16,25 @@ const ANSWER_ENDS = new MarkerSet(["<|message|>", ...BODY_END_MARKS]);
 const UNFINISHED_HEAD = /^\s?(?:assistant\b|(?:analysis|commentary|final)$)(?![^]*\bto=)[^]{0,128}$/u;
 
 /** Reads messages up to one for the user. */
-const readMessages: CallReader = function* (place, mark) {
+const readMessages: CallReader = function* (context, mark) {
   let open: string | undefined = mark;
   while (open === "<|start|>" || open === "<|channel|>" || open === "to=") {
-    const { text: head, marker } = yield* place.input.readTextUntil(HEAD_ENDS);
+    const { text: head, marker } = yield* context.input.readTextUntil(HEAD_ENDS);
     if (marker === undefined && UNFINISHED_HEAD.test(head)) return true;
     if (marker !== "<|message|>") return false;
     const recipient = open === "to=" ? /^[^\s<]+/u.exec(head)?.[0] : /\bto=([^\s<]+)/u.exec(head)?.[1];
-    if (recipient === "user") open = yield* readAnswer(place);
-    else if (recipient !== undefined && recipient !== "self" && (yield* startsWithTags(place))) return true;
+    if (recipient === "user") open = yield* readAnswer(context);
+    else if (recipient !== undefined && recipient !== "self" && (yield* startsWithTags(context))) return true;
     else if (recipient !== undefined && recipient !== "assistant" && recipient !== "self") {
-      const body: CallBody | undefined = yield* readBody(place, /\bjson\s*$/u.test(head));
-      if (body === undefined || !place.acceptCall({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
+      const body: CallBody | undefined = yield* readBody(context, /\bjson\s*$/u.test(head));
+      if (body === undefined || !context.acceptCall({ name: recipient.replace(/^functions\./u, ""), input: body.input })) return false;
       open = body.end;
     } else if (recipient === "self" || isAnalysis(head, open)) {
-      open = yield* place.input.readUntil(BODY_ENDS, (text) => {
-        place.input.setMark();
-        place.addThinking(text);
+      open = yield* context.input.readUntil(BODY_ENDS, (text) => {
+        context.input.setMark();
+        context.addThinking(text);
       });
-      place.commit();
+      context.commit();
     } else return true;
   }
   return true;
@@ -50,18 +50,18 @@ function* startsWithTags({ input }: ReaderContext): Reading<boolean> {
  * For Muse Glimmer: reads a message to the user, in which tags are text, up to the next message, or to a message to a tool whose mark is missing.
  * Returns undefined if calls may follow.
  */
-function* readAnswer(place: ReaderContext): Reading<string | undefined> {
-  const { input } = place;
-  place.commit();
+function* readAnswer(context: ReaderContext): Reading<string | undefined> {
+  const { input } = context;
+  context.commit();
   for (;;) {
     const mark = yield* input.readUntil(ANSWER_ENDS, (text) => {
       input.setMark();
-      place.addText(text);
+      context.addText(text);
     });
-    place.commit();
+    context.commit();
     if (mark !== "<|message|>") return mark;
     if (yield* input.startsWith("<atem:")) return undefined;
-    place.addText(mark);
+    context.addText(mark);
   }
 }
 
@@ -100,8 +100,8 @@ function* readEnd({ input }: Pick<ReaderContext, "input">): Reading<string | und
 }
 
 /** Reads a reply to a prompt that ends with `<|start|>assistant`: a message may begin with its recipient, directly followed by its next mark. */
-const readPromptStart: CallReader = function* (place) {
-  const { input } = place;
+const readPromptStart: CallReader = function* (context) {
+  const { input } = context;
   yield* input.tryRead("assistant");
   yield* input.tryRead(" ");
   if (!(yield* input.startsWith("to="))) return false;
@@ -110,7 +110,7 @@ const readPromptStart: CallReader = function* (place) {
   ahead += yield* input.countSpaces(ahead, 1);
   if ((yield* input.peek(ahead)) !== "<" || (yield* input.peek(ahead + 1)) !== "|") return false;
   yield* input.tryRead("to=");
-  return yield* readMessages(place, "to=");
+  return yield* readMessages(context, "to=");
 };
 
 export const HARMONY: TextGrammar = {
@@ -139,7 +139,7 @@ export const MUSE_GLIMMER: TextGrammar = {
         close: "</atem:invoke>",
         open: "<atem:parameter",
         end: "</atem:parameter>",
-        around: ["</atem:function_calls>"],
+        enclosingEnds: ["</atem:function_calls>"],
         exact: true,
       }),
     },

@@ -16,13 +16,13 @@ const NAME = /[\w.:-]/u;
 const MAX_NAME = 256;
 
 /** A message without a call is of another kind; its marks are not part of the text. */
-const readMessage: CallReader = function* (place, mark) {
-  const { input } = place;
+const readMessage: CallReader = function* (context, mark) {
+  const { input } = context;
   const head = yield* input.readWhile(NAME, MAX_NAME);
-  if (yield* input.tryRead(INVOKE)) return yield* readNamedCall(place, mark);
+  if (yield* input.tryRead(INVOKE)) return yield* readNamedCall(context, mark);
   if (head !== "" && (yield* endsInsideMark(input, INVOKE))) return false;
-  place.commit();
-  if (head !== "") place.addText(head);
+  context.commit();
+  if (head !== "") context.addText(head);
   return true;
 };
 
@@ -36,10 +36,10 @@ function* endsInsideMark(input: TextInput, mark: string): Reading<boolean> {
 }
 
 /** The prompt ends behind the mark of a message, so that the name is the first text of the model. */
-const readPromptStart: CallReader = function* (place, mark) {
-  const { input } = place;
+const readPromptStart: CallReader = function* (context, mark) {
+  const { input } = context;
   const name = yield* input.readWhile(NAME, MAX_NAME);
-  return name !== "" && (yield* input.tryRead(INVOKE)) && (yield* readCall(place, mark));
+  return name !== "" && (yield* input.tryRead(INVOKE)) && (yield* readCall(context, mark));
 };
 
 export const INKLING: TextGrammar = {

@@ -44,18 +44,18 @@ export interface JsonCallsOptions {
 /** Reads the JSON after a mark, each call of an array as soon as it is complete. */
 export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
   const stopsOf = new Map<string, MarkerSet>();
-  return function* (place, mark) {
-    const { input } = place;
+  return function* (context, mark) {
+    const { input } = context;
     const stops = getOrAdd(stopsOf, mark, () => new MarkerSet(tagsOf(mark)));
     yield* input.skipSpace();
     const fenced = yield* input.tryRead("```");
     if (fenced) yield* input.readWhile(/[a-z\s]/u, MAX_SPACE);
-    const read = (text: string | undefined): boolean => acceptJson(text, place, options);
+    const read = (text: string | undefined): boolean => acceptJson(text, context, options);
     const next = yield* input.peek();
     if (next === "{") {
       const head = input.textSinceMark().length;
       const text = yield* readObjectText(input, stops);
-      let found = text === undefined ? yield* acceptUnclosed(place, { head, mark }) : read(text);
+      let found = text === undefined ? yield* acceptUnclosed(context, { head, mark }) : read(text);
       if (found) yield* input.readWhile(JUNK, MAX_SPACE);
       if (found && fenced) yield* input.tryRead("```");
       while (found && (yield* input.peek()) === "{") {
@@ -65,30 +65,30 @@ export function jsonCalls(options: JsonCallsOptions = {}): CallReader {
       return found;
     }
     if (next === "[") {
-      const found = yield* readArray(place, read, stops);
+      const found = yield* readArray(context, read, stops);
       if (!found || !fenced) return found;
       yield* input.skipSpace();
       yield* input.tryRead("```");
       return true;
     }
-    return options.fallback === undefined ? false : yield* options.fallback(place, mark);
+    return options.fallback === undefined ? false : yield* options.fallback(context, mark);
   };
 }
 
 /** Reads an object, and one superfluous bracket after it: the JSON reader can tell whether a bracket ended a part too early. */
-function* readObjectText(input: TextInput, stops?: MarkerSet, begun = ""): Reading<string | undefined> {
-  const text = yield* input.readBalancedObject(begun, stops === undefined ? {} : { stops });
+function* readObjectText(input: TextInput, stops?: MarkerSet, alreadyRead = ""): Reading<string | undefined> {
+  const text = yield* input.readBalancedObject(alreadyRead, stops === undefined ? {} : { stops });
   return text !== undefined && (yield* input.tryRead("}")) ? `${text}}` : text;
 }
 
 /** Accepts a call that lacks a bracket before its end tag. Which one is unknown, so its arguments stay unclosed, to be repaired or refused. */
-function* acceptUnclosed(place: ReaderContext, { head, mark }: { readonly head: number; readonly mark: string }): Reading<boolean> {
-  const { input } = place;
+function* acceptUnclosed(context: ReaderContext, { head, mark }: { readonly head: number; readonly mark: string }): Reading<boolean> {
+  const { input } = context;
   if (!mark.startsWith("<") || !(yield* input.startsWith(mark.replace("<", "</")))) return false;
   const calls = findCalls(parseStrict(`${input.textSinceMark().slice(head)}}`), () => false);
   const [call] = calls ?? [];
-  if (call === undefined || calls?.length !== 1 || !isJsonObject(call.input) || !place.acceptsName(call.name)) return false;
-  return place.acceptCall({ ...call, input: JSON.stringify(call.input).slice(0, -1) });
+  if (call === undefined || calls?.length !== 1 || !isJsonObject(call.input) || !context.acceptsName(call.name)) return false;
+  return context.acceptCall({ ...call, input: JSON.stringify(call.input).slice(0, -1) });
 }
 
 /** Returns the tags at which an unclosed object is given up: in JSON they occur only in strings. */
@@ -115,14 +115,14 @@ function* readArray({ input }: ReaderContext, read: ReadJson, stops: MarkerSet):
   }
 }
 
-function acceptJson(text: string | undefined, place: ReaderContext, options: JsonCallsOptions): boolean {
+function acceptJson(text: string | undefined, context: ReaderContext, options: JsonCallsOptions): boolean {
   const { keyed = false, oneLine = false, headEnd, ignored } = options;
   if (text === undefined || (oneLine && text.includes("\n"))) return false;
   const calls = readCalls(text, (value) => (keyed ? findKeyedCalls(value) : findCalls(value, () => true)));
-  const kept = headEnd === undefined ? "" : place.input.textSinceMark();
+  const kept = headEnd === undefined ? "" : context.input.textSinceMark();
   const head = kept.slice(0, Math.max(0, kept.indexOf(headEnd ?? "")));
   if (head !== "" && calls?.some(({ name }) => name !== head) === true) return false;
-  return calls !== undefined && acceptAll(calls, place, ignored);
+  return calls !== undefined && acceptAll(calls, context, ignored);
 }
 
 /** A call in parsed JSON, and the position of its arguments in it. */
@@ -149,56 +149,58 @@ function readCalls(text: string, callsIn: FindCalls): readonly ReadCall[] | unde
  * whole text, for the runtime to refuse.
  */
 function readDamagedCalls({ outline, source }: OutlinedJson, calls: readonly FoundCall[]): readonly ReadCall[] | undefined {
-  const around: string[] = [];
+  const outerPieces: string[] = [];
   let at = 0;
   const read = calls.map(({ given, ...call }) => {
     const span = given === undefined || !isJsonObject(call.input) ? undefined : outline.findSpan(given.holder, given.key);
     if (span === undefined || span.start < at || source[span.start] !== "{") return call;
-    around.push(source.slice(at, span.start), "{}");
+    outerPieces.push(source.slice(at, span.start), "{}");
     at = span.end;
     return { ...call, input: parseObjectOrText(source.slice(span.start, span.end)) };
   });
-  const rest = readOutline(around.join("") + source.slice(at));
+  const rest = readOutline(outerPieces.join("") + source.slice(at));
   if (rest?.mends.certainty !== "sure") return undefined;
   return outline.hasContradiction && rest.outline.hasContradiction ? read.map((call) => ({ ...call, input: source })) : read;
 }
 
-function acceptAll(all: readonly ReadCall[], place: ReaderContext, ignored?: ReadonlySet<string>): boolean {
-  const calls = ignored === undefined ? all : all.filter(({ name }) => !ignored.has(name) || place.hasTool(name));
-  return all.length > 0 && calls.every(({ name }) => place.acceptsName(name)) && calls.map((call) => place.acceptCall(call)).every(Boolean);
+function acceptAll(all: readonly ReadCall[], context: ReaderContext, ignored?: ReadonlySet<string>): boolean {
+  const calls = ignored === undefined ? all : all.filter(({ name }) => !ignored.has(name) || context.hasTool(name));
+  return (
+    all.length > 0 && calls.every(({ name }) => context.acceptsName(name)) && calls.map((call) => context.acceptCall(call)).every(Boolean)
+  );
 }
 
 /** Reads unmarked JSON, whose first bracket is the mark: only if it begins like a call. */
-export const unmarkedJsonCalls: CallReader = function* (place, mark) {
-  const { input } = place;
-  const inner = mark === "[" ? yield* skipSpacesFrom(place, 0) : -1;
+export const unmarkedJsonCalls: CallReader = function* (context, mark) {
+  const { input } = context;
+  const inner = mark === "[" ? yield* skipSpacesFrom(context, 0) : -1;
   if (inner >= 0 && (input.peekArrived(inner) ?? (yield* input.peek(inner))) !== "{") return false;
-  if (!(yield* startsLikeCall(place, inner + 1))) return false;
-  if (mark === "[") return yield* readUnmarkedArray(place);
+  if (!(yield* startsLikeCall(context, inner + 1))) return false;
+  if (mark === "[") return yield* readUnmarkedArray(context);
   const text = (yield* readObjectText(input, undefined, "{")) ?? "";
-  let said = false;
+  let isResponseText = false;
   const calls = readCalls(text, (value) => {
-    said = reportResponseText(value, place);
-    return said ? undefined : findCalls(value, (name) => mayLackInput(name, value, place));
+    isResponseText = reportResponseText(value, context);
+    return isResponseText ? undefined : findCalls(value, (name) => mayLackInput(name, value, context));
   });
-  if (said) return true;
-  if (calls === undefined || !acceptAll(calls, place)) return false;
-  yield* skipCallSeparator(place);
+  if (isResponseText) return true;
+  if (calls === undefined || !acceptAll(calls, context)) return false;
+  yield* skipCallSeparator(context);
   return true;
 };
 
 /** Reports the `response` of a model that may only write JSON as text. */
-function reportResponseText(value: JsonValue | undefined, place: ReaderContext): boolean {
-  if (!isJsonObject(value) || !place.hasNoText || Object.keys(value).length !== 1 || typeof value["response"] !== "string") return false;
-  place.addText(value["response"]);
+function reportResponseText(value: JsonValue | undefined, context: ReaderContext): boolean {
+  if (!isJsonObject(value) || !context.hasNoText || Object.keys(value).length !== 1 || typeof value["response"] !== "string") return false;
+  context.addText(value["response"]);
   return true;
 }
 
-function* readUnmarkedArray(place: ReaderContext): Reading<boolean> {
-  const { input } = place;
+function* readUnmarkedArray(context: ReaderContext): Reading<boolean> {
+  const { input } = context;
   const read = (text: string | undefined): boolean => {
-    const calls = readCalls(text ?? "", (value) => findCalls(value, (name) => mayLackInput(name, value, place)));
-    return calls !== undefined && acceptAll(calls, place);
+    const calls = readCalls(text ?? "", (value) => findCalls(value, (name) => mayLackInput(name, value, context)));
+    return calls !== undefined && acceptAll(calls, context);
   };
   let found = false;
   for (;;) {
@@ -222,13 +224,13 @@ function* skipSpacesFrom({ input }: Pick<ReaderContext, "input">, from: number):
   return from + (yield* input.countSpaces(from, MAX_SPACE));
 }
 
-function* startsLikeCall(place: ReaderContext, from: number): Reading<boolean> {
-  const at = yield* skipSpacesFrom(place, from);
-  const quote = place.input.peekArrived(at) ?? (yield* place.input.peek(at));
+function* startsLikeCall(context: ReaderContext, from: number): Reading<boolean> {
+  const at = yield* skipSpacesFrom(context, from);
+  const quote = context.input.peekArrived(at) ?? (yield* context.input.peek(at));
   if (quote !== '"' && quote !== "'") return false;
   let key = "";
   for (let ahead = at + 1; key.length <= MAX_KEY; ahead++) {
-    const next = place.input.peekArrived(ahead) ?? (yield* place.input.peek(ahead));
+    const next = context.input.peekArrived(ahead) ?? (yield* context.input.peek(ahead));
     if (next === quote) return FIRST_KEYS.has(key);
     if (next === "") return false;
     key += next;
@@ -237,8 +239,8 @@ function* startsLikeCall(place: ReaderContext, from: number): Reading<boolean> {
 }
 
 /** Whether unmarked JSON without arguments is a call: only if its key `tool` has the name of an existing tool. */
-function mayLackInput(name: string, value: JsonValue | undefined, place: ReaderContext): boolean {
-  return isJsonObject(value) && getOwn(value, "tool") === name && place.hasTool(name);
+function mayLackInput(name: string, value: JsonValue | undefined, context: ReaderContext): boolean {
+  return isJsonObject(value) && getOwn(value, "tool") === name && context.hasTool(name);
 }
 
 /** Whether a call with this name may have no arguments. */
@@ -299,8 +301,8 @@ function withMisplacedInput(input: JsonObject): Pick<FoundCall, "input" | "warni
 }
 
 /** Returns a warning about keys next to the arguments: they are not read as arguments, because models also write comments there. */
-function withIgnoredKeysWarning(name: string, beside: JsonObject): Pick<FoundCall, "warnings"> {
-  const keys = Object.keys(beside);
+function withIgnoredKeysWarning(name: string, ignored: JsonObject): Pick<FoundCall, "warnings"> {
+  const keys = Object.keys(ignored);
   return { warnings: [`The call of ${JSON.stringify(name)} has ${keys.join(", ")} beside its arguments; only the arguments are used.`] };
 }
 
@@ -324,16 +326,16 @@ function allDefined<T>(values: readonly (T | undefined)[]): readonly T[] | undef
 }
 
 /** Reads a code fence that is the whole message and has calls in it. */
-export const fencedCalls: CallReader = function* (place) {
-  const { input } = place;
+export const fencedCalls: CallReader = function* (context) {
+  const { input } = context;
   yield* input.readWhile(/[a-z_]/u, 16);
   yield* input.skipSpace();
   const next = yield* input.peek();
-  const inner = next === "[" ? yield* skipSpacesFrom(place, 1) : 0;
+  const inner = next === "[" ? yield* skipSpacesFrom(context, 1) : 0;
   if (next === "[" && (yield* input.peek(inner)) !== "{") return false;
-  if ((next !== "{" && next !== "[") || !(yield* startsLikeCall(place, inner + 1))) return false;
+  if ((next !== "{" && next !== "[") || !(yield* startsLikeCall(context, inner + 1))) return false;
   yield* input.tryRead(next);
-  if (!(yield* unmarkedJsonCalls(place, next))) return false;
+  if (!(yield* unmarkedJsonCalls(context, next))) return false;
   yield* input.skipSpace();
   yield* input.tryRead("```");
   return true;

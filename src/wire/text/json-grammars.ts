@@ -32,12 +32,12 @@ export const LLAMA_3: TextGrammar = {
   unknownTools: "text",
 };
 
-const unmarkedList: CallReader = function* (place, mark) {
-  const { input } = place;
+const unmarkedList: CallReader = function* (context, mark) {
+  const { input } = context;
   const inner = yield* input.countSpaces(0, 64);
   return yield* (input.peekArrived(inner) ?? (yield* input.peek(inner))) === "{"
-    ? unmarkedJsonCalls(place, mark)
-    : unmarkedPythonicCalls(place, mark);
+    ? unmarkedJsonCalls(context, mark)
+    : unmarkedPythonicCalls(context, mark);
 };
 
 /** Llama 4 and other models that write calls as Python, unmarked or between tokens. */
@@ -61,12 +61,12 @@ export const LFM2: TextGrammar = {
 
 /** Reads a list of JSON objects, or Python. */
 function lfmCalls(): CallReader {
-  return function* (place, mark) {
-    const { input } = place;
+  return function* (context, mark) {
+    const { input } = context;
     yield* input.skipSpace();
     const inner = 1 + (yield* input.countSpaces(1, 64));
     const json = (yield* input.peek()) === "{" || (yield* input.peek(inner)) === "{";
-    return yield* json ? readJson(place, mark) : pythonicCalls(place, mark);
+    return yield* json ? readJson(context, mark) : pythonicCalls(context, mark);
   };
 }
 

@@ -23,24 +23,24 @@ interface Element {
 }
 
 /** Reads a call. A call in which another begins is text, and the other one is read. */
-const readInvoke: CallReader = function* (place) {
-  const { input } = place;
+const readInvoke: CallReader = function* (context) {
+  const { input } = context;
   for (let first = true; ; first = false) {
     const head = yield* input.readWhile(/[^<>\n]/u, 512);
     const name = /^\s+name\s?=\s?["']([^"']+)["']\s*$/u.exec(head)?.[1];
-    if (name !== undefined && (yield* input.tryRead(">")) && place.acceptsName(name)) {
+    if (name !== undefined && (yield* input.tryRead(">")) && context.acceptsName(name)) {
       const { text, marker } = yield* input.readTextUntil(CALL_ENDS);
       if (marker === INVOKE) {
-        place.addText(`${INVOKE}${head}>${text}`);
-        place.commit();
+        context.addText(`${INVOKE}${head}>${text}`);
+        context.commit();
         continue;
       }
       if (marker === CLOSE && startsLikeObject(text) && !text.includes(TAG_TOKEN))
-        return place.acceptCall({ name, input: parseObjectOrText(text.trim()) });
+        return context.acceptCall({ name, input: parseObjectOrText(text.trim()) });
       const root = marker === CLOSE ? readElements(text) : undefined;
-      if (root !== undefined) return place.acceptCall({ name, input: readArguments(place, name, root) });
+      if (root !== undefined) return context.acceptCall({ name, input: readArguments(context, name, root) });
     }
-    if (!first) place.addText(INVOKE);
+    if (!first) context.addText(INVOKE);
     return false;
   }
 };
@@ -89,8 +89,8 @@ function hasOnlyTextOrChildren({ text, children }: Element): boolean {
 }
 
 /** Returns the arguments; JSON text, for the runtime to refuse, if one occurs twice. */
-function readArguments(place: ReaderContext, tool: string, root: Element): JsonValue {
-  const schema = place.findTool(tool)?.inputSchema as JsonValue | undefined; // the schema was read from JSON
+function readArguments(context: ReaderContext, tool: string, root: Element): JsonValue {
+  const schema = context.findTool(tool)?.inputSchema as JsonValue | undefined; // the schema was read from JSON
   const writer = new ElementWriter(schema);
   const text = writer.writeMembers(root, schema);
   return writer.hasRepeatedName ? text : parseObjectOrText(text);

@@ -16,14 +16,14 @@ const IN_HEAD = /[^<\n]/u;
 const NAME = /^[\p{L}\p{M}\p{N}_.:/-]+$/u;
 
 /** Reads the arguments here; `{}` if there are none, undefined if they do not end. Text that is not strict JSON is kept, to repair or refuse. */
-export function* readArgumentText(place: ReaderContext, close: readonly string[] = []): Reading<JsonValue | undefined> {
-  const { input } = place;
+export function* readArgumentText(context: ReaderContext, close: readonly string[] = []): Reading<JsonValue | undefined> {
+  const { input } = context;
   if ((yield* input.peek()) !== "{") return {};
   const head = input.textSinceMark().length;
   const text = yield* input.readBalancedObject("", { stops: getOrAdd(stopsByMarks, close, () => new MarkerSet(close)) });
   if (text !== undefined) return parseArgumentText(text);
   // the model ended the arguments, but brackets are missing
-  return (yield* startsWithAny(place, close)) ? parseArgumentText(input.textSinceMark().slice(head)) : undefined;
+  return (yield* startsWithAny(context, close)) ? parseArgumentText(input.textSinceMark().slice(head)) : undefined;
 }
 
 const stopsByMarks = new WeakMap<readonly string[], MarkerSet>();
@@ -48,35 +48,35 @@ export interface NamedCallOptions {
 /** Reads `name<sep>{…}<close>`, also as `function<sep>name` and with a fence around the JSON; `functions.name:0` is also used as the call's id. */
 export function namedCall({ separators, close, kind, numbered = [] }: NamedCallOptions): CallReader {
   const behind = nameLineCall(close);
-  return function* (place, mark) {
-    const { input } = place;
+  return function* (context, mark) {
+    const { input } = context;
     yield* input.skipSpace();
     const head = yield* input.readWhile(IN_HEAD, MAX_HEAD);
     yield* input.skipSpace();
-    const separator = yield* tryReadAny(place, separators);
+    const separator = yield* tryReadAny(context, separators);
     if (separator === undefined) return false;
-    if (numbered.includes(separator) && readHead(head.trim()).id === undefined && !place.hasTool(head.trim())) return false;
-    return yield* head.trim() === kind ? behind(place, mark) : acceptWithArguments(place, head, close);
+    if (numbered.includes(separator) && readHead(head.trim()).id === undefined && !context.hasTool(head.trim())) return false;
+    return yield* head.trim() === kind ? behind(context, mark) : acceptWithArguments(context, head, close);
   };
 }
 
 /** Reads the name on one line, and the arguments below it. */
 export function nameLineCall(close: readonly string[]): CallReader {
-  return function* (place) {
-    yield* place.input.readWhile(/\s/u, MAX_FENCE);
-    return yield* acceptWithArguments(place, yield* place.input.readWhile(/[^\n{`<]/u, MAX_HEAD), close);
+  return function* (context) {
+    yield* context.input.readWhile(/\s/u, MAX_FENCE);
+    return yield* acceptWithArguments(context, yield* context.input.readWhile(/[^\n{`<]/u, MAX_HEAD), close);
   };
 }
 
 /** Reads the arguments and accepts the call. A call without arguments must have an end mark: without either it was only begun. */
-function* acceptWithArguments(place: ReaderContext, head: string, close: readonly string[]): Reading<boolean> {
+function* acceptWithArguments(context: ReaderContext, head: string, close: readonly string[]): Reading<boolean> {
   const { name, id } = readHead(head.trim());
   if (!NAME.test(name)) return false;
-  yield* place.input.readWhile(FENCE, MAX_FENCE);
-  if ((yield* place.input.peek()) !== "{" && !(yield* startsWithAny(place, close))) return false;
-  const value = yield* readArgumentText(place, close);
-  if (value === undefined || !place.acceptCall({ name, id, input: value })) return false;
-  yield* place.input.readWhile(FENCE, MAX_FENCE);
+  yield* context.input.readWhile(FENCE, MAX_FENCE);
+  if ((yield* context.input.peek()) !== "{" && !(yield* startsWithAny(context, close))) return false;
+  const value = yield* readArgumentText(context, close);
+  if (value === undefined || !context.acceptCall({ name, id, input: value })) return false;
+  yield* context.input.readWhile(FENCE, MAX_FENCE);
   return true;
 }
 
@@ -99,8 +99,8 @@ function readHead(head: string): { readonly name: string; readonly id: string | 
 const listCalls = jsonCalls();
 
 /** Reads Mistral's calls: an array of objects in older versions; then `name{…}`, `name[ARGS]{…}` and `name[CALL_ID]id[ARGS]{…}`. */
-export const mistralCalls: CallReader = function* (place, mark) {
-  const { input } = place;
+export const mistralCalls: CallReader = function* (context, mark) {
+  const { input } = context;
   yield* input.skipSpace();
   const name = (yield* input.readWhile(HEAD, MAX_HEAD)).trim();
   let id: string | undefined;
@@ -108,16 +108,16 @@ export const mistralCalls: CallReader = function* (place, mark) {
   const argued = yield* input.tryRead("[ARGS]");
   if (argued) yield* input.skipSpace();
   const next = yield* input.peek();
-  if (next === "[" || (next === "{" && name === "")) return yield* listCalls(place, mark);
+  if (next === "[" || (next === "{" && name === "")) return yield* listCalls(context, mark);
   if (next !== "{" || !NAME.test(name)) return false;
   const read = yield* input.readBalancedObject();
   const text = read ?? unclosedJson(input.textSinceMark(), mark);
   if (text === undefined) return false;
   const value = read === undefined ? text : parseArgumentText(text);
-  return value !== undefined && place.acceptCall({ name, id, input: value });
+  return value !== undefined && context.acceptCall({ name, id, input: value });
 };
 
 /** Returns JSON that was left open at the end of the message, for the runtime to repair or refuse. */
-function unclosedJson(kept: string, mark: string): string | undefined {
-  return kept.includes(mark) ? undefined : kept.slice(kept.indexOf("{"));
+function unclosedJson(text: string, mark: string): string | undefined {
+  return text.includes(mark) ? undefined : text.slice(text.indexOf("{"));
 }

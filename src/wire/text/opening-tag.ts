@@ -42,10 +42,10 @@ export function* readTagRest(input: TextInput, { tagEnd, names = [] }: TagMarks)
 
 function* readRestOfName(input: TextInput, tag: string, names: readonly string[]): Reading<string> {
   const quoted = QUOTED_NAME.exec(tag);
-  const begun = quoted === null ? tag.replace(/^=/u, "") : tag.slice(quoted.index + quoted[0].length);
-  const longer = names.filter((name) => name.startsWith(begun) && ENDS_TAG.test(name)).sort((a, b) => b.length - a.length);
+  const beginning = quoted === null ? tag.replace(/^=/u, "") : tag.slice(quoted.index + quoted[0].length);
+  const longer = names.filter((name) => name.startsWith(beginning) && ENDS_TAG.test(name)).sort((a, b) => b.length - a.length);
   for (const name of longer) {
-    const rest = name.slice(begun.length);
+    const rest = name.slice(beginning.length);
     if (!(yield* input.startsWith(rest + (quoted?.[1] ?? ">")))) continue;
     yield* input.tryRead(rest);
     return rest + (yield* input.readWhile(IN_TAG, MAX_TAG));
@@ -74,8 +74,8 @@ function findQuotedName(tag: string, names: readonly string[]): OpeningTag | und
   const ends = Array.from(tag.slice(from).matchAll(opened[1] === "'" ? /'(?=\s|\/?$)/gu : /"(?=\s|\/?$)/gu), ({ index }) => from + index);
   const end = ends.find((at) => names.includes(tag.slice(from, at))) ?? ends[0];
   if (end === undefined) return undefined;
-  const says = STRING_ATTRIBUTE.exec(tag.slice(0, opened.index) + tag.slice(end + 1))?.[1];
-  return { name: tag.slice(from, end), isString: says === undefined ? undefined : says === "true" };
+  const stringFlag = STRING_ATTRIBUTE.exec(tag.slice(0, opened.index) + tag.slice(end + 1))?.[1];
+  return { name: tag.slice(from, end), isString: stringFlag === undefined ? undefined : stringFlag === "true" };
 }
 
 function unquotedName(tag: string): string {

@@ -18,21 +18,21 @@ export function isPairName(name: string): boolean {
 const REST_OF_PAIR: RestMarks = {
   end: "</arg_value>",
   stops: new MarkerSet(["</arg_value>", "<arg_key>", "<arg_value>"]),
-  over: ["<arg_key>", "</tool_call>"],
+  callEnds: ["<arg_key>", "</tool_call>"],
   next: ["<arg_key>", "</tool_call>"],
 };
 
 /** GLM: `name<arg_key>key</arg_key><arg_value>value</arg_value></tool_call>`, whichever tags were forgotten. */
-export const keyValueCall: CallReader = function* (place) {
-  const { input } = place;
+export const keyValueCall: CallReader = function* (context) {
+  const { input } = context;
   yield* input.skipSpace();
   const name = (yield* input.readWhile(NAME_OF_PAIRS, MAX_NAME)).replace(/(?<!\\n)(?:\\n)+$/u, "");
-  if (name === "" || !place.acceptsName(name)) return false;
+  if (name === "" || !context.acceptsName(name)) return false;
   yield* input.skipSpace();
   if (yield* input.tryRead("<tool_sep>")) yield* input.skipSpace();
   if (!/[<\\]/u.test(yield* input.peek()) || (yield* input.startsWith("<tool_call>"))) return false;
-  const values = new TextArguments(place, name);
-  return (yield* readPairs(input, values, argumentNames(values.schema).all)) && place.acceptCall({ name, input: values.toInput() });
+  const values = new TextArguments(context, name);
+  return (yield* readPairs(input, values, argumentNames(values.schema).all)) && context.acceptCall({ name, input: values.toInput() });
 };
 
 /** Returns false if the call does not end. */

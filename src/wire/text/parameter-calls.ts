@@ -16,7 +16,7 @@ export interface ParameterCallOptions {
   /** The end of a parameter: `</parameter>`. */
   readonly end: string;
   /** The end marks of what encloses calls. They end a call that lacks its own end, whose arguments then stay unclosed; they do not end a value. */
-  readonly around?: readonly string[];
+  readonly enclosingEnds?: readonly string[];
   /** The part of the opening tag after the mark's first word: `name=`. */
   readonly attribute?: string;
   /** The end of an opening tag. @default ">" */
@@ -36,32 +36,32 @@ export function parameterCall(options: ParameterCallOptions): CallReader {
   const { attribute = "", tagEnd = ">", requiresSchemaMatch = false, readTag } = options;
   const marks = parameterMarks(options);
   const { open, end, close } = marks;
-  return function* (place) {
-    const { input } = place;
+  return function* (context) {
+    const { input } = context;
     const head = attribute + (yield* readTagRest(input, { tagEnd }));
     const name = readTag === undefined ? parseToolName(head) : readTag(head, [])?.name;
-    if (name === undefined || !(yield* input.tryRead(tagEnd)) || !place.acceptsName(name)) return false;
+    if (name === undefined || !(yield* input.tryRead(tagEnd)) || !context.acceptsName(name)) return false;
     yield* input.skipSpace();
     const jsonEnd = yield* readJsonTag(input, options);
     if (jsonEnd !== undefined || (yield* input.peek()) === "{")
-      return yield* acceptJsonBody(place, name, { outside: marks.outside, jsonEnd });
-    const values = new TextArguments(place, name);
+      return yield* acceptJsonBody(context, name, { outside: marks.outside, jsonEnd });
+    const values = new TextArguments(context, name);
     const inner = { ...marks, names: argumentNames(values.schema).all };
-    let { text, marker, tag } = yield* readPart(place, marks.outside, inner);
+    let { text, marker, tag } = yield* readPart(context, marks.outside, inner);
     while (marker === open) {
       const opened = marks.readTag(tag, inner.names);
       if (text.trim() !== "" || opened === undefined || !(yield* input.tryRead(tagEnd))) return false;
-      const value = yield* readParameter(place, inner);
+      const value = yield* readParameter(context, inner);
       if (value.marker === undefined) return false;
       setArgument(values, opened, marks.exact ? { ...value, isData: true } : value);
       values.isCutShort = value.marker === close;
-      ({ text, marker, tag } = value.marker === end ? yield* readPart(place, marks.outside, inner) : { ...value, text: "" });
+      ({ text, marker, tag } = value.marker === end ? yield* readPart(context, marks.outside, inner) : { ...value, text: "" });
     }
     if (text.trim() !== "" || marker === undefined) return false;
     if (marker !== close) input.unread(marker);
     values.isCutShort ||= marker !== close;
     const read = requiresSchemaMatch ? values.toSchemaInput() : values.toInput();
-    return read !== undefined && place.acceptCall({ name, input: read });
+    return read !== undefined && context.acceptCall({ name, input: read });
   };
 }
 
@@ -87,10 +87,10 @@ interface ParameterMarks {
 }
 
 function parameterMarks(options: ParameterCallOptions): ParameterMarks {
-  const { open, end, close, around = [], tagEnd = ">", readTag = parseArgumentTag, exact = false } = options;
-  const over = [open, close, ...around];
-  const rest: RestMarks = { end, stops: new MarkerSet([end, open]), over, next: [open, close] };
-  return { open, end, close, rest, outside: new MarkerSet(over), inside: new MarkerSet([end, open, close]), tagEnd, readTag, exact };
+  const { open, end, close, enclosingEnds = [], tagEnd = ">", readTag = parseArgumentTag, exact = false } = options;
+  const callEnds = [open, close, ...enclosingEnds];
+  const rest: RestMarks = { end, stops: new MarkerSet([end, open]), callEnds, next: [open, close] };
+  return { open, end, close, rest, outside: new MarkerSet(callEnds), inside: new MarkerSet([end, open, close]), tagEnd, readTag, exact };
 }
 
 interface Part {
@@ -112,8 +112,8 @@ interface ReadValue extends Part {
 }
 
 /** Reads a value up to its end. Marks inside `<![CDATA[…]]>` are ignored, and several such sections are joined. */
-function* readParameter(place: ReaderContext, marks: NamedMarks): Reading<ReadValue> {
-  const { input } = place;
+function* readParameter(context: ReaderContext, marks: NamedMarks): Reading<ReadValue> {
+  const { input } = context;
   const space = yield* input.readWhile(/\s/u);
   const sections: string[] = [];
   while (!marks.exact && (yield* input.tryRead(DATA))) {
@@ -121,12 +121,12 @@ function* readParameter(place: ReaderContext, marks: NamedMarks): Reading<ReadVa
     if (marker === undefined) return { text, marker, tag: "" };
     sections.push(text);
   }
-  if (marks.exact) return yield* readPlainValue(place, space, marks);
+  if (marks.exact) return yield* readPlainValue(context, space, marks);
   const behind = yield* input.readWhile(/\s/u);
   if (sections.length > 0 && (yield* input.tryRead(marks.end)))
     return { text: sections.join(""), marker: marks.end, tag: "", isData: true };
-  const begun = space + sections.map((text) => `${DATA}${text}]]>`).join("") + behind;
-  return yield* readPlainValue(place, begun, marks);
+  const alreadyRead = space + sections.map((text) => `${DATA}${text}]]>`).join("") + behind;
+  return yield* readPlainValue(context, alreadyRead, marks);
 }
 
 interface NamedMarks extends ParameterMarks {
@@ -135,13 +135,13 @@ interface NamedMarks extends ParameterMarks {
 }
 
 /** A value without an end mark ends where a line begins with another argument of the tool. Any other opening tag is part of the value. */
-function* readPlainValue(place: ReaderContext, begun: string, marks: NamedMarks): Reading<Part> {
+function* readPlainValue(context: ReaderContext, alreadyRead: string, marks: NamedMarks): Reading<Part> {
   const { names, open, end, close, inside, rest } = marks;
-  const pieces = [begun];
+  const pieces = [alreadyRead];
   for (;;) {
-    const part = yield* readPart(place, inside, marks);
+    const part = yield* readPart(context, inside, marks);
     const mark = part.marker === close || part.marker === end ? part.marker : undefined;
-    const more = mark === undefined ? undefined : yield* readRestOfValue(place.input, rest, mark);
+    const more = mark === undefined ? undefined : yield* readRestOfValue(context.input, rest, mark);
     if (more !== undefined) return { text: [...pieces, part.text, mark, more].join(""), marker: end, tag: "" };
     const isLine = BEGINS_LINE.test(`${pieces.at(-1) ?? ""}${part.text}`);
     pieces.push(part.text);
@@ -161,15 +161,15 @@ interface JsonMarks {
   readonly jsonEnd?: string | undefined;
 }
 
-function* acceptJsonBody(place: ReaderContext, name: string, { outside, jsonEnd }: JsonMarks): Reading<boolean> {
-  const { input } = place;
+function* acceptJsonBody(context: ReaderContext, name: string, { outside, jsonEnd }: JsonMarks): Reading<boolean> {
+  const { input } = context;
   if (jsonEnd !== undefined && (yield* input.peek()) !== "{") return false;
-  const value = yield* readArgumentText(place);
+  const value = yield* readArgumentText(context);
   if (value === undefined) return false;
   yield* input.skipSpace();
   if (jsonEnd !== undefined && !(yield* input.tryRead(jsonEnd))) return false;
   const { text } = yield* input.readTextUntil(outside);
-  return text.trim() === "" && place.acceptCall({ name, input: value });
+  return text.trim() === "" && context.acceptCall({ name, input: value });
 }
 
 /** Line breaks next to a value are part of it only if the tag says that the value is a string. */

@@ -10,15 +10,15 @@ const BETWEEN = /[\s,;]/u;
 const MAX_NAME = 256;
 
 /** Reads calls after a mark, in brackets or not. Each is reported as soon as it is complete. */
-export const pythonicCalls: CallReader = function* (place) {
-  const { input } = place;
+export const pythonicCalls: CallReader = function* (context) {
+  const { input } = context;
   yield* input.skipSpace();
   yield* input.tryRead("[");
   yield* input.readWhile(BETWEEN);
   let found = false;
   while (NAME.test(yield* input.peek())) {
-    const call = yield* readCall(place);
-    if (call === undefined || !place.acceptCall(call)) return false;
+    const call = yield* readCall(context);
+    if (call === undefined || !context.acceptCall(call)) return false;
     found = true;
     yield* input.readWhile(BETWEEN);
   }
@@ -27,18 +27,18 @@ export const pythonicCalls: CallReader = function* (place) {
 };
 
 /** Reads an unmarked list of calls, whose `[` is the mark. They are reported only when the list is complete. */
-export const unmarkedPythonicCalls: CallReader = function* (place) {
-  const { input } = place;
-  if (!(yield* startsLikeCall(place))) return false;
+export const unmarkedPythonicCalls: CallReader = function* (context) {
+  const { input } = context;
+  if (!(yield* startsLikeCall(context))) return false;
   const calls: ReadCall[] = [];
   for (;;) {
     yield* input.readWhile(BETWEEN);
     if (calls.length > 0 && (yield* input.tryRead("]"))) break;
-    const call = yield* readCall(place);
-    if (call === undefined || !place.acceptsName(call.name)) return false;
+    const call = yield* readCall(context);
+    if (call === undefined || !context.acceptsName(call.name)) return false;
     calls.push(call);
   }
-  return calls.map((call) => place.acceptCall(call)).every(Boolean);
+  return calls.map((call) => context.acceptCall(call)).every(Boolean);
 };
 
 function* startsLikeCall({ input }: ReaderContext): Reading<boolean> {
@@ -58,27 +58,27 @@ function* readCall({ input }: ReaderContext): Reading<ReadCall | undefined> {
 const readJsonCalls = jsonCalls();
 
 /** Reads what follows Llama's token: JSON, or Python calls such as `brave_search.call(query="…")`; else code, if there is a tool for it. */
-export const pythonTag: CallReader = function* (place, mark) {
-  const { input } = place;
+export const pythonTag: CallReader = function* (context, mark) {
+  const { input } = context;
   yield* input.skipSpace();
   const inner = 1 + (yield* input.countSpaces(1, MAX_NAME));
   const first = yield* input.peek();
   const isJson = first === "{" || (first === "[" && (yield* input.peek(inner)) === "{");
-  return (yield* isJson ? readJsonCalls(place, mark) : readTaggedCalls(place)) || (yield* readCode(place));
+  return (yield* isJson ? readJsonCalls(context, mark) : readTaggedCalls(context)) || (yield* readCode(context));
 };
 
 /** Reads calls of known tools. If there is a tool for code, calls of unknown names are code. */
-function* readTaggedCalls(place: ReaderContext): Reading<boolean> {
-  const { input } = place;
+function* readTaggedCalls(context: ReaderContext): Reading<boolean> {
+  const { input } = context;
   yield* input.tryRead("[");
   yield* input.readWhile(BETWEEN);
   let found = false;
   while (NAME.test(yield* input.peek())) {
-    const call = yield* readCall(place);
-    if (call === undefined || !acceptTagged(place, call)) {
+    const call = yield* readCall(context);
+    if (call === undefined || !acceptTagged(context, call)) {
       if (!found) return false;
-      place.addText(input.textSinceMark());
-      place.commit();
+      context.addText(input.textSinceMark());
+      context.commit();
       return true;
     }
     found = true;
@@ -88,25 +88,26 @@ function* readTaggedCalls(place: ReaderContext): Reading<boolean> {
   return found;
 }
 
-function acceptTagged(place: ReaderContext, call: ReadCall): boolean {
+function acceptTagged(context: ReaderContext, call: ReadCall): boolean {
   const name = call.name.replace(/\.call$/u, "");
-  if (place.findTool(name) === undefined && name === call.name && codeTool(place) !== undefined && !place.acceptsAnyTool) return false;
-  return place.acceptCall({ ...call, name });
+  if (context.findTool(name) === undefined && name === call.name && codeTool(context) !== undefined && !context.acceptsAnyTool)
+    return false;
+  return context.acceptCall({ ...call, name });
 }
 
 /** Passes code unchanged, up to the end of the turn, to the tool for code. */
-function* readCode(place: ReaderContext): Reading<boolean> {
-  const { input } = place;
-  const name = codeTool(place);
+function* readCode(context: ReaderContext): Reading<boolean> {
+  const { input } = context;
+  const name = codeTool(context);
   if (name === undefined) return false;
-  const begun = input.textSinceMark();
+  const alreadyRead = input.textSinceMark();
   const { text } = yield* input.readTextUntil(TURN_ENDS);
-  const code = (begun + text).trim();
-  return code !== "" && place.acceptCall({ name, input: { code } });
+  const code = (alreadyRead + text).trim();
+  return code !== "" && context.acceptCall({ name, input: { code } });
 }
 
-function codeTool(place: ReaderContext): string | undefined {
-  return CODE_TOOLS.find((one) => place.findTool(one) !== undefined) ?? (place.acceptsAnyTool ? "python" : undefined);
+function codeTool(context: ReaderContext): string | undefined {
+  return CODE_TOOLS.find((one) => context.findTool(one) !== undefined) ?? (context.acceptsAnyTool ? "python" : undefined);
 }
 
 const CODE_TOOLS = ["python", "ipython", "code_interpreter"] as const;
@@ -115,8 +116,8 @@ const TURN_ENDS = new MarkerSet(["<|eom_id|>", "<|eot_id|>"]);
 /** Reads Gemma's calls: `call:name{key:<escape>text<escape>,count:3}`. */
 export function gemmaCall(marks: readonly string[]): CallReader {
   const quotes = new MarkerSet(marks);
-  return function* (place) {
-    const { input } = place;
+  return function* (context) {
+    const { input } = context;
     yield* input.skipSpace();
     if (!(yield* input.tryRead("call:"))) return false;
     const name = (yield* input.readWhile(/[^{\s<]/u, MAX_NAME)).trim();
@@ -124,6 +125,6 @@ export function gemmaCall(marks: readonly string[]): CallReader {
     const text = yield* input.readBalancedObject("", { quotes, bareKeys: true });
     if (text === undefined) return false;
     const value = readLiteral(text, { marks, bare: true });
-    return value !== undefined && place.acceptCall({ name, input: value });
+    return value !== undefined && context.acceptCall({ name, input: value });
   };
 }

@@ -10,11 +10,11 @@ const MAX_NAME = 256;
 const MAX_SPACE = 64;
 const NO_MARKS = new MarkerSet([]);
 
-const readAction: CallReader = function* (place) {
-  const { input } = place;
+const readAction: CallReader = function* (context) {
+  const { input } = context;
   yield* input.readWhile(/[ \t*]/u, MAX_SPACE);
   const name = (yield* input.readWhile(/[^\n]/u, MAX_NAME)).trim().replaceAll(/^[`"'[*]+|(?<![`"'\]*])[`"'\]*]+$/gu, "");
-  if (name === "" || !place.acceptsName(name) || (yield* input.peek()) !== "\n") return false;
+  if (name === "" || !context.acceptsName(name) || (yield* input.peek()) !== "\n") return false;
   yield* input.readWhile(/[\s*]/u, MAX_SPACE);
   if (!(yield* input.tryRead("Action Input:"))) return false;
   const space = yield* input.readWhile(/[\s*]/u, MAX_SPACE);
@@ -22,12 +22,12 @@ const readAction: CallReader = function* (place) {
   if (fenced) yield* input.readWhile(/[a-z\s]/u, MAX_SPACE);
   if ((yield* input.peek()) !== "{") {
     const line = space.includes("\n") || fenced ? "" : (yield* input.readWhile(/[^\n]/u)).trim();
-    if (line === "" && (yield* input.peek()) === "" && mayHaveInput(place.findTool(name))) return false; // only begun
-    return !fenced && place.acceptCall({ name, input: lineInput(place, name, line) });
+    if (line === "" && (yield* input.peek()) === "" && mayHaveInput(context.findTool(name))) return false; // only begun
+    return !fenced && context.acceptCall({ name, input: lineInput(context, name, line) });
   }
   const text = yield* input.readBalancedObject();
   if (text === undefined) return false;
-  if (!place.acceptCall({ name, input: parseObjectOrText(text) })) return false;
+  if (!context.acceptCall({ name, input: parseObjectOrText(text) })) return false;
   if (fenced) yield* input.readWhile(/[\s`]/u, MAX_SPACE);
   return true;
 };
@@ -37,21 +37,21 @@ function mayHaveInput(tool: ModelTool | undefined): boolean {
 }
 
 /** Returns the arguments for a line of text, which is the tool's only argument. */
-function lineInput(place: ReaderContext, name: string, line: string): JsonValue {
+function lineInput(context: ReaderContext, name: string, line: string): JsonValue {
   const text = line.replace(/^"([^"]*)"$/u, "$1");
   if (text === "" || text === "None" || text === "N/A") return {};
-  const values = new TextArguments(place, name, (plain) => plain);
-  const { all, required } = argumentNames(place.findTool(name)?.inputSchema);
+  const values = new TextArguments(context, name, (plain) => plain);
+  const { all, required } = argumentNames(context.findTool(name)?.inputSchema);
   values.set((required.length === 1 ? required[0] : undefined) ?? (all.length === 1 ? all[0] : undefined) ?? "input", text);
   return values.toInput();
 }
 
 /** Reads the rest as text: observations in a model's message are invented, so nothing in them is a call. */
-const readObservation: CallReader = function* (place, mark) {
-  place.addText(mark);
-  yield* place.input.readUntil(NO_MARKS, (text) => {
-    place.input.setMark();
-    place.addText(text);
+const readObservation: CallReader = function* (context, mark) {
+  context.addText(mark);
+  yield* context.input.readUntil(NO_MARKS, (text) => {
+    context.input.setMark();
+    context.addText(text);
   });
   return true;
 };

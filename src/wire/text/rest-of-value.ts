@@ -7,7 +7,7 @@ export interface RestMarks {
   /** The end mark and the marks that begin another argument. */
   readonly stops: MarkerSet;
   /** Marks, one of which follows the end mark if the value really ends there. */
-  readonly over: readonly string[];
+  readonly callEnds: readonly string[];
   /** Marks, one of which follows a later end mark if that one ends the value. */
   readonly next: readonly string[];
 }
@@ -16,9 +16,9 @@ export interface RestMarks {
  * Reads the rest of a value after a mark that usually ends a value or a call, but here ends neither: the end of the value follows, and then more of the
  * call. Returns undefined if that is not so; then only white space has been read.
  */
-export function* readRestOfValue(input: TextInput, { end, stops, over, next }: RestMarks, mark: string): Reading<string | undefined> {
+export function* readRestOfValue(input: TextInput, { end, stops, callEnds, next }: RestMarks, mark: string): Reading<string | undefined> {
   let read = mark === end ? yield* input.readWhile(/\s/u) : "";
-  if (mark === end && (yield* startsWithAny(input, over))) return undefined;
+  if (mark === end && (yield* startsWithAny(input, callEnds))) return undefined;
   for (;;) {
     const { text, marker } = yield* input.readTextUntil(stops);
     if (marker !== end) {

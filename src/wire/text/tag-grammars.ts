@@ -11,9 +11,9 @@ const readJson = jsonCalls();
 
 /** Reads `<tool_call>` with JSON, with `<function=…>`, or with GLM's keys and values. */
 const readToolCallTag: CallReader = jsonCalls({
-  *fallback(place, mark) {
-    if (yield* place.input.tryRead("<function")) return yield* readFunctionTag(place, mark);
-    return (yield* place.input.peek()) !== "<" && (yield* keyValueCall(place, mark));
+  *fallback(context, mark) {
+    if (yield* context.input.tryRead("<function")) return yield* readFunctionTag(context, mark);
+    return (yield* context.input.peek()) !== "<" && (yield* keyValueCall(context, mark));
   },
 });
 
@@ -51,20 +51,20 @@ export const HERMES_LOOSE: TextGrammar = {
 
 /** Reads a fence around JSON, with or without a tag in it. */
 function looseFence(): CallReader {
-  return function* (place, mark) {
-    const { input } = place;
+  return function* (context, mark) {
+    const { input } = context;
     yield* input.readWhile(/[a-z]/u, 16);
     yield* input.skipSpace();
     for (const tag of ["tool_call", "response", "tools", "tool", "function_call", "json"]) {
       if (!(yield* input.tryRead(`<${tag}>`))) continue;
-      if (!(yield* readJson(place, mark))) return false;
+      if (!(yield* readJson(context, mark))) return false;
       yield* input.skipSpace();
       yield* input.tryRead(`</${tag}>`);
       yield* input.skipSpace();
       yield* input.tryRead("```");
       return true;
     }
-    return yield* fencedCalls(place, mark);
+    return yield* fencedCalls(context, mark);
   };
 }
 

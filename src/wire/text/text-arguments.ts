@@ -8,7 +8,7 @@ type ArgumentValue = { readonly value: JsonValue } | { readonly text: string };
 
 /** Arguments as they come, typed by the tool's schema. */
 export class TextArguments {
-  readonly #place: ReaderContext;
+  readonly #context: ReaderContext;
   readonly #name: string;
   readonly #untyped: (text: string) => JsonValue;
   /** Text is typed when all of it is there. */
@@ -19,8 +19,8 @@ export class TextArguments {
   isCutShort = false;
 
   /** @param untyped how text is read if the tool is not known */
-  constructor(place: ReaderContext, name: string, untyped: (text: string) => JsonValue = guessValue) {
-    this.#place = place;
+  constructor(context: ReaderContext, name: string, untyped: (text: string) => JsonValue = guessValue) {
+    this.#context = context;
     this.#name = name;
     this.#untyped = untyped;
   }
@@ -47,7 +47,7 @@ export class TextArguments {
     const unknown = [...this.#values.keys()].filter((key) => !all.includes(key));
     if (!required.every((key) => this.#values.has(key))) return undefined;
     for (const key of unknown) this.#values.delete(key);
-    if (unknown.length > 0) this.#place.warn(ignoredArgumentsWarning(this.#name, unknown));
+    if (unknown.length > 0) this.#context.warn(ignoredArgumentsWarning(this.#name, unknown));
     return this.#toJson(schema, ([key]) => all.includes(key));
   }
 
@@ -61,20 +61,20 @@ export class TextArguments {
   }
 
   get schema(): JsonObject | undefined {
-    const schema = this.#place.findTool(this.#name)?.inputSchema;
+    const schema = this.#context.findTool(this.#name)?.inputSchema;
     return isJsonObject(schema) ? schema : undefined;
   }
 
-  #add(key: string, written: ArgumentValue): void {
-    if (this.#values.has(key)) this.#repeated.push([key, written]);
-    else this.#values.set(key, written);
+  #add(key: string, argument: ArgumentValue): void {
+    if (this.#values.has(key)) this.#repeated.push([key, argument]);
+    else this.#values.set(key, argument);
   }
 
   #toJson(schema: JsonObject | undefined, keep: (member: readonly [string, ArgumentValue]) => boolean): JsonValue {
     const members = [...this.#values, ...this.#repeated]
       .filter(keep)
       .map(([key, written]) => [key, this.#toTypedValue(key, written, schema)] as const);
-    const mayRun = this.#place.acceptsAnyTool || this.#place.hasTool(this.#name);
+    const mayRun = this.#context.acceptsAnyTool || this.#context.hasTool(this.#name);
     const isCutShort = this.isCutShort && mayRun;
     if (members.length === this.#values.size && !isCutShort) return Object.fromEntries(members);
     const text = jsonMembers(members.map(([key, value]) => [key, JSON.stringify(value)]));
@@ -97,10 +97,10 @@ export class TextArguments {
     return undefined;
   }
 
-  #toTypedValue(key: string, written: ArgumentValue, schema: JsonObject | undefined): JsonValue {
-    if ("value" in written) return written.value;
-    if (schema === undefined) return this.#untyped(written.text);
-    return toTypedValue(written.text, propertySchema(schema, key), schema);
+  #toTypedValue(key: string, argument: ArgumentValue, schema: JsonObject | undefined): JsonValue {
+    if ("value" in argument) return argument.value;
+    if (schema === undefined) return this.#untyped(argument.text);
+    return toTypedValue(argument.text, propertySchema(schema, key), schema);
   }
 }
 

@@ -39,7 +39,7 @@ export interface ReaderContext {
 }
 
 /** Reads the text after a mark. Returns false if it is not a call: then everything read since the last call is text. */
-export type CallReader = (place: ReaderContext, mark: string) => Reading<boolean>;
+export type CallReader = (context: ReaderContext, mark: string) => Reading<boolean>;
 
 export interface CallMark {
   readonly mark: string;

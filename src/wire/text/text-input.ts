@@ -139,7 +139,7 @@ export class TextInput {
   }
 
   /** Reads up to the next marker and past it, passing the text before it to `tell` as it arrives. Returns the marker; undefined at the end. */
-  *readUntil(markers: MarkerSet, tell: (text: string) => void): Reading<string | undefined> {
+  *readUntil(markers: MarkerSet, onText: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const text = this.#text;
       const from = this.#at;
@@ -148,14 +148,14 @@ export class TextInput {
         const { length, mayContinue } = markers.matchAt(text, found);
         if (mayContinue && !this.#ended) break;
         if (length > 0) {
-          if (found > from) tell(text.slice(from, found));
+          if (found > from) onText(text.slice(from, found));
           this.#at = found + length;
           return text.slice(found, this.#at);
         }
         found = markers.findNext(text, found + 1);
       }
       this.#at = found < 0 ? text.length : found;
-      if (this.#at > from) tell(text.slice(from, this.#at));
+      if (this.#at > from) onText(text.slice(from, this.#at));
       if (this.#ended && found < 0) return undefined;
       yield;
     }
@@ -171,13 +171,13 @@ export class TextInput {
   /**
    * Reads a value in brackets up to its closing bracket, ignoring brackets in strings; undefined if the text ends before.
    *
-   * @param begun the part of it that was already read
+   * @param alreadyRead the part of it that was already read
    * @param options `quotes`: additional marks that begin and end a string, in which nothing is escaped; `stops`: marks at which an unclosed value is
    * given up, unless they are in a string
    */
-  *readBalanced(begun = "", { quotes, stops }: NestedOptions = {}): Reading<string | undefined> {
-    const nest = new BracketTracker(begun);
-    const pieces = [begun];
+  *readBalanced(alreadyRead = "", { quotes, stops }: NestedOptions = {}): Reading<string | undefined> {
+    const nest = new BracketTracker(alreadyRead);
+    const pieces = [alreadyRead];
     let from = this.#at;
     for (;;) {
       if (this.#at >= this.#text.length) {
@@ -204,8 +204,8 @@ export class TextInput {
   }
 
   /** Reads the same, and the members after it if a superfluous closing bracket ended it too early: `{"a": {}}, "b": 1}`. */
-  *readBalancedObject(begun = "", options: NestedOptions = {}): Reading<string | undefined> {
-    let text = yield* this.readBalanced(begun, options);
+  *readBalancedObject(alreadyRead = "", options: NestedOptions = {}): Reading<string | undefined> {
+    let text = yield* this.readBalanced(alreadyRead, options);
     while (text !== undefined && (yield* this.#hasMember(options.bareKeys === true))) {
       const rest: string | undefined = yield* this.readBalanced("{", options);
       if (rest === undefined) return undefined;
@@ -257,8 +257,8 @@ class BracketTracker {
   #openMark: string | undefined;
   #escaped = false;
 
-  constructor(begun: string) {
-    for (let at = 0; at < begun.length; at++) this.readChar(begun.charCodeAt(at));
+  constructor(alreadyRead: string) {
+    for (let at = 0; at < alreadyRead.length; at++) this.readChar(alreadyRead.charCodeAt(at));
   }
 
   get isQuoted(): boolean {

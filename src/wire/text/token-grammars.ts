@@ -51,7 +51,7 @@ function tokenTags(word: string, sections: readonly string[]): TextGrammar {
   const ends = sections.map((section) => `</${token}${section}>`);
   const tags = { close: `</${token}invoke>`, open: `<${token}parameter`, end: `</${token}parameter>` };
   return {
-    calls: [{ mark: `<${token}invoke`, read: parameterCall({ ...tags, around: ends }) }],
+    calls: [{ mark: `<${token}invoke`, read: parameterCall({ ...tags, enclosingEnds: ends }) }],
     before: beginnings,
     after: ends,
     thinkingEnds: beginnings,
@@ -105,7 +105,7 @@ export const KIMI_K3: TextGrammar = {
         open: "<|open|>argument",
         end: "<|close|>argument<|sep|>",
         tagEnd: "<|sep|>",
-        around: ["<|close|>tools<|sep|>"],
+        enclosingEnds: ["<|close|>tools<|sep|>"],
         readTag: parseK3Tag,
         json: ["<|open|>json", "<|close|>json<|sep|>"],
         exact: true,
@@ -135,20 +135,20 @@ export const MISTRAL: TextGrammar = {
 };
 
 /** Reads `>>>name` and a line of JSON. `all` begins text for the user; `python` takes code unchanged, up to the next recipient. */
-const readRecipient: CallReader = function* (place) {
-  const { input } = place;
+const readRecipient: CallReader = function* (context) {
+  const { input } = context;
   for (let marker: string | undefined = ">>>"; marker?.endsWith(">>>") === true;) {
     const name = yield* input.readWhile(/[\p{L}\p{M}\p{N}_.:-]/u, 256);
     if (name === "" || !(yield* input.tryRead("\n"))) return false;
     if (name === "all") return true;
-    if (!place.acceptsName(name)) return false;
+    if (!context.acceptsName(name)) return false;
     if ((yield* input.peek()) === "{") {
-      const value = yield* readArgumentText(place);
-      return value !== undefined && place.acceptCall({ name, input: value });
+      const value = yield* readArgumentText(context);
+      return value !== undefined && context.acceptCall({ name, input: value });
     }
-    if (name !== "python" || !(place.acceptsAnyTool || place.findTool(name) !== undefined)) return false;
+    if (name !== "python" || !(context.acceptsAnyTool || context.findTool(name) !== undefined)) return false;
     const code = yield* input.readTextUntil(NEXT_RECIPIENT);
-    if (code.text.trim() === "" || !place.acceptCall({ name, input: { code: code.text.trim() } })) return false;
+    if (code.text.trim() === "" || !context.acceptCall({ name, input: { code: code.text.trim() } })) return false;
     ({ marker } = code);
   }
   return true;
@@ -163,16 +163,16 @@ export const FUNCTIONARY_3_2: TextGrammar = {
 };
 
 /** Reads Solar's calls: id, name and arguments, each after a token. */
-const readSolarCall: CallReader = function* (place) {
-  const { input } = place;
+const readSolarCall: CallReader = function* (context) {
+  const { input } = context;
   const id = (yield* input.readWhile(/[^<\n]/u, 256)).trim();
   if (!(yield* input.tryRead("<|tool_call:name|>"))) return false;
   const name = (yield* input.readWhile(/[^<\n]/u, 256)).trim();
   if (!(yield* input.tryRead("<|tool_call:args|>"))) return false;
   yield* input.skipSpace();
   if ((yield* input.peek()) !== "{" && !(yield* input.startsWith("<|tool_call:end|>"))) return false; // only begun
-  const value = yield* readArgumentText(place);
-  return value !== undefined && place.acceptCall({ name, id: id === "" ? undefined : id, input: value });
+  const value = yield* readArgumentText(context);
+  return value !== undefined && context.acceptCall({ name, id: id === "" ? undefined : id, input: value });
 };
 
 export const SOLAR: TextGrammar = {

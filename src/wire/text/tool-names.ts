@@ -29,8 +29,8 @@ export class ToolNames {
   /** Returns the name without the number of the call at its end, or without its own repetition, if only that keeps it from being a tool's name. */
   normalizeName(name: string): string {
     if ((!NUMBERED.test(name) && !REPEATED.test(name)) || this.#has(name)) return name;
-    const once = name.replace(NUMBERED, "");
-    return [once, once.replace(REPEATED, "$1")].find((bare) => this.#has(bare)) ?? name;
+    const withoutNumber = name.replace(NUMBERED, "");
+    return [withoutNumber, withoutNumber.replace(REPEATED, "$1")].find((bare) => this.#has(bare)) ?? name;
   }
 
   #has(name: string): boolean {
@@ -60,15 +60,15 @@ export class ToolNames {
   }
 
   #addBareNames(add: (name: string, tool: ModelTool) => void): void {
-    const bearers = new Map<string, ModelTool>();
+    const toolsByBareName = new Map<string, ModelTool>();
     const shared = new Set<string>();
     for (const tool of this.#tools) {
       const bare = splitName(tool.name).name;
-      const other = bearers.get(bare);
-      if (other === undefined) bearers.set(bare, tool);
+      const other = toolsByBareName.get(bare);
+      if (other === undefined) toolsByBareName.set(bare, tool);
       else if (other.name !== tool.name) shared.add(bare);
     }
-    for (const [bare, tool] of bearers) if (!shared.has(bare)) add(bare, tool);
+    for (const [bare, tool] of toolsByBareName) if (!shared.has(bare)) add(bare, tool);
     if (shared.size > 0) this.#shared = shared;
   }
 }

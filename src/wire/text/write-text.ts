@@ -23,23 +23,23 @@ export interface TextFormatWriter {
 
 const DEFAULT_CALL_DELIMITERS = ["", "\n", ""] as const;
 
-export function writeCalls(calls: readonly WrittenCall[], writing: TextFormatWriter): string {
-  const [before, between, after] = writing.callDelimiters ?? DEFAULT_CALL_DELIMITERS;
-  return calls.length === 0 ? "" : before + calls.map((call, index) => writing.writeCall(call, index).toWellFormed()).join(between) + after;
+export function writeCalls(calls: readonly WrittenCall[], writer: TextFormatWriter): string {
+  const [before, between, after] = writer.callDelimiters ?? DEFAULT_CALL_DELIMITERS;
+  return calls.length === 0 ? "" : before + calls.map((call, index) => writer.writeCall(call, index).toWellFormed()).join(between) + after;
 }
 
 export function writeResults(answers: readonly WrittenAnswer[], grammar: TextGrammar, { resultDelimiters }: TextFormatWriter): string {
   const marks = forgeableMarks(grammar, resultDelimiters ?? []);
-  const open = openingPatterns(grammar);
+  const patterns = openingPatterns(grammar);
   return answers
     .map(({ name, text }) => {
       const [before, after] = resultDelimiters ?? [`[TOOL RESULT: ${name.replaceAll(/[\]\r\n]/gu, " ")}]\n`, ""];
       const json = spacedJsonText(text);
       const plainly = breakUpMarks(json ?? text, marks);
       const safe =
-        json !== undefined && (open.length === 0 || !readsAsCalls(before + plainly + after, grammar))
+        json !== undefined && (patterns.length === 0 || !readsAsCalls(before + plainly + after, grammar))
           ? plainly
-          : open.reduce((rest, opening) => rest.replaceAll(opening, `$&${NO_WIDTH}`), plainly);
+          : patterns.reduce((rest, opening) => rest.replaceAll(opening, `$&${NO_WIDTH}`), plainly);
       return (before + safe + after).toWellFormed();
     })
     .join("\n");
@@ -85,8 +85,8 @@ function forgeableMarks(
   answer: readonly string[],
 ): MarkerSet {
   const own = calls.map(({ mark }) => mark).filter((mark) => mark.length > 1);
-  const around = answer.map((mark) => mark.trim()).filter((mark) => mark !== "");
-  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...droppedMarks, ...thinking.flat(), ...around]);
+  const answerMarks = answer.map((mark) => mark.trim()).filter((mark) => mark !== "");
+  return new MarkerSet([...CONTROL, ...own, ...before, ...after, ...droppedMarks, ...thinking.flat(), ...answerMarks]);
 }
 
 const JSON_OPENING = /[{[](?=\s{0,64}["'{])/gu;
@@ -120,7 +120,7 @@ const PLAIN = /^[\p{L}_][\p{L}\p{M}\p{N}_.:-]*$/u;
 
 export const providerToolName: NameOf = ({ name, fingerprint }) => providerName(name, fingerprint);
 
-export function describeTools(tools: readonly ModelTool[], writing: TextFormatWriter, nameOf: NameOf): string {
+export function describeTools(tools: readonly ModelTool[], writer: TextFormatWriter, nameOf: NameOf): string {
   const ours = tools.filter(({ providerExecuted = false }) => !providerExecuted);
   const [first] = ours;
   if (first === undefined) return "";
@@ -130,7 +130,7 @@ export function describeTools(tools: readonly ModelTool[], writing: TextFormatWr
     "You can call these tools. Each line is one tool: its name, what it does, and the JSON Schema of its arguments.",
     lines.join("\n"),
     "To call a tool, write the call in your message exactly in this form:",
-    writeCalls([{ name: nameOf(first), input: exampleInput(first.inputSchema), reasoning: "why you call it" }], writing),
+    writeCalls([{ name: nameOf(first), input: exampleInput(first.inputSchema), reasoning: "why you call it" }], writer),
     "Then end your message; the results come in the next one. Write calls only to have them run. Several calls may follow one another.",
   ].join("\n\n");
 }

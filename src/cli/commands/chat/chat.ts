@@ -164,7 +164,7 @@ export class Chat {
   }
 
   /** Whether the prompt need not wait for the run: it waits for a call, or triggers keep it going after the person's message was received. */
-  get mayBlockPrompt(): boolean {
+  get mayShowPrompt(): boolean {
     return this.#hasTriggerMessage || this.waitedFor.length > 0;
   }
 
@@ -253,11 +253,11 @@ export class Chat {
   /** Waits until the agent is idle. Resolves to the result of the last run since `#lastResult` was reset. */
   async #waitUntilIdle(): Promise<LoopResult | undefined> {
     const { signal } = this.#context;
-    const forget = onAbort(signal, () => void this.#agent.stop());
+    const removeListener = onAbort(signal, () => void this.#agent.stop());
     try {
       await Promise.race([this.#agent.whenIdle(), (this.#answerReceived ??= Promise.withResolvers()).promise]);
     } finally {
-      forget();
+      removeListener();
     }
     const failure = this.#failure;
     this.#failure = undefined;
@@ -276,8 +276,8 @@ export class Chat {
   /** Called when a run begins, by a message or by itself. */
   #startRun(): void {
     if (this.#run !== undefined) return;
-    const forget = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
-    this.#run = { before: sumMeters(this.#meters, this.#chosen.meter.currency), end: () => forget?.() };
+    const removeListener = this.#onInterrupt?.(() => this.#agent.cancel("Stopped by Ctrl-C."));
+    this.#run = { before: sumMeters(this.#meters, this.#chosen.meter.currency), end: () => removeListener?.() };
     this.#printedEvents = this.session.ownLog.length;
   }
 

@@ -13,7 +13,7 @@ export interface JobCommandContext {
   readonly screen: Screen;
 }
 
-type JobCommand = (place: JobCommandContext, words: readonly string[], rest: string) => readonly string[];
+type JobCommand = (context: JobCommandContext, words: readonly string[], rest: string) => readonly string[];
 
 /** The commands by the name that is typed; each returns its answer. */
 export const JOB_COMMANDS: ReadonlyMap<string, JobCommand> = new Map<string, JobCommand>([

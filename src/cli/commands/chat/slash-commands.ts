@@ -31,7 +31,7 @@ export const SLASH_HELP: readonly string[] = [
 /** All slash commands. The chat itself handles `/go` and `/exit`. */
 const NAMES = ["/tools", "/usage", "/go", "/clear", "/jobs", "/cancel", "/send", "/promote", "/triggers", "/remove", "/help", "/exit"];
 
-const SLASH_COMMANDS: ReadonlyMap<string, (place: SlashContext) => readonly string[]> = new Map([
+const SLASH_COMMANDS: ReadonlyMap<string, (context: SlashContext) => readonly string[]> = new Map([
   ["/tools", toolLines],
   ["/usage", ({ chat }) => (chat.spent === "" ? ["No requests have been made yet."] : safeText(chat.spent).split("\n"))],
   ["/clear", clear],
@@ -40,13 +40,13 @@ const SLASH_COMMANDS: ReadonlyMap<string, (place: SlashContext) => readonly stri
 ]);
 
 /** Returns the answer to a line that begins with a slash; never rejects. */
-export function runSlashCommand(text: string, place: SlashContext): readonly string[] | Promise<readonly string[]> {
+export function runSlashCommand(text: string, context: SlashContext): readonly string[] | Promise<readonly string[]> {
   const [name = "", ...words] = text.split(/\s+/u);
-  if (name === "/remove") return removeTrigger(place.chat, text.slice(name.length).trim());
+  if (name === "/remove") return removeTrigger(context.chat, text.slice(name.length).trim());
   const command = JOB_COMMANDS.get(name);
-  if (command !== undefined) return command(place, words, text.slice(name.length).trim());
+  if (command !== undefined) return command(context, words, text.slice(name.length).trim());
   const answer = SLASH_COMMANDS.get(text);
-  if (answer !== undefined) return answer(place);
+  if (answer !== undefined) return answer(context);
   const shown = toOneLine(text, MAX_SHOWN);
   const meant = didYouMean(shown, NAMES, String) ?? "/help shows them.";
   return [`There is no command ${shown}. ${meant} To send a message that begins with a slash, put a space before it.`];

@@ -51,16 +51,16 @@ function pathLine(name: string): string {
   return `        path: ${JSON.stringify(name)}`;
 }
 
-export async function writeCard(summary: GenerationSummary, place: CardDetails): Promise<void> {
-  const text = datasetCard(summary, place);
-  await writeFileAtomically(cardFileOf(place.out), [text], { force: true, isPublic: true, signal: new AbortController().signal });
+export async function writeCard(summary: GenerationSummary, details: CardDetails): Promise<void> {
+  const text = datasetCard(summary, details);
+  await writeFileAtomically(cardFileOf(details.out), [text], { force: true, isPublic: true, signal: new AbortController().signal });
 }
 
-export function datasetCard(summary: GenerationSummary, place: CardDetails): string {
+export function datasetCard(summary: GenerationSummary, details: CardDetails): string {
   const { dataset, split } = summary;
-  const name = parse(place.out).name;
+  const name = parse(details.out).name;
   const files = [
-    { part: "train", path: basename(place.out), count: split?.train ?? dataset.conversations },
+    { part: "train", path: basename(details.out), count: split?.train ?? dataset.conversations },
     ...(split === undefined ? [] : [{ part: "test", path: basename(split.testFile), count: split.test }]),
   ];
   const { conversations, calls } = dataset;
@@ -69,7 +69,7 @@ export function datasetCard(summary: GenerationSummary, place: CardDetails): str
     "---",
     MARK,
     `pretty_name: ${JSON.stringify(name)}`,
-    `tags: [tool-use, function-calling${place.kind === "recorded" ? "" : ", synthetic"}]`,
+    `tags: [tool-use, function-calling${details.kind === "recorded" ? "" : ", synthetic"}]`,
     "configs:",
     "  - config_name: default",
     "    data_files:",
@@ -78,14 +78,14 @@ export function datasetCard(summary: GenerationSummary, place: CardDetails): str
     "",
     `# ${name}`,
     "",
-    `${made} One conversation per line, format \`${place.format}\`.`,
+    `${made} One conversation per line, format \`${details.format}\`.`,
     "",
     ...table(
       ["file", "conversations"],
       files.map(({ path, count }) => [code(path), formatNumber(count)]),
     ),
     ...answerLines(dataset),
-    ...originLines(summary, place),
+    ...originLines(summary, details),
     ...LICENSE,
   ];
   return lines.join("\n");

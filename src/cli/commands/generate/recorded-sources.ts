@@ -15,8 +15,8 @@ import { readPieces } from "../../input/read-input.ts";
 /** Whether to generate from recorded conversations. @throws ToolError `invalid_argument` for options that do not fit that */
 export function usesRecordings({ options, args }: CommandContext): boolean {
   const { from, fromStore, redact, store } = options;
-  const isAsked = from.length > 0 || fromStore;
-  if (!isAsked) {
+  const isRequested = from.length > 0 || fromStore;
+  if (!isRequested) {
     const stray = redact.length > 0 ? "--redact" : store !== undefined ? "--store" : undefined;
     if (stray !== undefined)
       throw new ToolError("invalid_argument", `${stray} is for conversations of recordings or of a store.`, {

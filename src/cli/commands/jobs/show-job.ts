@@ -24,9 +24,9 @@ export const showJob: Command = {
   async run(context) {
     await withStore(context, { readOnly: true }, async (store) => {
       const job = await findJob(context, store);
-      const story = await readDetails(new JobLog(store, job));
-      if (context.options.json) context.out.writeJson({ ...job, ...story });
-      else print(context, job, story);
+      const details = await readDetails(new JobLog(store, job));
+      if (context.options.json) context.out.writeJson({ ...job, ...details });
+      else print(context, job, details);
     });
     return 0;
   },
@@ -40,19 +40,19 @@ interface JobDetails {
 }
 
 async function readDetails(log: JobLog): Promise<JobDetails> {
-  let story: JobDetails = { output: "" };
-  for await (const event of log.read()) story = applyEvent(story, event);
-  return story;
+  let details: JobDetails = { output: "" };
+  for await (const event of log.read()) details = applyEvent(details, event);
+  return details;
 }
 
-function applyEvent(story: JobDetails, event: SessionEvent): JobDetails {
-  const { question: _question, ...rest } = story;
+function applyEvent(details: JobDetails, event: SessionEvent): JobDetails {
+  const { question: _question, ...rest } = details;
   switch (event.type) {
     case "call-start":
-      return { ...story, input: event.call.input };
+      return { ...details, input: event.call.input };
     case "job-output": {
-      const output = story.output + event.text;
-      return event.asks === true ? { ...story, output, question: event.text } : { ...story, output };
+      const output = details.output + event.text;
+      return event.asks === true ? { ...details, output, question: event.text } : { ...details, output };
     }
     case "job-input":
     case "job-run": // from its beginning: it asks again
@@ -60,7 +60,7 @@ function applyEvent(story: JobDetails, event: SessionEvent): JobDetails {
     case "call-end":
       return { ...rest, result: event.result, ...(event.input === undefined ? {} : { input: event.input }) };
     default:
-      return story;
+      return details;
   }
 }
 

@@ -60,7 +60,7 @@ function formatNote(schedules: readonly StoredSchedule[]): string | undefined {
 }
 
 /** Says when the schedule is due. */
-function dueWords({ nextAt, error, paused }: StoredSchedule): string {
+function formatDue({ nextAt, error, paused }: StoredSchedule): string {
   if (nextAt !== undefined) return formatTime(nextAt);
   if (error !== undefined) return "when it is declared again";
   return paused === true ? "when it is resumed" : "never";
@@ -69,7 +69,7 @@ function dueWords({ nextAt, error, paused }: StoredSchedule): string {
 function formatFacts(schedule: StoredSchedule): string {
   const { settings, sessionId, openedBy, sent } = schedule;
   return [
-    dueWords(schedule),
+    formatDue(schedule),
     ruleWords(settings),
     `session ${safeText(sessionId)}`,
     openedBy === undefined ? "not running" : `open in ${safeText(openedBy)}`,

@@ -66,7 +66,7 @@ async function exportTo(context: CommandContext, store: Store, { id, file, forma
   const text = format === "recording" ? writeRecording(source, header) : formatMessages(source, format);
   try {
     if (file === "-") await writeToStdout(context, text);
-    else await writeFileAtomically(file, text, { force: context.options.force, takesOutput: true, signal: context.signal });
+    else await writeFileAtomically(file, text, { force: context.options.force, allowsStdout: true, signal: context.signal });
   } finally {
     progress.clear();
   }

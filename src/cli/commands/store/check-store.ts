@@ -1,10 +1,10 @@
 /** `haft store check`: looks for damage and inconsistencies, and changes nothing. */
 import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
-import { resolveStorePlace } from "../../open/open-store.ts";
+import { resolveStoreLocation } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { withStoreConnection, formatPlace } from "./store-connection.ts";
+import { withStoreConnection, formatLocation } from "./store-connection.ts";
 
 export const checkStoreCommand: Command = {
   name: "store check",
@@ -21,10 +21,10 @@ export const checkStoreCommand: Command = {
   examples: ["haft store check", "haft store check --json | jq .what"],
   async run(context) {
     const { out, err, options, signal } = context;
-    const place = await resolveStorePlace(context);
+    const location = await resolveStoreLocation(context);
     const progress = new Progress(err);
     let findings = 0;
-    await withStoreConnection(place, { readOnly: true, doing: "could not be checked" }, async (connection) => {
+    await withStoreConnection(location, { readOnly: true, doing: "could not be checked" }, async (connection) => {
       const { checkStore } = await import("../../../store/upkeep/check-store.ts");
       const onProgress = (subject: string, count: number): void => progress.show(() => `checking: ${count} ${subject}`);
       for await (const finding of checkStore(connection, { signal, onProgress })) {
@@ -35,7 +35,7 @@ export const checkStoreCommand: Command = {
       }
     });
     progress.clear();
-    if (!options.json) out.print(`${safeText(formatPlace(place))}: ${findings === 0 ? "all is well" : plural(findings, "finding")}`);
+    if (!options.json) out.print(`${safeText(formatLocation(location))}: ${findings === 0 ? "all is well" : plural(findings, "finding")}`);
     return findings === 0 ? 0 : 1;
   },
 };

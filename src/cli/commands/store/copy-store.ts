@@ -3,10 +3,10 @@ import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { StoreLocation } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { parseStorePlace, resolveStorePlace } from "../../open/open-store.ts";
+import { parseStoreLocation, resolveStoreLocation } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { formatPlace } from "./store-connection.ts";
+import { formatLocation } from "./store-connection.ts";
 
 /** How long a transaction may be idle, in milliseconds, while the other store is read, written or verified. */
 const IDLE_MS = 86_400_000;
@@ -30,10 +30,10 @@ export const copyStoreCommand: Command = {
   async run(context) {
     const { out, err, options } = context;
     const { schema, ...others } = options;
-    const target = parseStorePlace(context.args[0] ?? "", schema);
-    const source = await resolveStorePlace({ ...context, options: { ...others, schema: undefined } });
-    if (formatPlace(source) === formatPlace(target))
-      throw new ToolError("invalid_argument", `${formatPlace(target)} is the store itself.`, { hint: "Name another file or address." });
+    const target = parseStoreLocation(context.args[0] ?? "", schema);
+    const source = await resolveStoreLocation({ ...context, options: { ...others, schema: undefined } });
+    if (formatLocation(source) === formatLocation(target))
+      throw new ToolError("invalid_argument", `${formatLocation(target)} is the store itself.`, { hint: "Name another file or address." });
     const progress = new Progress(err);
     const tables = await copy({ source, target }, context, progress).finally(() => progress.clear());
     if (options.json) {
@@ -42,7 +42,7 @@ export const copyStoreCommand: Command = {
     }
     const width = Math.max(...tables.map(({ table }) => table.length));
     for (const { table, rows, checksum } of tables) out.print(`${table.padEnd(width)}  ${checksum}  ${plural(rows, "row")}`);
-    out.print(`${out.paint("green", "✓")} ${safeText(formatPlace(target))} holds the same data, and every session is intact`);
+    out.print(`${out.paint("green", "✓")} ${safeText(formatLocation(target))} holds the same data, and every session is intact`);
     return 0;
   },
 };

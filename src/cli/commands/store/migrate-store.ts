@@ -5,9 +5,9 @@ import { ToolError } from "../../../core/error.ts";
 import { checkPostgresSettings } from "../../../store/postgres/postgres-settings.ts";
 import type { StoreLocation } from "../../../store/connect-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { resolveStorePlace } from "../../open/open-store.ts";
+import { resolveStoreLocation } from "../../open/open-store.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { withStoreConnection, formatPlace } from "./store-connection.ts";
+import { withStoreConnection, formatLocation } from "./store-connection.ts";
 
 export const migrateStoreCommand: Command = {
   name: "store migrate",
@@ -24,18 +24,18 @@ export const migrateStoreCommand: Command = {
   options: ["dry-run", "store", "schema", "config"],
   examples: ["haft store migrate --dry-run", "haft store migrate --store postgres://admin@db/haft"],
   async run(context) {
-    const place = await resolveStorePlace(context);
+    const location = await resolveStoreLocation(context);
     const { dryRun } = context.options;
-    await withStoreConnection(place, { readOnly: dryRun, doing: "could not be migrated" }, async (connection) => {
+    await withStoreConnection(location, { readOnly: dryRun, doing: "could not be migrated" }, async (connection) => {
       const { migrate, findPendingSteps } = await import("../../../store/sql/migrate.ts");
       const { version, pending } = await connection.runWithRetries(() => findPendingSteps(connection));
-      const print = new StepPrinter(context, formatPlace(place));
+      const print = new StepPrinter(context, formatLocation(location));
       print.plan(version, pending);
       if (pending.length === 0) return;
       if (dryRun) return connection.requireRights?.(connection.tables);
       await migrate(connection, { onDone: (step) => print.done(step) });
     });
-    if (!dryRun && "url" in place) await prepareQueue(context, place);
+    if (!dryRun && "url" in location) await prepareQueue(context, location);
     return 0;
   },
 };

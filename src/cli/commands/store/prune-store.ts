@@ -6,10 +6,10 @@ import { parseChoice } from "../../command-line.ts";
 import type { Command } from "../../command.ts";
 import { PRUNED_PARTS, type PrunedPart } from "../../../store/upkeep/pruned-parts.ts";
 import { parseTimeSpan } from "../keys/time-span.ts";
-import { resolveStorePlace } from "../../open/open-store.ts";
+import { resolveStoreLocation } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
-import { withStoreConnection, formatPlace } from "./store-connection.ts";
+import { withStoreConnection, formatLocation } from "./store-connection.ts";
 
 const WORDS: Readonly<Record<PrunedPart, string>> = {
   jobs: "job",
@@ -40,19 +40,19 @@ export const pruneStoreCommand: Command = {
     const ageMs = parseAge(options.olderThan);
     const only = options.only.map((text) => parseChoice("only", text, PRUNED_PARTS));
     const parts = PRUNED_PARTS.filter((part) => only.length === 0 || only.includes(part));
-    const place = await resolveStorePlace(context);
+    const location = await resolveStoreLocation(context);
     const progress = new Progress(err);
     const now = systemPorts.clock.wallTime();
     const { dryRun } = options;
-    const counts = await withStoreConnection(place, { readOnly: dryRun, doing: "could not be pruned" }, async (connection) => {
+    const counts = await withStoreConnection(location, { readOnly: dryRun, doing: "could not be pruned" }, async (connection) => {
       const { pruneStore } = await import("../../../store/upkeep/prune-store.ts");
       const onProgress = (subject: string, count: number): void => progress.show(() => `removed: ${count} ${subject}`);
       return pruneStore(connection, { before: now - ageMs, now, parts, dryRun, signal, onProgress });
     }).finally(() => progress.clear());
-    if (options.json) out.writeJson({ store: formatPlace(place), before: now - ageMs, dryRun, ...counts });
+    if (options.json) out.writeJson({ store: formatLocation(location), before: now - ageMs, dryRun, ...counts });
     else {
-      const said = parts.map((part) => plural(counts[part] ?? 0, WORDS[part])).join(", ");
-      out.print(`${safeText(formatPlace(place))}: ${dryRun ? "would remove" : "removed"} ${said}`);
+      const countsText = parts.map((part) => plural(counts[part] ?? 0, WORDS[part])).join(", ");
+      out.print(`${safeText(formatLocation(location))}: ${dryRun ? "would remove" : "removed"} ${countsText}`);
     }
     return 0;
   },

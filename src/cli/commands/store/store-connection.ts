@@ -5,12 +5,12 @@ import type { SqlConnection } from "../../../store/sql/sql-connection.ts";
 
 /** Connects, does the work and always closes the connection. Explains errors of the database in a way that a person can act on. */
 export async function withStoreConnection<Result>(
-  place: StoreLocation,
+  location: StoreLocation,
   options: ConnectStoreOptions & { readonly doing: string },
   work: (connection: SqlConnection) => Promise<Result>,
 ): Promise<Result> {
   const { doing, ...connecting } = options;
-  const connection = await connectStore(place, connecting);
+  const connection = await connectStore(location, connecting);
   try {
     return await work(connection);
   } catch (thrown: unknown) {
@@ -21,8 +21,8 @@ export async function withStoreConnection<Result>(
 }
 
 /** Names the place for messages, without a password. */
-export function formatPlace(place: StoreLocation): string {
-  return "path" in place
-    ? place.path
-    : describePostgresStore({ url: place.url, schema: place.schema ?? "haft" }).replace(/^The store /u, "");
+export function formatLocation(location: StoreLocation): string {
+  return "path" in location
+    ? location.path
+    : describePostgresStore({ url: location.url, schema: location.schema ?? "haft" }).replace(/^The store /u, "");
 }

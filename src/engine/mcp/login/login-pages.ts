@@ -44,14 +44,14 @@ const MAX_REASON = 200;
 
 /** The error of an authorization response without a code. @see https://www.rfc-editor.org/rfc/rfc6749#section-4.1.2.1 */
 export function authorizationError(params: URLSearchParams): ToolError {
-  const said = ["error", "error_description"].flatMap(
+  const reported = ["error", "error_description"].flatMap(
     (name) =>
       params
         .get(name)
         ?.replaceAll(/[^\u0020-\u007e]/gu, " ")
         .slice(0, MAX_REASON) ?? [],
   );
-  const reason = said.length === 0 ? "" : `: ${said.join(": ")}`;
+  const reason = reported.length === 0 ? "" : `: ${reported.join(": ")}`;
   return new ToolError("permission_denied", `the authorization server sent no code${reason}`);
 }
 

@@ -27,13 +27,13 @@ const OPEN_TIMEOUT_MS = 60_000;
 /** How long a call waits for its user to log in after they opened the page, in milliseconds. */
 const LOGIN_WAIT_MS = 20_000;
 
-interface Open {
+interface OpenedEngine {
   readonly engine: Engine;
   readonly tools: readonly Tool[];
 }
 
 interface Connection {
-  readonly opening: Promise<Open>;
+  readonly opening: Promise<OpenedEngine>;
   readonly redact: () => Promise<Redact>;
   calls: number;
 }

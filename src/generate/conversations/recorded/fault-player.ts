@@ -96,7 +96,7 @@ export class FaultPlayer {
     const results = new Map(messages.flatMap((message) => (message.role === "result" ? [[message.callId, message]] : [])));
     const played: ModelMessage[] = [];
     for (const round of groupRounds(messages)) {
-      if (round.said !== undefined) played.push(round.said);
+      if (round.message !== undefined) played.push(round.message);
       if (round.by !== "assistant") continue;
       let calls: readonly CallMessage[] = round.calls;
       for (let time = 1; calls.length > 0; time++) {

@@ -52,7 +52,7 @@ export function getLastTurn(messages: readonly ModelMessage[], findTool: (name: 
   const calls = rounds.slice(lastRequest + 1).flatMap((round) => (round.by === "assistant" ? round.calls : []));
   return {
     index: rounds.slice(0, lastRequest).filter(({ by }) => by === "user").length,
-    request: request?.by === "user" ? contentText(request.said.content) : "",
+    request: request?.by === "user" ? contentText(request.message.content) : "",
     calls: calls.flatMap(({ callId, call: { name, input = {} } }) => {
       const result = results.get(callId);
       return result === undefined ? [] : [{ tool: findTool(name), input: input as JsonValue, result }]; // recorded calls are JSON

@@ -29,9 +29,9 @@ import { mergeRelatedFields } from "./merge-related-fields.ts";
 /** Writes one or more sentences for each call of the turn. */
 export function formatAnswer({ calls, unmade }: AnsweredTurn, random: Random): string {
   const mentioned = new Set<string>();
-  const said = calls.map((call, index) => formatCallAnswer(call, { random, isFirst: index === 0, mentioned }));
-  if (unmade.length > 0) said.push(formatUnmadeCalls(unmade, random));
-  return [...new Set(said)].join(" ");
+  const sentences = calls.map((call, index) => formatCallAnswer(call, { random, isFirst: index === 0, mentioned }));
+  if (unmade.length > 0) sentences.push(formatUnmadeCalls(unmade, random));
+  return [...new Set(sentences)].join(" ");
 }
 
 interface AnswerContext {
@@ -216,11 +216,11 @@ const MAX_FIELDS = 5;
 
 /** Returns the most informative fields, without values of the input and fields mentioned before, unless nothing else is left. */
 function chooseFields(fields: readonly Field[], { input, mentioned }: ObjectContext): readonly Field[] {
-  const asked = isJsonObject(input)
+  const inputValues = isJsonObject(input)
     ? new Map(Object.entries(input).map(([name, value]) => [normalizeName(name), value]))
     : new Map<string, JsonValue>();
   const keyOf = ({ name, value }: Field): string => `${normalizeName(name)} ${value}`;
-  const fresh = fields.filter((field) => asked.get(normalizeName(field.name)) !== field.value && !mentioned.has(keyOf(field)));
+  const fresh = fields.filter((field) => inputValues.get(normalizeName(field.name)) !== field.value && !mentioned.has(keyOf(field)));
   const chosen = sortByRank(fresh.length > 0 ? fresh : fields).slice(0, MAX_FIELDS);
   for (const field of chosen) mentioned.add(keyOf(field));
   return chosen;
@@ -345,11 +345,11 @@ function formatFields(fields: readonly Field[], context: FieldContext): string {
   const flags = fields.filter(({ value }) => typeof value === "boolean");
   const plain = fields.filter(({ value }) => typeof value !== "boolean");
   const isBrief = plain.length > 1 && random.next() < BRIEF_PROBABILITY;
-  const said = plain.map(({ name, value }) => (isBrief ? formatBrief(name, value, thing) : formatClause(name, value, thing)));
+  const clauses = plain.map(({ name, value }) => (isBrief ? formatBrief(name, value, thing) : formatClause(name, value, thing)));
   if (plain.length === 0 && flags.length === 1 && only !== undefined && !hasMessage && !changes)
     return formatFlagAnswer(only, { thing, random });
   const flagged = flags.map(({ name, value }) => formatFlagClause(name, value === true));
-  const all = joinParts([...said, ...flagged]);
+  const all = joinParts([...clauses, ...flagged]);
   if (isBrief)
     return endSentence(
       changes && !hasMessage
@@ -376,14 +376,16 @@ function formatStatus(status: Field["value"], { random, thing, all }: FieldConte
           : pickOne(random, [`${subject} is done`, `done: ${subject}`, `${subject} went through`]),
       ),
     );
-  const said = formatScalar(status);
-  if (!/(?:ed|ent)$/u.test(said))
-    return endSentence(capitalize(pickOne(random, [`the status of ${subject} is ${said}`, `${subject} has the status ${said}`])));
+  const statusText = formatScalar(status);
+  if (!/(?:ed|ent)$/u.test(statusText))
+    return endSentence(
+      capitalize(pickOne(random, [`the status of ${subject} is ${statusText}`, `${subject} has the status ${statusText}`])),
+    );
   const words = [
-    `${subject} is ${said}`,
-    `${subject} has been ${said}`,
-    `${subject} is now ${said}`,
-    `done: ${subject} is ${said}`,
+    `${subject} is ${statusText}`,
+    `${subject} has been ${statusText}`,
+    `${subject} is now ${statusText}`,
+    `done: ${subject} is ${statusText}`,
   ] as const;
   return endSentence(capitalize(pickOne(random, words)));
 }

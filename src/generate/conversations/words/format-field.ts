@@ -60,8 +60,8 @@ function findUnit(words: readonly string[]): string | undefined {
 export function splitUnit(name: string, value: string | number | boolean): readonly [name: string, words: string] {
   const { unit, unitless } = getFieldForm(name);
   if (unit === undefined || typeof value !== "number") return [name, formatScalar(value)];
-  const said = value === 1 && unit.length > 3 ? unit.replace(/s$/u, "") : unit;
-  return [unitless, unit === "%" ? `${String(value)}%` : `${String(value)} ${said}`];
+  const unitText = value === 1 && unit.length > 3 ? unit.replace(/s$/u, "") : unit;
+  return [unitless, unit === "%" ? `${String(value)}%` : `${String(value)} ${unitText}`];
 }
 
 /** Names that are not nouns without their unit. */
@@ -124,10 +124,10 @@ export function formatFlagAnswer(
   { thing, random }: { readonly thing: string; readonly random: Random },
 ): string {
   const subject = thing === "" ? "it" : `the ${thing}`;
-  const said = formatFlagClause(name, value === true).replace(/^it /u, () => `${subject} `);
+  const clause = formatFlagClause(name, value === true).replace(/^it /u, () => `${subject} `);
   const answer = value === true ? "yes" : "no";
   return endSentence(
-    capitalize(pickOne(random, [said, `${answer}, ${said}`, `as far as I can see, ${said}`, `the answer is ${answer}: ${said}`])),
+    capitalize(pickOne(random, [clause, `${answer}, ${clause}`, `as far as I can see, ${clause}`, `the answer is ${answer}: ${clause}`])),
   );
 }
 

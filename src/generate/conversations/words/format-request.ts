@@ -13,12 +13,12 @@ export function formatRequest({ index, calls }: PlannedTurn, random: Random): st
   const wanted = calls.map((call) => fillCallPurpose(call, { random, spokenDays }));
   const [first = { verb: "do", rest: "it" }, ...more] = wanted;
   const opening = index === 0 ? "" : pickOne(random, LATER_OPENINGS);
-  const asked = formatSentence(first, opening, random);
-  if (more.length === 0) return asked;
+  const firstSentence = formatSentence(first, opening, random);
+  if (more.length === 0) return firstSentence;
   const length = wanted.reduce((sum, one) => sum + formatPurpose(one).length, 0);
-  if (length <= MAX_JOINED_CHARS && !/(?:\?|please\.)$/u.test(asked) && !asked.includes('"'))
-    return `${asked.slice(0, -1)}${more.map((one, at) => chooseJoiner(calls[at + 1], random) + formatPurpose(one)).join("")}.`;
-  return [asked, ...more.map((one, at) => `${chooseSentenceOpening(calls[at + 1], random)} ${formatPurpose(one)}.`)].join(" ");
+  if (length <= MAX_JOINED_CHARS && !/(?:\?|please\.)$/u.test(firstSentence) && !firstSentence.includes('"'))
+    return `${firstSentence.slice(0, -1)}${more.map((one, at) => chooseJoiner(calls[at + 1], random) + formatPurpose(one)).join("")}.`;
+  return [firstSentence, ...more.map((one, at) => `${chooseSentenceOpening(calls[at + 1], random)} ${formatPurpose(one)}.`)].join(" ");
 }
 
 const SPOKEN_DAYS_PROBABILITY = 0.5;
@@ -72,8 +72,8 @@ function mergeMoney(slots: readonly Slot[]): { readonly slots: readonly Slot[]; 
   );
   if (amount === undefined || currency === undefined) return { slots, moneySlot: undefined };
   const bare = `${amount.bare} ${currency.bare}`;
-  const both = { ...amount, noun: "amount", bare, inPlace: bare, added: `the amount ${bare}` };
-  return { slots: slots.flatMap((slot) => (slot === amount ? [both] : slot === currency ? [] : [slot])), moneySlot: both };
+  const moneySlot = { ...amount, noun: "amount", bare, inPlace: bare, added: `the amount ${bare}` };
+  return { slots: slots.flatMap((slot) => (slot === amount ? [moneySlot] : slot === currency ? [] : [slot])), moneySlot: moneySlot };
 }
 
 /** Writes the remaining values, such as `for order O-1 from Oslo to Rome with the class business and the seat 12A`. */

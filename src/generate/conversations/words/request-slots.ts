@@ -124,8 +124,8 @@ export function createGivenSlot(name: string, value: JsonValue, context: SlotCon
   if (worded !== undefined) return { name, noun, inPlace, bare, kind: worded.kind, added: fillWording(worded.words, bare) };
   const { owner } = wordings;
   if (owner !== undefined && typeof value === "string") {
-    const said = bare.toLowerCase().includes(label(owner)) ? bare : `${label(owner)} ${bare}`;
-    return { name, noun: label(owner), inPlace: said, bare, kind: "about", added: `for ${said}` };
+    const phrase = bare.toLowerCase().includes(label(owner)) ? bare : `${label(owner)} ${bare}`;
+    return { name, noun: label(owner), inPlace: phrase, bare, kind: "about", added: `for ${phrase}` };
   }
   return { name, noun, inPlace, bare, kind: "with", added: `the ${noun} ${bare}` };
 }
@@ -138,8 +138,8 @@ function textWording(found: Wording | undefined, value: string): Wording | undef
 
 /** Fills in the value, with a singular noun after 1: `for 1 night`. */
 function fillWording(words: string, bare: string): string {
-  const said = words.replace("_", () => bare);
-  return bare === "1" ? said.replace(/(?<=\b1 )\p{L}+/u, (word) => SINGULARS.get(word) ?? word) : said;
+  const phrase = words.replace("_", () => bare);
+  return bare === "1" ? phrase.replace(/(?<=\b1 )\p{L}+/u, (word) => SINGULARS.get(word) ?? word) : phrase;
 }
 
 function monthName(value: JsonValue): string {
@@ -152,8 +152,8 @@ export function createTakenSlot(name: string, { noun, ofList, isId, value }: Tak
   const thing = noun === "" ? "result" : noun.replaceAll("_", " ");
   if (!isId && value !== undefined) return createGivenSlot(name, value, context);
   if (!isId) return { name, noun: label(name), inPlace: `that ${label(name)}`, bare: "", kind: "with", added: `the same ${label(name)}` };
-  const said = ofList ? `the first ${thing}` : `that ${thing}`;
-  const words = value === undefined || random.next() < NOUN_PROBABILITY ? said : withNoun(thing, formatValue(value));
+  const phrase = ofList ? `the first ${thing}` : `that ${thing}`;
+  const words = value === undefined || random.next() < NOUN_PROBABILITY ? phrase : withNoun(thing, formatValue(value));
   const direction = findDirection(name);
   return {
     name,
@@ -197,14 +197,14 @@ function createIdSlot(name: string, bare: string, toolNoun: string): Slot {
   const noun = nounOf(name, toolNoun);
   const isBareId = noun === "" || noun === label(name);
   const words = isBareId ? `${label(name)} ${bare}` : withNoun(noun, bare);
-  const spelled = bare.includes(" ") || noun === "" ? `the ${label(name)} ${bare}` : words;
+  const phrase = bare.includes(" ") || noun === "" ? `the ${label(name)} ${bare}` : words;
   return {
     name,
     noun,
-    inPlace: spelled,
+    inPlace: phrase,
     bare,
     kind: isBareId ? "with" : (findDirection(name) ?? "thing"),
-    added: isBareId ? `the ${label(name)} ${bare}` : `${findDirection(name) ?? "for"} ${spelled}`,
+    added: isBareId ? `the ${label(name)} ${bare}` : `${findDirection(name) ?? "for"} ${phrase}`,
   };
 }
 
@@ -216,12 +216,13 @@ function nounOf(name: string, toolNoun: string): string {
 
 function createFlagSlot(name: string, value: boolean): Slot {
   const words = normalizeName(name).replace(/^(?:is|has|with|include|enable|show|use|want|wants|allow)_/u, "");
-  const said = label(words);
-  const only = /^(.+) only$/u.exec(said)?.[1];
+  const phrase = label(words);
+  const only = /^(.+) only$/u.exec(phrase)?.[1];
   if (only !== undefined)
-    return { name, noun: "", inPlace: undefined, bare: said, kind: "flag", added: value ? `(${only} only)` : `(not only ${only})` };
-  const added = said.length <= 3 || said === "" ? `with "${said}" ${value ? "on" : "off"}` : value ? `with ${said}` : `without ${said}`;
-  return { name, noun: "", inPlace: undefined, bare: said, kind: "flag", added };
+    return { name, noun: "", inPlace: undefined, bare: phrase, kind: "flag", added: value ? `(${only} only)` : `(not only ${only})` };
+  const added =
+    phrase.length <= 3 || phrase === "" ? `with "${phrase}" ${value ? "on" : "off"}` : value ? `with ${phrase}` : `without ${phrase}`;
+  return { name, noun: "", inPlace: undefined, bare: phrase, kind: "flag", added };
 }
 
 const TITLES = /^(?:title|subject|headline|heading|caption|topic|summary)$/u;
@@ -287,11 +288,11 @@ const BY_ID =
 /** Simplifies references to ids whose values follow: `an order by its ID` becomes the order, and `a user's posts` the posts. */
 function omitIdMentions(text: string, slots: readonly Slot[]): string {
   const things = slots.filter(({ kind, name }) => kind === "thing" || isIdName(name));
-  let said = things.length === 0 ? text : text.replace(BY_ID, "");
+  let result = things.length === 0 ? text : text.replace(BY_ID, "");
   for (const { noun } of things) {
-    if (noun === "" || !said.toLowerCase().includes(`${noun}'s`)) continue;
+    if (noun === "" || !result.toLowerCase().includes(`${noun}'s`)) continue;
     const owner = new RegExp(`\\b(?:an?|the) ${ADJECTIVES}${noun.replaceAll(/[^\p{L}\p{N} ]/gu, ".")}'s `, "iu");
-    said = said.replace(owner, "the ");
+    result = result.replace(owner, "the ");
   }
-  return said;
+  return result;
 }

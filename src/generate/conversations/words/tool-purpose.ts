@@ -95,8 +95,8 @@ const RETURN_CLAUSE = /,? and (?:then )?(?:returns?|returning|outputs?|provides?
 function withSpokenVerb(verb: string, rest: string): Purpose {
   if (verb === "list" && rest.startsWith("of ")) return { verb: "get", rest: `the list ${rest}` };
   if (verb === "list" || verb === "show" || verb === "read") return { verb: rest === "" ? "show" : verb, rest };
-  const asked = SPOKEN_VERBS.get(verb) ?? verb;
-  return rest === "" && asked === "get" ? { verb: "get", rest: "the data" } : { verb: asked, rest };
+  const spokenVerb = SPOKEN_VERBS.get(verb) ?? verb;
+  return rest === "" && spokenVerb === "get" ? { verb: "get", rest: "the data" } : { verb: spokenVerb, rest };
 }
 
 /** Reads a description without a verb: `current weather data` is something to get. */

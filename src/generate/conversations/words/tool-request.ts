@@ -70,8 +70,8 @@ export class ToolRequest {
     const rest = omitInputMentions(omitBetween(toUserPerspective(this.purpose.rest), places), places, names);
     const { text, left } = fillPurpose(rest, places, names);
     const at = moneySlot === undefined ? -1 : slots.indexOf(moneySlot);
-    const said = omitCurrencies(text, { verb: this.purpose.verb, from: places[at], left });
-    return { parts: splitPlaceholders(said.words), left: said.left.map((slot) => places.findIndex((place) => place === slot)) };
+    const phrase = omitCurrencies(text, { verb: this.purpose.verb, from: places[at], left });
+    return { parts: splitPlaceholders(phrase.words), left: phrase.left.map((slot) => places.findIndex((place) => place === slot)) };
   }
 }
 
@@ -161,7 +161,7 @@ function omitCurrencies(
   { verb, from, left }: { readonly verb: string; readonly from: Slot | undefined; readonly left: readonly Slot[] },
 ): { readonly words: string; readonly left: readonly Slot[] } {
   if (verb !== "convert" || from === undefined) return { words: text, left };
-  const isSaid = !left.includes(from);
-  const words = (isSaid ? text : (from.inPlace ?? "")).replace(/ (?:between|from one|from)\b.*(?:currenc|unit).*$/u, "");
+  const isMentioned = !left.includes(from);
+  const words = (isMentioned ? text : (from.inPlace ?? "")).replace(/ (?:between|from one|from)\b.*(?:currenc|unit).*$/u, "");
   return { words, left: left.filter((slot) => slot !== from) };
 }

@@ -111,14 +111,16 @@ interface Pair {
 function orderPair(object: DrawnFields, { earlier, later, gap, duration }: Pair): void {
   const [start, end] = [readMoment(object, earlier), readMoment(object, later)];
   if (start === undefined || end === undefined || start.isTime !== end.isTime) return;
-  const told = duration === undefined || gap > 150 ? undefined : object.getNumber(duration.name);
+  const given = duration === undefined || gap > 150 ? undefined : object.getNumber(duration.name);
   const lasts =
-    told !== undefined && duration !== undefined && told > 0 && (start.hasTime || duration.unit === DAY) ? told * duration.unit : undefined;
+    given !== undefined && duration !== undefined && given > 0 && (start.hasTime || duration.unit === DAY)
+      ? given * duration.unit
+      : undefined;
   const spread = object.random.branch(later).next();
   const span = lasts ?? Math.round((gap * (1 + spread * 2)) / 5) * 5 * MINUTE;
   const least = start.hasTime && end.hasTime ? span : Math.max(span, DAY * Math.ceil(spread * 9));
-  const apart = end.at - start.at;
-  const isFine = lasts === undefined ? apart > 0 && apart <= LONGEST_GAP * Math.max(gap, 60) * MINUTE : apart === span;
+  const distance = end.at - start.at;
+  const isFine = lasts === undefined ? distance > 0 && distance <= LONGEST_GAP * Math.max(gap, 60) * MINUTE : distance === span;
   if (!isFine) {
     if (object.isGenerated(later)) object.set(later, end.write(start.at + least));
     else if (object.isGenerated(earlier)) object.set(earlier, start.write(end.at - least));
@@ -197,8 +199,8 @@ export const clearUnreachedDates: Relation = (names) => {
   });
   if (state === undefined || done.length === 0) return undefined;
   const step: ConsistencyStep = (object) => {
-    const told = object.getText(state)?.toLowerCase();
-    if (told !== undefined) for (const { name, deed } of done) if (!told.startsWith(deed)) object.set(name, null);
+    const stateText = object.getText(state)?.toLowerCase();
+    if (stateText !== undefined) for (const { name, deed } of done) if (!stateText.startsWith(deed)) object.set(name, null);
   };
   return step;
 };

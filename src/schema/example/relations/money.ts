@@ -59,9 +59,10 @@ export const applyDiscount: Relation = (names) => {
   const [percent, saved] = [firstPresent(names, PERCENTS), firstPresent(names, SAVED)];
   return (object) => {
     if (object.getNumber(before) === undefined || object.getNumber(after) === undefined) return;
-    const told = object.getNumber(percent);
-    const isPercent = told !== undefined && told > 0 && told < 90 && percent !== undefined && (percent !== "discount" || told >= 1);
-    const share = isPercent ? 1 - told / 100 : LEAST_SHARE + (1 - LEAST_SHARE) * object.random.branch(after).next();
+    const discount = object.getNumber(percent);
+    const isPercent =
+      discount !== undefined && discount > 0 && discount < 90 && percent !== undefined && (percent !== "discount" || discount >= 1);
+    const share = isPercent ? 1 - discount / 100 : LEAST_SHARE + (1 - LEAST_SHARE) * object.random.branch(after).next();
     const price = object.getNumber(after) ?? 0;
     if (object.isGenerated(before)) object.setNumber(before, price / share);
     else object.setNumber(after, (object.getNumber(before) ?? 0) * share);

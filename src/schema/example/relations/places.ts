@@ -142,6 +142,6 @@ function cityFacet(place: City, { facet, before, random }: Before): JsonValue | 
 }
 
 function formatCountryLike({ country, code, code3 }: City, text: string): string {
-  const told = text.length === 2 ? code : text.length === 3 ? code3 : country;
-  return text === text.toLowerCase() ? told.toLowerCase() : told;
+  const name = text.length === 2 ? code : text.length === 3 ? code3 : country;
+  return text === text.toLowerCase() ? name.toLowerCase() : name;
 }

@@ -59,8 +59,8 @@ function totalWithSurcharges(object: DrawnFields, net: number): number {
   if (rate !== undefined && taxName !== undefined) object.setNumber(taxName, net * (rate < 1 ? rate : rate / 100));
   for (const name of ADDED) total += object.getNumber(name) ?? 0;
   for (const name of TAKEN) {
-    const taken = object.getNumber(name) ?? 0;
-    if (taken > total / 2) object.setNumber(name, total / 10);
+    const amount = object.getNumber(name) ?? 0;
+    if (amount > total / 2) object.setNumber(name, total / 10);
     total -= object.getNumber(name) ?? 0;
   }
   return total;

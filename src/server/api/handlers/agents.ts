@@ -7,7 +7,7 @@ import type { Channels } from "../../../triggers/channels.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { ApiServices, Handlers } from "../services.ts";
-import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
+import { checkVisible, refuseSessionKey } from "../sessions/session-ids.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./responses.ts";
 
@@ -67,13 +67,13 @@ export const agentHandlers = {
   },
 
   listTriggers({ principal, params: { sessionId } }, services) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const triggers = triggersOf(services);
     return services.sessions.use(sessionId, (session) => ({ triggers: triggers.of(session).list() }));
   },
 
   addTrigger({ principal, params: { sessionId }, body: { type, name, settings = {} } }, services) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     if (!SESSION_TRIGGERS.has(type)) refuseSessionKey(principal);
     const triggers = triggersOf(services);
     return services.sessions.use(sessionId, (session) =>
@@ -82,7 +82,7 @@ export const agentHandlers = {
   },
 
   async removeTrigger({ principal, params: { sessionId, triggerId } }, services) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const triggers = triggersOf(services);
     const existed = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
     if (!existed) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);

@@ -7,7 +7,7 @@ import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { Handlers } from "../services.ts";
-import { checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
+import { checkVisible, refuseSessionKey } from "../sessions/session-ids.ts";
 import { noContent } from "./responses.ts";
 
 export const approvalHandlers = {
@@ -58,7 +58,7 @@ export const approvalHandlers = {
 
   async decideMatchingApprovals({ runtime, principal, body }) {
     const sessionId = body.sessionId ?? principal.sessionId;
-    if (sessionId !== undefined) checkSeen(principal, sessionId);
+    if (sessionId !== undefined) checkVisible(principal, sessionId);
     if (sessionId === undefined && body.tool === undefined)
       throw new ToolError("invalid_argument", "Say which calls are meant: by tool, by sessionId, or by both.", {
         hint: 'For every call that waits: "tool": "*".',
@@ -100,9 +100,9 @@ async function searchApproval(name: string, { runtime, principal: { sessionId } 
 }
 
 /** Like `searchApproval`, but undefined for a damaged approval too, so that the other decisions of the request still count. */
-async function findUndamagedApproval(name: string, place: ApprovalContext): Promise<ApprovalRecord | undefined> {
+async function findUndamagedApproval(name: string, context: ApprovalContext): Promise<ApprovalRecord | undefined> {
   try {
-    const found = await searchApproval(name, place);
+    const found = await searchApproval(name, context);
     return found?.damage === undefined ? found : undefined;
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown, "store_failed");
@@ -112,8 +112,8 @@ async function findUndamagedApproval(name: string, place: ApprovalContext): Prom
 }
 
 /** @throws ToolError `not_found` */
-async function findApproval(name: string, place: ApprovalContext): Promise<ApprovalRecord> {
-  const found = await searchApproval(name, place);
+async function findApproval(name: string, context: ApprovalContext): Promise<ApprovalRecord> {
+  const found = await searchApproval(name, context);
   if (found !== undefined) return found;
   throw new ToolError("not_found", `No call ${JSON.stringify(name.slice(0, 200))} waits for approval.`, {
     hint: "GET /v1/approvals lists those that do.",
@@ -121,8 +121,8 @@ async function findApproval(name: string, place: ApprovalContext): Promise<Appro
 }
 
 /** @throws ToolError `not_found`; `conflict` if it is no longer open */
-async function findOpenApproval(name: string, place: ApprovalContext): Promise<ApprovalRecord> {
-  const found = await findApproval(name, place);
+async function findOpenApproval(name: string, context: ApprovalContext): Promise<ApprovalRecord> {
+  const found = await findApproval(name, context);
   if (found.status === "open") return found;
   throw new ToolError("conflict", `The question is already ${found.status}: this answer has no effect.`);
 }

@@ -23,7 +23,7 @@ import { askOtherProcesses } from "../requests/forward.ts";
 import { toRefusal } from "../requests/refuse-request.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
-import { OWN_SESSION_PREFIX, checkSeen, refuseSessionKey } from "../sessions/session-ids.ts";
+import { OWN_SESSION_PREFIX, checkVisible, refuseSessionKey } from "../sessions/session-ids.ts";
 
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
 
@@ -57,7 +57,7 @@ export const callHandlers = {
 
   executeInSession: (request, services) => {
     const { params, body, principal, idempotencyKey } = request;
-    checkSeen(principal, params.sessionId);
+    checkVisible(principal, params.sessionId);
     const { concurrent, background, recording } = body;
     if (recording !== undefined) checkCanRead(principal, recording);
     return runBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
@@ -70,7 +70,7 @@ export const callHandlers = {
 
   simulateInSession: (request, services) => {
     const { sessionId } = request.params;
-    checkSeen(request.principal, sessionId);
+    checkVisible(request.principal, sessionId);
     return runBatch(request, { services, sessionId }, ({ calls, options }) => {
       const work = (): Promise<BatchResult> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
       return services.calls?.recordSimulated({ ...originOf(request), sessionId }, work) ?? work();
@@ -171,7 +171,7 @@ const ASK_TIMEOUT_MS = 5_000;
 
 /** Requires the scope `read`, like a route that reads the session. @throws ToolError `not_found`, `permission_denied` */
 function checkCanRead(principal: Principal, sessionId: string): void {
-  checkSeen(principal, sessionId);
+  checkVisible(principal, sessionId);
   if (hasScope(principal, "read")) return;
   throw new ToolError("permission_denied", "Reading recorded results needs the scope read.", {
     hint: `${principal.name} has ${[...principal.scopes].join(", ")}.`,

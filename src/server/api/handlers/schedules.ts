@@ -8,7 +8,7 @@ import { triggersOf } from "./agents.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { ApiSchedule } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
-import { checkSeen } from "../sessions/session-ids.ts";
+import { checkVisible } from "../sessions/session-ids.ts";
 import { noContent } from "./responses.ts";
 
 const TYPE = "schedule";
@@ -19,12 +19,12 @@ export const scheduleHandlers = {
     if (triggers === undefined) return { schedules: [] };
     const { sessionId = principal.sessionId } = query;
     if (sessionId === undefined) return { schedules: runtime.sessions.list().flatMap((session) => listSchedulesOf(triggers, session)) };
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     return services.sessions.use(sessionId, (session) => ({ schedules: listSchedulesOf(triggers, session) }));
   },
 
   addSchedule({ principal, body: { sessionId, ...definition } }, services) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const triggers = triggersOf(services);
     return services.sessions.use(sessionId, async (session) =>
       toApiSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE })),
@@ -68,7 +68,7 @@ async function useSchedule<Answer>(
 ): Promise<Answer> {
   const triggers = triggersOf(services);
   const sessionId = query.sessionId ?? principal.sessionId ?? findSessionWith(id, triggers, services);
-  checkSeen(principal, sessionId);
+  checkVisible(principal, sessionId);
   return services.sessions.use(sessionId, (session) => {
     const own = triggers.of(session);
     if (own.get(id)?.type !== TYPE) throw noSchedule(id);

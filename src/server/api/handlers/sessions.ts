@@ -11,7 +11,7 @@ import type { PlacedEvents } from "../../events/event-hub.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
 import { readLimitedText } from "../requests/read-limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
-import { OWN_SESSION_PREFIX, checkNewId, checkSeen, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
+import { OWN_SESSION_PREFIX, checkNewId, checkVisible, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
 import { toApiError } from "../sessions/session-errors.ts";
 import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./responses.ts";
@@ -71,29 +71,29 @@ export const sessionHandlers = {
   },
 
   async listSessions({ runtime, principal, query: { limit, cursor = "0", q = "" }, signal }, { store, titles }) {
-    const isSeen = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
-    const fits = createSearchFilter(q);
+    const isVisible = (id: string): boolean => !id.startsWith(OWN_SESSION_PREFIX) && (principal.sessionId ?? id) === id;
+    const matchesSearch = createSearchFilter(q);
     const offset = Number(cursor);
     if (store === undefined) {
-      const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => isSeen(id)) : [];
+      const open = offset === 0 ? runtime.sessions.list().filter(({ id }) => isVisible(id)) : [];
       const sessions = await Promise.all(open.map((session) => titles.withTitle(toApiSession(session), session)));
-      return { sessions: sessions.filter(fits), ...(q === "" ? {} : { searched: sessions.length }) };
+      return { sessions: sessions.filter(matchesSearch), ...(q === "" ? {} : { searched: sessions.length }) };
     }
     const shown = (one: StoredSession): Promise<ApiSession> =>
       titles.withTitle(toStoredApiSession(one, runtime.sessions.get(one.sessionId)));
     if (principal.sessionId !== undefined) {
       const own = await store.list({ sessionId: principal.sessionId }); // does not reveal how many other sessions there are
-      return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(fits) };
+      return { sessions: (await Promise.all((offset === 0 ? own : []).map(shown))).filter(matchesSearch) };
     }
     // the session with exactly this id is found at once, however old it is, and is not listed twice
-    const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isSeen(sessionId));
+    const named = q === "" || offset > 0 ? [] : (await store.list({ sessionId: q })).filter(({ sessionId }) => isVisible(sessionId));
     const { found, searched, next } = await findStoredPage(
       store,
       { limit: limit - named.length, offset, maxRead: q === "" ? limit : MAX_SEARCHED, signal },
       async (one) => {
-        if (!isSeen(one.sessionId) || one.sessionId === q) return undefined;
+        if (!isVisible(one.sessionId) || one.sessionId === q) return undefined;
         const session = await shown(one);
-        return fits(session) ? session : undefined;
+        return matchesSearch(session) ? session : undefined;
       },
     );
     return {
@@ -104,7 +104,7 @@ export const sessionHandlers = {
   },
 
   async getSession({ runtime, principal, params: { sessionId } }, { sessions, titles }) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const stored = await sessions.findStored(sessionId);
     const open = runtime.sessions.get(sessionId);
     if (stored !== undefined) return titles.withTitle(toStoredApiSession(stored, open));
@@ -113,7 +113,7 @@ export const sessionHandlers = {
   },
 
   async deleteSession({ principal, params: { sessionId } }, services) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const existed = await services.sessions.remove(sessionId);
     await endReaders(sessionId, services); // also if the session is gone: an earlier removal may have failed halfway
     if (!existed) throw noSession(sessionId);
@@ -121,7 +121,7 @@ export const sessionHandlers = {
   },
 
   async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions, store }) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     refuseSessionKey(principal); // a branch is another session, which the key could neither use nor end
     checkNewId(id);
     return sessions.use(sessionId, async (session) => {
@@ -133,7 +133,7 @@ export const sessionHandlers = {
 
   async commitSession({ runtime, principal, params: { sessionId } }, services) {
     const { sessions } = services;
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     refuseSessionKey(principal); // a commit writes to the parent, which is another session
     const branch = checkOpenBranch(runtime.sessions.get(sessionId), sessionId);
     const parent = branch.parent?.id ?? "";
@@ -144,7 +144,7 @@ export const sessionHandlers = {
   },
 
   async discardSession({ runtime, principal, params: { sessionId } }, services) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const branch = checkOpenBranch(runtime.sessions.get(sessionId), sessionId);
     await branch.discard();
     await services.sessions.close(branch);
@@ -153,38 +153,38 @@ export const sessionHandlers = {
   },
 
   getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, { sessions }) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     if (otherId === undefined && (at ?? otherAt) !== undefined)
       throw new ToolError("invalid_argument", "at and withAt need another session or point to compare with.", {
         hint: "Name it with ?with=; it may be the same session.",
       });
     if (otherId === undefined) return checkOpenBranch(runtime.sessions.get(sessionId), sessionId).diff();
-    checkSeen(principal, otherId);
+    checkVisible(principal, otherId);
     return sessions.use(sessionId, (session) =>
       sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))),
     );
   },
 
   async getSnapshot({ principal, params: { sessionId } }, { sessions }) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     return sessions.use(sessionId, (session) => session.snapshot());
   },
 
   async listSessionEvents(request, services) {
-    checkSeen(request.principal, request.params.sessionId);
+    checkVisible(request.principal, request.params.sessionId);
     return eventsOf(request.params.sessionId, request, services);
   },
 
   listEvents(request, services) {
     const { principal, query } = request;
     const { sessionId = principal.sessionId, types, tool, principal: by, after } = query;
-    if (sessionId !== undefined) checkSeen(principal, sessionId);
+    if (sessionId !== undefined) checkVisible(principal, sessionId);
     const filter = omitUndefined({ sessionId, types: types?.split(","), tool, principal: by });
     return streamResponse(request, services, filter, request.request.headers.get("last-event-id") ?? after);
   },
 
   async exportRecording({ runtime, principal, params: { sessionId } }, { store, clock }) {
-    checkSeen(principal, sessionId);
+    checkVisible(principal, sessionId);
     const open = runtime.sessions.get(sessionId);
     if (open === undefined) await store?.read(sessionId, { limit: 1 });
     const events = open?.events() ?? (store === undefined ? undefined : readEvents(readInSmallPages(store, sessionId)));

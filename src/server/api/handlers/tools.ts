@@ -37,11 +37,11 @@ function findOfferedTool(
   { access }: ApiServices,
 ): RegisteredTool {
   const visibility = access.visibilityOf(principal);
-  const isSeen = (qualifiedName: string): boolean => visibility?.permits(qualifiedName) ?? true;
+  const isVisible = (qualifiedName: string): boolean => visibility?.permits(qualifiedName) ?? true;
   const found = registry.get(name);
   const isHere = found !== undefined && registry.list(found.toolset.name).includes(found);
-  if (isHere && isSeen(found.qualifiedName)) return found;
+  if (isHere && isVisible(found.qualifiedName)) return found;
   throw new ToolError("not_found", `There is no tool ${JSON.stringify(name)}.`, {
-    hint: didYouMean(name, registry.names().filter(isSeen)) ?? "GET /v1/tools lists them.",
+    hint: didYouMean(name, registry.names().filter(isVisible)) ?? "GET /v1/tools lists them.",
   });
 }

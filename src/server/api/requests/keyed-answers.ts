@@ -288,8 +288,8 @@ function toTextResponse({ status, headers, body }: StoredAnswer): TextResponse {
   return new TextResponse(status, Object.fromEntries(headers), body);
 }
 
-function toReplay(kept: StoredAnswer): TextResponse {
-  return toTextResponse(kept).with("idempotency-replayed", "true");
+function toReplay(stored: StoredAnswer): TextResponse {
+  return toTextResponse(stored).with("idempotency-replayed", "true");
 }
 
 /** Whether the request runs calls: their session knows by the key which of them were made. */

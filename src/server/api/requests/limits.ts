@@ -52,7 +52,7 @@ export class Limits {
   /** Counts by principal, least recently used first. */
   readonly #usages = new Map<string, MutableUsage>();
   /** The latest principal, cached because one request looks up its counts several times. */
-  #latest: { readonly principalId: string; readonly share: MutableUsage } | undefined;
+  #latest: { readonly principalId: string; readonly usage: MutableUsage } | undefined;
 
   constructor(settings: ServerSettings, clock: Clock) {
     this.#settings = settings;
@@ -116,14 +116,14 @@ export class Limits {
   }
 
   #usageOf(principalId: string): MutableUsage {
-    if (this.#latest?.principalId === principalId) return this.#latest.share;
+    if (this.#latest?.principalId === principalId) return this.#latest.usage;
     const known = this.#usages.get(principalId);
-    const share = known ?? this.#createUsage();
+    const usage = known ?? this.#createUsage();
     this.#usages.delete(principalId);
     this.#forgetIdle();
-    this.#usages.set(principalId, share);
-    this.#latest = { principalId, share };
-    return share;
+    this.#usages.set(principalId, usage);
+    this.#latest = { principalId, usage };
+    return usage;
   }
 
   #createUsage(): MutableUsage {

@@ -55,7 +55,7 @@ export interface ApiRouter {
 }
 
 /** Loads Hono's router. @throws ToolError `unavailable` if it is not installed, as a rejection */
-export async function createRouter(parts: RouterOptions): Promise<ApiRouter> {
+export async function createRouter(options: RouterOptions): Promise<ApiRouter> {
   const { TrieRouter, getPath, tryDecodeURIComponent } = await loadHono();
   const routes = new TrieRouter<OperationId>();
   for (const id of OPERATION_IDS) {
@@ -70,8 +70,8 @@ export async function createRouter(parts: RouterOptions): Promise<ApiRouter> {
       for (const [name, value] of Object.entries(match[1])) params[name] = tryDecodeURIComponent(String(value));
       return { id: match[0], params };
     },
-    notFound: (head) => errorResponse(noRoute(head.method, getPath(head)), parts.services),
-    answer: (found, request) => handleRoute(found, request, parts),
+    notFound: (head) => errorResponse(noRoute(head.method, getPath(head)), options.services),
+    answer: (found, request) => handleRoute(found, request, options),
   };
 }
 
@@ -94,9 +94,9 @@ async function loadHono(): Promise<HonoRouter> {
   }
 }
 
-async function handleRoute(found: FoundRoute, request: SentRequest, parts: RouterOptions): Promise<TextResponse | Response> {
+async function handleRoute(found: FoundRoute, request: SentRequest, options: RouterOptions): Promise<TextResponse | Response> {
   const { id } = found;
-  const { services } = parts;
+  const { services } = options;
   const { clock, metrics } = services;
   const startedAt = clock.now();
   let end: (() => void) | undefined;
@@ -105,7 +105,7 @@ async function handleRoute(found: FoundRoute, request: SentRequest, parts: Route
   try {
     principal = await principalOf(id, request, services);
     if (principal !== ANONYMOUS) end = services.limits.startWork(principal.id, "requests");
-    response = await answer(found, { parts, principal, request: withCountedBody(id, request, { principal, services }) });
+    response = await answer(found, { options, principal, request: withCountedBody(id, request, { principal, services }) });
     const isLong = clock.now() - startedAt >= RECHECK_AFTER_MS && response instanceof TextResponse;
     if (isLong && API[id].method === "GET" && principal !== ANONYMOUS && !(await isStillValid(principal, services)))
       await authenticateFor(id, request, services);
@@ -207,19 +207,19 @@ function toHandlerRequest(
 
 async function answer(
   { id, params }: FoundRoute,
-  { parts, principal, request }: { readonly parts: RouterOptions; readonly principal: Principal; readonly request: SentRequest },
+  { options, principal, request }: { readonly options: RouterOptions; readonly principal: Principal; readonly request: SentRequest },
 ): Promise<TextResponse | Response> {
-  const { services, handlers, keyed } = parts;
+  const { services, handlers, keyed } = options;
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const place = request.url.includes("?") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
   const mayForward = services.store !== undefined && (route.inSession === true || place !== undefined);
   // not forwarded for another session than that of a session key: the response would reveal that the session exists
-  const isSeen = (sessionId: string | undefined): boolean =>
+  const isVisible = (sessionId: string | undefined): boolean =>
     principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
   const forward = async (to: Destination): Promise<Response | undefined> =>
-    isSeen(to.sessionId) ? forwardRequest(id, request, to, services) : undefined;
+    isVisible(to.sessionId) ? forwardRequest(id, request, to, services) : undefined;
   if (mayForward && !hasSessionInContent(route)) {
     const early = await forward({ sessionId: params["sessionId"] ?? sessionOfAgent(params["agentName"], services), place });
     if (early !== undefined) return early;

@@ -17,7 +17,7 @@ export async function streamResponse(
   signal.addEventListener("abort", end, { once: true });
   try {
     const stream = await events.open(filter, { signal, after });
-    const watched = endStreamWithCredentials(stream, { principal, access, ended: end });
+    const watched = endStreamWithCredentials(stream, { principal, access, onEnded: end });
     return new Response(watched, { headers: EVENT_STREAM_HEADERS });
   } catch (thrown: unknown) {
     end();

@@ -32,11 +32,11 @@ export async function handOverWaiting(
   id: string,
   reason: string,
 ): Promise<{ readonly handedOver: Promise<unknown> } | undefined> {
-  const leavesJobs = runtime.store?.queue !== undefined;
+  const canHandOverJobs = runtime.store?.queue !== undefined;
   for (;;) {
     const calls = runtime.underWay.filter(({ sessionId }) => sessionId === id);
     if (!calls.some(({ waitsFor }) => waitsFor === "answer")) return undefined;
-    const inJobs = new Set(runtime.running.flatMap(({ callId, jobId }) => (leavesJobs && jobId !== undefined ? callId : [])));
+    const inJobs = new Set(runtime.running.flatMap(({ callId, jobId }) => (canHandOverJobs && jobId !== undefined ? callId : [])));
     const works = calls.filter(({ callId, waitsFor }) => waitsFor === undefined && !inJobs.has(callId));
     if (works.length === 0) return { handedOver: runtime.sessions.handOver(id) };
     const ended = nextEnd(runtime);

@@ -22,7 +22,7 @@ export function checkNewId(id: string | undefined): void {
 }
 
 /** Hides every session but its own from a session key. @throws ToolError `not_found` */
-export function checkSeen({ sessionId }: Principal, id: string): void {
+export function checkVisible({ sessionId }: Principal, id: string): void {
   if (sessionId !== undefined && sessionId !== id) throw noSession(id);
 }
 

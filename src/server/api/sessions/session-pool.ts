@@ -87,8 +87,8 @@ export class SessionPool {
       if (removals !== (this.#removals.get(id) ?? 0)) throw noSession(id);
       const { code } = ToolError.fromUnknown(thrown);
       // the request waited for the session until it was released, or for the calls that its resume continues
-      const wasKept = session === undefined ? code === "conflict" : session.closed && code === "invalid_argument";
-      throw this.#isDraining && wasKept ? stoppingError() : thrown;
+      const wasReleased = session === undefined ? code === "conflict" : session.closed && code === "invalid_argument";
+      throw this.#isDraining && wasReleased ? stoppingError() : thrown;
     } finally {
       const left = (this.#uses.get(id) ?? 1) - 1;
       if (left > 0) this.#uses.set(id, left);
@@ -151,7 +151,7 @@ export class SessionPool {
    */
   async remove(id: string): Promise<boolean> {
     // without a pause if it is not being released, so that every later request waits; concurrent removals run one after the other
-    for (let leaving = this.#releasing.get(id); leaving !== undefined; leaving = this.#releasing.get(id)) await leaving;
+    for (let releasing = this.#releasing.get(id); releasing !== undefined; releasing = this.#releasing.get(id)) await releasing;
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#releasing.set(id, promise); // before anything is abandoned, so that no request joins it
     if (this.#uses.has(id)) this.#removals.set(id, (this.#removals.get(id) ?? 0) + 1);
@@ -174,7 +174,7 @@ export class SessionPool {
 
   /** Resolves when no session of the id is being released or removed. */
   async whenReleased(id: string): Promise<void> {
-    for (let leaving = this.#releasing.get(id); leaving !== undefined; leaving = this.#releasing.get(id)) await leaving;
+    for (let releasing = this.#releasing.get(id); releasing !== undefined; releasing = this.#releasing.get(id)) await releasing;
   }
 
   /** Ends the session of a request whose answer is kept. With a store it is closed once idle, and stays known as long as the answer. */
@@ -209,8 +209,8 @@ export class SessionPool {
     if (store?.queue !== undefined && runtime.jobs.runHere)
       for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
     await settlesWithin(Promise.allSettled(work), settings.graceMs, clock, signal);
-    const leaving = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
-    await Promise.allSettled([...leaving, ...resuming()]);
+    const handOvers = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
+    await Promise.allSettled([...handOvers, ...resuming()]);
     const sessions = groupCallsBySession(runtime);
     for (const { session } of this.#held.values()) this.#release(session, sessions);
     await Promise.all(this.#releasing.values());
@@ -247,10 +247,10 @@ export class SessionPool {
   async #closeOrHandOver(session: RuntimeSession, { waiting = [], isWaiting = false }: Partial<SessionCalls> = {}): Promise<void> {
     const { runtime, store } = this.#options;
     const { id } = session;
-    const isLeft = waiting.length > 0 && this.#isDraining && (isWaiting || this.#closed);
-    if (isLeft) this.releasedCalls.record(id, waiting);
+    const isHandedOver = waiting.length > 0 && this.#isDraining && (isWaiting || this.#closed);
+    if (isHandedOver) this.releasedCalls.record(id, waiting);
     const offered = session.jobs.length > 0 ? store?.queue : undefined;
-    if (offered === undefined && !isLeft) return session.close();
+    if (offered === undefined && !isHandedOver) return session.close();
     await runtime.sessions.handOver(id);
     await offered?.offer([id]);
   }

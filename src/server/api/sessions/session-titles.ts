@@ -47,9 +47,9 @@ export class SessionTitles {
 
   /** The cached title; undefined if there is none, or if events were added since. */
   #findCached({ id, createdAt, length }: ApiSession): string | undefined {
-    const kept = this.#cached.get(id);
-    if (kept === undefined || kept.createdAt !== createdAt) return undefined;
-    return kept.title !== "" || kept.examinedEvents >= Math.min(length, MAX_EXAMINED_EVENTS) ? kept.title : undefined;
+    const title = this.#cached.get(id);
+    if (title === undefined || title.createdAt !== createdAt) return undefined;
+    return title.title !== "" || title.examinedEvents >= Math.min(length, MAX_EXAMINED_EVENTS) ? title.title : undefined;
   }
 
   /** Reads the title. Returns "" if the log cannot be read now: the session is listed without a title, and the next list tries again. */
@@ -81,9 +81,9 @@ export class SessionTitles {
     }
   }
 
-  #cacheTitle(id: string, kept: Title): void {
+  #cacheTitle(id: string, title: Title): void {
     this.#cached.delete(id);
-    this.#cached.set(id, kept);
+    this.#cached.set(id, title);
     const [oldest] = this.#cached.keys();
     if (this.#cached.size > MAX_CACHED && oldest !== undefined) this.#cached.delete(oldest);
   }

@@ -15,11 +15,11 @@ import { taskSessionId } from "./task-id.ts";
 import type { TaskSlot } from "./tasks.ts";
 
 /** Finds a task; undefined if the caller has no such task. @throws ToolError `resource_busy` while another process runs it, as a rejection */
-async function findTask(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
-  const { gateway, info } = serving;
+async function findTask(handlerContext: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+  const { gateway, info } = handlerContext;
   return await gateway.tasks?.find(id, info.caller.id, {
     signal: context.mcpReq.signal,
-    restore: (place) => restoreTask(serving, context, place),
+    restore: (slot) => restoreTask(handlerContext, context, slot),
   });
 }
 
@@ -27,33 +27,33 @@ async function findTask(serving: CallHandlerContext, id: string, context: TaskCo
 const OPEN_ELSEWHERE_CODES: ReadonlySet<string> = new Set(["resource_busy", "duplicate", "conflict"]);
 
 /** As `findTask`; of a task that another process runs, what the store has of it, with its questions if that process can be asked for them. */
-export function findTaskSnapshot(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
-  return look({ serving, id, context, input: (task) => ownerInput(serving, task, context) });
+export function findTaskSnapshot(handlerContext: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+  return look({ handlerContext, id, context, input: (task) => ownerInput(handlerContext, task, context) });
 }
 
 /** As `findTaskSnapshot`, for a task that is only to be cancelled: without its questions. */
-export function lookForTaskAlone(serving: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
-  return look({ serving, id, context });
+export function lookForTaskAlone(handlerContext: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
+  return look({ handlerContext, id, context });
 }
 
 interface LookedFor {
-  readonly serving: CallHandlerContext;
+  readonly handlerContext: CallHandlerContext;
   readonly id: string;
   readonly context: TaskContext;
   readonly input?: (task: OwnedTask) => Promise<TaskInput | undefined>;
 }
 
-async function look({ serving, id, context, input }: LookedFor): Promise<ServedTask | undefined> {
+async function look({ handlerContext, id, context, input }: LookedFor): Promise<ServedTask | undefined> {
   try {
-    return await findTask(serving, id, context);
+    return await findTask(handlerContext, id, context);
   } catch (thrown: unknown) {
-    const sessionId = taskSessionId(id, serving.info.caller.id);
+    const sessionId = taskSessionId(id, handlerContext.info.caller.id);
     if (sessionId === undefined || !OPEN_ELSEWHERE_CODES.has(ToolError.fromUnknown(thrown, "store_failed").code)) throw thrown;
     const task = await readStoredTask({
       id,
       sessionId,
-      serving,
-      client: createDetachedClient(serving, context).client,
+      serving: handlerContext,
+      client: createDetachedClient(handlerContext, context).client,
       input: input === undefined ? undefined : () => input({ id, sessionId }),
     });
     if (task === undefined) throw thrown;
@@ -73,26 +73,27 @@ function createDetachedClient(
 }
 
 async function restoreTask(
-  serving: CallHandlerContext,
+  handlerContext: CallHandlerContext,
   context: TaskContext,
-  place: Pick<TaskSlot, "id" | "sessionId">,
+  slot: Pick<TaskSlot, "id" | "sessionId">,
 ): Promise<ServedTask | undefined> {
-  const { gateway, info } = serving;
+  const { gateway, info } = handlerContext;
   const { runtime, tasks, settings } = gateway;
   if (tasks === undefined) return undefined;
-  const { client, exchange, end } = createDetachedClient(serving, context);
+  const { client, exchange, end } = createDetachedClient(handlerContext, context);
   exchange.expectTask(createTaskQuestions(() => true));
   try {
     const session = await withClient(client, () =>
-      runtime.resume(place.sessionId, {
+      runtime.resume(slot.sessionId, {
         ask: client.ask,
         ...(info.caller.principal === undefined ? {} : { data: { principal: info.caller.principal } }),
       }),
     );
     const name = session.history[0]?.result?.name ?? session.history[0]?.call.name;
     const tool = name === undefined ? undefined : runtime.registry.get(name)?.tool;
-    const toEnd = (result: Parameters<typeof toTaskEnd>[0]): ReturnType<typeof toTaskEnd> => toTaskEnd(result, { serving, client, tool });
-    return await resumeTask({ tasks, runtime, settings }, place, { session, exchange, client, toEnd });
+    const toEnd = (result: Parameters<typeof toTaskEnd>[0]): ReturnType<typeof toTaskEnd> =>
+      toTaskEnd(result, { serving: handlerContext, client, tool });
+    return await resumeTask({ tasks, runtime, settings }, slot, { session, exchange, client, toEnd });
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code === "not_found" || error.code === "invalid_argument") return undefined;

@@ -3,11 +3,11 @@ import type { SessionEvent } from "../../../core/event.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../../core/error.ts";
 import { readEvents } from "../../../session/read-events.ts";
-import type { AnsweredCall } from "../answer-call.ts";
+import type { ResultContext } from "../answer-call.ts";
 import { ServedTask, type TaskInput } from "./served-task.ts";
 import { toTaskEnd } from "./task-end.ts";
 
-export interface StoredTaskOptions extends Omit<AnsweredCall, "tool"> {
+export interface StoredTaskOptions extends Omit<ResultContext, "tool"> {
   readonly id: string;
   /** The session that it runs in. */
   readonly sessionId: string;

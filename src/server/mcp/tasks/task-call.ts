@@ -35,27 +35,27 @@ export interface TaskCall extends TaskClient {
   /** The session to run in, unless the call goes to the background at once. @default a session of its own */
   readonly session: RuntimeSession | undefined;
   /** Whether the call becomes a task at once: its tool runs in the background, or the client wants a task in any case. */
-  readonly atOnce: boolean;
+  readonly isImmediate: boolean;
 }
 
 /** Runs a call. Resolves to its result if it ended in time, or to the task that it has become. */
-export async function runTaskCall(parts: TaskServices, taskCall: TaskCall): Promise<ToolResult | ServedTask> {
-  const { tasks, runtime, settings } = parts;
-  const { slot, call, options, exchange, session: given, atOnce } = taskCall;
-  const ownSession = given === undefined || atOnce ? runtime.session(slot.sessionId) : undefined;
+export async function runTaskCall(services: TaskServices, taskCall: TaskCall): Promise<ToolResult | ServedTask> {
+  const { tasks, runtime, settings } = services;
+  const { slot, call, options, exchange, session: given, isImmediate } = taskCall;
+  const ownSession = given === undefined || isImmediate ? runtime.session(slot.sessionId) : undefined;
   const session = ownSession ?? given;
   if (session === undefined) throw new Error("a call without a session has one of its own");
   const id = settings.ids.next("request");
-  if (atOnce) exchange.expectTask(createTaskQuestions(() => session.jobs.length > 0));
+  if (isImmediate) exchange.expectTask(createTaskQuestions(() => session.jobs.length > 0));
   let task: ServedTask | undefined;
   const onProgress: ExecuteOptions["onProgress"] = (update, progressing) => {
     if (task === undefined) options.onProgress?.(update, progressing);
     else if (update.message !== undefined) task.setStatusMessage(update.message);
   };
-  const stopTimer = atOnce ? undefined : schedulePromotion(parts, { session, id, exchange });
+  const stopTimer = isImmediate ? undefined : schedulePromotion(services, { session, id, exchange });
   let result: ToolResult | undefined;
   try {
-    result = await session.execute({ ...call, id }, { ...options, onProgress, ...(atOnce ? { background: true } : {}) });
+    result = await session.execute({ ...call, id }, { ...options, onProgress, ...(isImmediate ? { background: true } : {}) });
   } finally {
     stopTimer?.();
     if (result?.status !== "pending") {
@@ -64,26 +64,26 @@ export async function runTaskCall(parts: TaskServices, taskCall: TaskCall): Prom
     }
   }
   if (result.status !== "pending") return result;
-  task = startTask(parts, { slot, callId: result.callId, exchange, createdAt: ownSession?.log[0]?.at }); // the same time as after a restart
+  task = startTask(services, { slot, callId: result.callId, exchange, createdAt: ownSession?.log[0]?.at }); // the same time as after a restart
   slot.release();
-  void followTask(parts, { ...taskCall, task, session, ownSession, callId: result.callId });
+  void followTask(services, { ...taskCall, task, session, ownSession, callId: result.callId });
   return task;
 }
 
 /** Restores a task that an earlier process began or ended; undefined if the store does not have it. */
 export async function resumeTask(
-  parts: TaskServices,
+  services: TaskServices,
   slot: Pick<TaskSlot, "id" | "sessionId">,
-  side: TaskClient & { readonly session: RuntimeSession },
+  taskClient: TaskClient & { readonly session: RuntimeSession },
 ): Promise<ServedTask | undefined> {
-  const { session, exchange, toEnd } = side;
+  const { session, exchange, toEnd } = taskClient;
   const [entry] = session.history;
   if (entry === undefined) {
     await session.close();
     return undefined;
   }
-  const task = startTask(parts, { slot, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
-  if (entry.result === undefined) void followTask(parts, { ...side, slot, task, ownSession: session, callId: entry.callId });
+  const task = startTask(services, { slot, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
+  if (entry.result === undefined) void followTask(services, { ...taskClient, slot, task, ownSession: session, callId: entry.callId });
   else {
     task.finish(await toEnd(entry.result), findEndTime(session, entry.callId));
     exchange.finish();

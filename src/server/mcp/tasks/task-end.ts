@@ -1,11 +1,11 @@
 /** Converts the result of a call to the end of its task: failures of the tool are results, violations of the protocol errors. */
 import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import type { ToolResult } from "../../../core/result.ts";
-import { toClientResult, type AnsweredCall } from "../answer-call.ts";
+import { toClientResult, type ResultContext } from "../answer-call.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import type { TaskEnd } from "./served-task.ts";
 
-export async function toTaskEnd(result: ToolResult, call: AnsweredCall): Promise<TaskEnd> {
+export async function toTaskEnd(result: ToolResult, call: ResultContext): Promise<TaskEnd> {
   try {
     return { status: result.status === "cancelled" ? "cancelled" : "completed", result: await toClientResult(result, call) };
   } catch (thrown: unknown) {

@@ -15,24 +15,24 @@ import { taskStates } from "./task-states.ts";
 const RELATED_TASK = "io.modelcontextprotocol/related-task";
 
 /** Registers the handlers; none if the server serves no tasks. */
-export function addTaskHandlers(serving: HandlerContext): void {
-  if (serving.gateway.tasks === undefined) return;
-  if (serving.connection.era === "modern") addModern(serving);
-  else addLegacy(serving);
+export function addTaskHandlers(handlerContext: HandlerContext): void {
+  if (handlerContext.gateway.tasks === undefined) return;
+  if (handlerContext.connection.era === "modern") addModern(handlerContext);
+  else addLegacy(handlerContext);
 }
 
 /** Revision 2026-07-28: requires that the client declares the extension in each request. */
-function addModern(serving: HandlerContext): void {
-  const { gateway, handleOther } = serving;
+function addModern(handlerContext: HandlerContext): void {
+  const { gateway, handleOther } = handlerContext;
   const on = (
     method: string,
     find: typeof findTaskSnapshot,
     answer: (task: ServedTask, context: ServerContext, request: McpRequest) => JsonObject | Promise<JsonObject>,
   ): void =>
     handleOther(method, async (request, context) => {
-      if (!hasTasksExtension(context, serving))
+      if (!hasTasksExtension(context, handlerContext))
         throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { extensions: { [TASKS_EXTENSION]: {} } } });
-      return await answer(await taskOf(serving, request, context, find), context, request);
+      return await answer(await taskOf(handlerContext, request, context, find), context, request);
     });
   on("tasks/get", findTaskSnapshot, (task) => task.details);
   on("tasks/update", findTaskSnapshot, async (task, { mcpReq }, { params }) => {
@@ -51,32 +51,32 @@ function addModern(serving: HandlerContext): void {
 }
 
 /** Revision 2025-11-25: the result has its own request, during which the client is asked the task's questions. */
-function addLegacy(serving: HandlerContext): void {
-  const { handleOther } = serving;
-  handleOther("tasks/get", async (request, context) => (await taskOf(serving, request, context, findTaskSnapshot)).legacyFacts);
+function addLegacy(handlerContext: HandlerContext): void {
+  const { handleOther } = handlerContext;
+  handleOther("tasks/get", async (request, context) => (await taskOf(handlerContext, request, context, findTaskSnapshot)).legacyFacts);
   handleOther("tasks/cancel", async (request, context) => {
-    const task = await taskOf(serving, request, context, lookForTaskAlone);
-    if (task.end !== undefined) throw new serving.gateway.sdk.ProtocolError(INVALID_PARAMS, `The task has ended: ${task.status}.`);
+    const task = await taskOf(handlerContext, request, context, lookForTaskAlone);
+    if (task.end !== undefined) throw new handlerContext.gateway.sdk.ProtocolError(INVALID_PARAMS, `The task has ended: ${task.status}.`);
     task.cancel();
     await waitUntilEnded(task, context.mcpReq.signal);
     return task.legacyFacts;
   });
   handleOther("tasks/result", async (request, context) => {
-    const task = await endedTask(serving, textParam(request, "taskId"), context);
-    if (task?.end === undefined) throw noTask(serving);
-    return withRelatedTask(serving, task, task.end);
+    const task = await endedTask(handlerContext, textParam(request, "taskId"), context);
+    if (task?.end === undefined) throw noTask(handlerContext);
+    return withRelatedTask(handlerContext, task, task.end);
   });
 }
 
 async function taskOf(
-  serving: HandlerContext,
+  handlerContext: HandlerContext,
   request: McpRequest,
   context: ServerContext,
   find: typeof findTaskSnapshot,
 ): Promise<ServedTask> {
-  const task = await find(serving, textParam(request, "taskId"), context);
+  const task = await find(handlerContext, textParam(request, "taskId"), context);
   if (task !== undefined) return task;
-  throw noTask(serving);
+  throw noTask(handlerContext);
 }
 
 function noTask({ gateway: { sdk } }: HandlerContext): Error {
@@ -92,9 +92,9 @@ function notReached(): ToolError {
  * Waits for the end of a task, wherever it runs, and asks its questions meanwhile. A question that is not answered in time stays open, and ends the wait.
  * Undefined if the task is removed first.
  */
-async function endedTask(serving: HandlerContext, id: string, context: ServerContext): Promise<ServedTask | undefined> {
+async function endedTask(handlerContext: HandlerContext, id: string, context: ServerContext): Promise<ServedTask | undefined> {
   const { mcpReq, http } = context;
-  const send = createSender(context, serving.gateway.suspensions);
+  const send = createSender(context, handlerContext.gateway.suspensions);
   const asked = new Set<string>();
   const gone = new AbortController();
   const signal = AbortSignal.any([mcpReq.signal, gone.signal]);
@@ -106,7 +106,7 @@ async function endedTask(serving: HandlerContext, id: string, context: ServerCon
     });
     await input?.deliverAnswers(new Map([[key, given]]));
   };
-  for await (const task of taskStates(serving, id, { context: { mcpReq: { signal }, http } })) {
+  for await (const task of taskStates(handlerContext, id, { context: { mcpReq: { signal }, http } })) {
     if (task.end !== undefined) return task;
     for (const [key, request] of task.input?.requests ?? []) {
       if (asked.has(key)) continue;

@@ -13,7 +13,7 @@ const MAX_TASKS = 1_000;
 /** How often a listen request looks for its tasks, in all. */
 const MAX_LOOKS_PER_SECOND = 50;
 
-export interface TaskListensOptions {
+export interface TaskListenRequestsOptions {
   readonly serving: CallHandlerContext;
   /** The headers of the request; undefined over standard input and output. */
   readonly headers?: Headers | undefined;
@@ -35,13 +35,13 @@ interface Followed {
 
 /** The listen requests of one connection. */
 export class TaskListenRequests {
-  readonly #options: TaskListensOptions;
+  readonly #options: TaskListenRequestsOptions;
   /** By request id. */
   readonly #unacknowledged = new Map<JsonValue | undefined, Wanted>();
   /** Stops listening, by request id. */
   readonly #open = new Map<JsonValue | undefined, AbortController>();
 
-  constructor(options: TaskListensOptions) {
+  constructor(options: TaskListenRequestsOptions) {
     this.#options = options;
   }
 

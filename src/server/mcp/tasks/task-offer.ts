@@ -13,7 +13,7 @@ const JOBS_TOOLSET = "jobs";
 export interface TaskOffer {
   readonly slot: TaskSlot;
   /** Whether it becomes a task at once, instead of after a while. */
-  readonly atOnce: boolean;
+  readonly isImmediate: boolean;
 }
 
 /** How to run a call: as one that may become a task, waiting for its end, or as its tool declares; or refuse it, since it needs tasks. */
@@ -26,17 +26,17 @@ export function hasTasksExtension(context: ServerContext, { server, connection }
 }
 
 export function chooseTask(
-  serving: CallHandlerContext,
+  handlerContext: CallHandlerContext,
   { mode = "direct" }: Tool,
   { request, context }: { readonly request: McpRequest; readonly context: ServerContext },
 ): TaskChoice {
-  const { gateway, info, connection } = serving;
+  const { gateway, info, connection } = handlerContext;
   const { tasks } = gateway;
   const isModern = connection.era === "modern";
-  const wants = isModern ? hasTasksExtension(context, serving) : isJsonObject(request.params?.["task"]);
+  const wants = isModern ? hasTasksExtension(context, handlerContext) : isJsonObject(request.params?.["task"]);
   if (tasks !== undefined && wants) {
     const slot = tasks.reserve(info.caller.id);
-    if (slot !== undefined) return { slot, atOnce: !isModern || mode !== "direct" };
+    if (slot !== undefined) return { slot, isImmediate: !isModern || mode !== "direct" };
   }
   if (mode === "direct") return "as-is";
   // in a session with tools for jobs, the model manages its jobs itself

@@ -27,7 +27,7 @@ export function withTaskNotifications(response: Response, options: TaskStreamOpt
 
 class TaskStream {
   readonly #options: TaskStreamOptions;
-  readonly #listens: TaskListenRequests;
+  readonly #listenRequests: TaskListenRequests;
   readonly #encoder = new TextEncoder();
   readonly #ends: (() => void)[] = [];
   #stopTimer: () => void = () => undefined;
@@ -38,8 +38,8 @@ class TaskStream {
   constructor(options: TaskStreamOptions) {
     this.#options = options;
     const { serving, headers, body, signal } = options;
-    this.#listens = new TaskListenRequests({ serving, headers, send: (message) => this.#write(message) });
-    this.#listens.handleMessage(body);
+    this.#listenRequests = new TaskListenRequests({ serving, headers, send: (message) => this.#write(message) });
+    this.#listenRequests.handleMessage(body);
     const end = (): void => this.#end();
     signal.addEventListener("abort", end, { once: true });
     this.#ends.push(() => signal.removeEventListener("abort", end));
@@ -79,7 +79,7 @@ class TaskStream {
     const data = frame.split("\n").find((line) => line.startsWith("data: "));
     const message = data === undefined ? undefined : parseJson(data.slice("data: ".length));
     if (!isJsonObject(message)) return this.#enqueue(`${frame}\n\n`);
-    if (message["result"] === undefined) return this.#write(await this.#listens.transformOutgoing(message));
+    if (message["result"] === undefined) return this.#write(await this.#listenRequests.transformOutgoing(message));
     this.#last = message;
   }
 
@@ -105,7 +105,7 @@ class TaskStream {
   #end(): void {
     this.#stopTimer();
     for (const end of this.#ends.splice(0)) end();
-    this.#listens.close();
+    this.#listenRequests.close();
     if (this.#controller === undefined) return;
     if (this.#last !== undefined) this.#write(this.#last);
     this.#controller.close();

@@ -101,8 +101,10 @@ export class Tasks {
     if (sessionId === undefined) return undefined;
     const findInMemory = this.#tasks.get(sessionId);
     if (findInMemory !== undefined && !(await rejectOnAbort(this.#isLost(sessionId, findInMemory), signal))) return findInMemory;
-    const looking = getOrAdd(this.#restoring, sessionId, () => restore({ id, sessionId }).finally(() => this.#restoring.delete(sessionId)));
-    return rejectOnAbort(looking, signal);
+    const restoring = getOrAdd(this.#restoring, sessionId, () =>
+      restore({ id, sessionId }).finally(() => this.#restoring.delete(sessionId)),
+    );
+    return rejectOnAbort(restoring, signal);
   }
 
   /**

@@ -23,7 +23,7 @@ export function chooseCandidate(candidates: readonly ReplyCandidate[], rules: Re
   const problems: string[] = [];
   let reported: Verdict | undefined;
   for (const [index, { text }] of likeliestFirst(candidates.slice(0, MAX_CANDIDATES))) {
-    const verdict = judgeText(text, rules);
+    const verdict = evaluateText(text, rules);
     if ("output" in verdict) return verdict;
     if ("error" in verdict) reported ??= verdict;
     else problems.push(...verdict.problems.map((problem) => (candidates.length === 1 ? problem : `candidate ${index + 1}: ${problem}`)));
@@ -37,12 +37,12 @@ function likeliestFirst(candidates: readonly ReplyCandidate[]): readonly (readon
   return [...candidates.entries()].toSorted(([, one], [, other]) => rank(other) - rank(one));
 }
 
-function judgeText(text: string, rules: ReplyRules): Verdict {
+function evaluateText(text: string, rules: ReplyRules): Verdict {
   if (text.length > rules.maxChars) return { problems: [`the reply has more than ${rules.maxChars} characters`] };
   const objects = readReply(text).filter((object) => Object.keys(object).length > 0);
   const verdicts: Verdict[] = [];
   for (const object of objects) {
-    const verdict = judgeObject(object, rules);
+    const verdict = evaluateObject(object, rules);
     if ("output" in verdict) return verdict;
     verdicts.push(verdict);
   }
@@ -50,7 +50,7 @@ function judgeText(text: string, rules: ReplyRules): Verdict {
   return found ?? { problems: [findReplyProblem(text) ?? "the reply contains no JSON object that is not empty"] };
 }
 
-function judgeObject(object: JsonObject, { contract, facts }: ReplyRules): Verdict {
+function evaluateObject(object: JsonObject, { contract, facts }: ReplyRules): Verdict {
   if (!contract.hasSchema) return { output: contract.withFacts(object, facts) };
   let problems: readonly string[] | undefined;
   for (const variant of variantsOf(object, contract)) {
