@@ -141,6 +141,8 @@ export type SessionEvent =
       /** The input to be approved. */
       readonly input: JsonObject;
       readonly reason: string;
+      /** Set if the session's own rule asks: `reason` includes that of the rule. */
+      readonly warned?: true;
       /** Answers after this time do not count. */
       readonly expiresAt?: number;
     })

@@ -1,6 +1,5 @@
 /** Rebuilds a session from its events: its state, its latest events, and the calls that were open when they ended. */
 import type { EarlierJob } from "../call/jobs/job.ts";
-import { isSettingsReason } from "../policy/approval/approval-rules.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
@@ -263,7 +262,7 @@ export class SessionFold {
       if (event.status !== "allowed") return;
       open.askedReason = undefined;
       open.approvedDigest = event.digest;
-    } else if (!isSettingsReason(event.reason, event.toolName)) open.askedReason = event.reason;
+    } else if (event.warned === true) open.askedReason = event.reason;
   }
 
   #applyIntent(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {

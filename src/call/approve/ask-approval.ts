@@ -51,7 +51,7 @@ export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQ
     note: (note) => {
       if (note.type === "ask" && asking.length === 0 && !controller.signal.aborted) asking = countPendingApprovals(callStack(run), 1);
       if (asking.length > 0 && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
-      return recordNote(run, reason, note);
+      return recordNote(run, asked, note);
     },
     signal: controller.signal,
     isLeft: () => run.turn.session.isHandedOver,
@@ -65,8 +65,14 @@ export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQ
   return waited.ended;
 }
 
+interface AskedReason {
+  readonly reason: string;
+  /** Set if the reason includes that of the session's own rule. */
+  readonly warned?: true;
+}
+
 /** Adds the reason of the session's own rule, if it asks, so that the answer is given in view of it. */
-function withWarning(run: AdmittedCall, reason: string): { readonly reason: string; readonly warned?: true } {
+function withWarning(run: AdmittedCall, reason: string): AskedReason {
   const warning = warningOf(run);
   if (warning === undefined) return { reason };
   if (reason.includes(warning)) return { reason, warned: true };
@@ -98,18 +104,18 @@ function countPendingApprovals(calls: readonly CallRun[], change: 1 | -1): reado
 /** Records that the approval of a call around this one covers it, so that approval is not asked again after a crash. */
 export function recordCoveredApproval(run: AdmittedCall, digest: string): void {
   const id = approvalId({ sessionId: run.turn.session.id, callId: run.callId });
-  void recordNote(run, "", { type: "answer", id, digest, status: "allowed" });
+  void recordNote(run, { reason: "" }, { type: "answer", id, digest, status: "allowed" });
 }
 
 /** Records the events of a question. `approval-ask` is recorded once the question can be answered, and is durable before the approver is called. */
-function recordNote(run: AdmittedCall, reason: string, note: ApprovalNote): Promise<void> | undefined {
+function recordNote(run: AdmittedCall, asked: AskedReason, note: ApprovalNote): Promise<void> | undefined {
   // A call with a result records nothing more, though its question may still be pending; a handed-over session continues in another process.
   if (run.result !== undefined || run.turn.session.isHandedOver) return undefined;
   const { eventBase, toolName, input } = run;
   const { id, digest } = note;
   if (note.type === "ask") {
     const { expiresAt } = note;
-    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, reason, ...omitUndefined({ expiresAt }) });
+    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, ...asked, ...omitUndefined({ expiresAt }) });
     return run.durableLog?.whenDurable();
   }
   const { status, scope, ruleId, by } = note;

@@ -226,6 +226,7 @@ const FIELDS = {
     digest: id,
     input: anyObject,
     reason: anyText,
+    warned: optional(anyBoolean),
     expiresAt: optional(at),
   },
   "approval-answer": {

@@ -193,6 +193,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       digest: id,
       input: object,
       reason: text,
+      warned: fc.constant(true as const),
       expiresAt: fc.nat(),
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "approvalId", "digest", "input", "reason"] },
