@@ -133,6 +133,32 @@ describe("a tool result over MCP", () => {
     },
   );
 
+  test("that is marked as an error although its tool ran says that the call may have taken effect", async () => {
+    const token = "0123456789abcdef";
+    const outputSchema = { type: "object", properties: { id: { pattern: "^[0-9a-f]*$" } } };
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/list": () => toolList([], { tools: [{ name: "charge", inputSchema: { type: "object" }, outputSchema }] }),
+      "tools/call": () => ({ resultType: "complete", content: [], structuredContent: { id: token } }),
+    });
+    const long = defineTool({
+      name: "long",
+      description: "",
+      effects: { writes: ["account"] },
+      outputSchema,
+      maxResultBytes: 1_000,
+      execute: () => ({ id: "1".repeat(10_000) }),
+    });
+    const far = mcpToolset("far", { url, auth: { type: "bearer", token } });
+    const { runtime } = await openRuntime({ toolsets: [far], tools: [long], approval: { never: ["*"] } });
+    const near = mcpToolset("near", { url: (await listening(runtime)).url });
+    const { runtime: client } = await openRuntime({ toolsets: [near], approval: { never: ["*"] } });
+    const names = client.registry.list().flatMap(({ qualifiedName: name }) => (name.startsWith("near::") ? name : []));
+    expect(names).toHaveLength(2);
+    for (const name of names)
+      expect((await client.execute({ name, input: {} })).error).toMatchObject({ code: "execution_failed", outcome: "unknown" });
+  });
+
   // Servers on fastmcp 4 and on the official Python library answer so with a string, a number or an array.
   test.each<readonly [string, JsonValue, readonly string[], readonly string[]]>([
     ["a string", "Sow the beans.", ["Sow the beans."], []],

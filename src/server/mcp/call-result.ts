@@ -8,6 +8,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { partText, resultText, type ToolResult } from "../../core/result.ts";
 import { providerName } from "../../wire/provider-name.ts";
+import type { Outcome } from "../../core/error-codes.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
@@ -26,28 +27,32 @@ export interface CallAnswer {
  * `structuredContent` is sent if the tool has an output schema, or if the whole answer is an object; `content` then has the JSON as well. If a tool
  * without an output schema answers with content parts, only these are sent: its output is for the program that runs it. A result that is not `ok` is
  * marked as an error, with the text that a model would read and without structured content, because a client refuses content that does not match the
- * tool's schema. The same applies to an `ok` output that does not match it, such as one from which a credential was removed.
+ * tool's schema. The same applies to an `ok` output that does not match it, such as one from which a credential was removed; its
+ * outcome is `unknown`, because the tool did run.
  *
  * @param revision the client's revision: if it is older than a kind of content, it would refuse the whole answer, so that content is sent as text
  * @see https://modelcontextprotocol.io/specification/2025-11-25/server/tools#structured-content
  */
 export function toCallAnswer(result: ToolResult, tool: Tool | undefined, revision?: string): CallAnswer {
-  const meta = metaOf(result);
-  if (result.status !== "ok")
+  if (result.status !== "ok") {
+    const meta = metaOf(result, result.error?.outcome);
     return { content: [{ type: "text", text: resultText(result, (name) => providerName(name)) }], isError: true, ...meta };
+  }
   const { output, content, truncation } = result;
   const hasOutputSchema = tool?.outputSchema !== undefined;
   const isRefused = hasOutputSchema && output !== undefined && !fits(output, tool.outputSchema);
+  const isWhole = truncation === undefined;
+  const isError = isRefused || (content === undefined && !isWhole && hasOutputSchema);
+  const meta = metaOf(result, isError ? "unknown" : undefined);
   if (content === undefined) {
-    const isWhole = truncation === undefined;
-    if ((!isWhole && hasOutputSchema) || isRefused) return { content: textOf(output), isError: true, ...meta };
+    if (isError) return { content: textOf(output), isError, ...meta };
     const structured = isWhole && output !== undefined && (hasOutputSchema || isJsonObject(output)) ? { structuredContent: output } : {};
     return { content: textOf(output), ...structured, ...meta };
   }
   const blocks = content.map((part) => toSupportedBlock(part, revision));
   if (!hasOutputSchema || output === undefined) return { content: blocks, ...meta };
   const missing = containsOutput(content, output) ? [] : textOf(output);
-  return { content: [...blocks, ...missing], ...(isRefused ? { isError: true } : { structuredContent: output }), ...meta };
+  return { content: [...blocks, ...missing], ...(isError ? { isError } : { structuredContent: output }), ...meta };
 }
 
 /** The validators of output schemas, which do not change while their tools are offered. */
@@ -128,12 +133,12 @@ function toBlock(part: ContentPart): JsonObject {
 }
 
 /** The metadata for programs: the tool's own, repairs and warnings of the call, and whether a failed call may have taken effect. */
-function metaOf({ metadata, repairs, warnings, origin, error }: ToolResult): { readonly _meta?: JsonObject } {
+function metaOf({ metadata, repairs, warnings, origin }: ToolResult, outcome: Outcome | undefined): { readonly _meta?: JsonObject } {
   const notes: JsonObject = {
     ...(repairs.length === 0 ? {} : { repairs: repairs.map(({ path, kind, note }) => ({ path, kind, note })) }),
     ...(warnings.length === 0 ? {} : { warnings }),
     ...(origin === "live" ? {} : { origin }),
-    ...(error?.outcome === "unknown" ? { outcome: error.outcome } : {}),
+    ...(outcome === "unknown" ? { outcome } : {}),
   };
   const own = Object.entries(metadata ?? {}).filter(([key]) => !key.startsWith("io.modelcontextprotocol/") && key !== "haft/call");
   if (own.length === 0 && Object.keys(notes).length === 0) return {};
