@@ -13,6 +13,7 @@ import type { Clock } from "../../src/core/ports.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { bundledProgram } from "../bundled-program.ts";
 import { IN_CI, inCI } from "../ci.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { postgresPrograms, startPostgres } from "../store/postgres/server.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { eventsOf, raw, rawResponse, TASKS, type RawAnswer } from "./mcp-raw.ts";
@@ -238,6 +239,38 @@ describe("a server that has lost the session of a task, and writes nothing", () 
     expect(await first.until(taskId, "working")).toMatchObject({ taskId });
     first.done.resolve("done");
     expect(await first.until(taskId, "completed")).toMatchObject({ result: { content: [{ text: "done" }] } });
+  });
+
+  test("shows a task that it has taken up again to a request that has looked for it since before", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const taskId = await first.begin({ asks: "later" });
+    const { id = "" } = first.runtime.sessions.list().find((session) => session.id.startsWith("mcp-task-")) ?? {};
+    await second.runtime.resume(id, { takeOver: true });
+    const store = first.runtime.store ?? memoryStore();
+    const list = store.list.bind(store);
+    const [reading, read] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+    const listSlowly: typeof list = async (query) => {
+      Object.assign(store, { list });
+      const found = await list(query);
+      reading.resolve(undefined);
+      await read.promise;
+      return found;
+    };
+    Object.assign(store, { list: listSlowly });
+    const late = first.ask("tasks/get", { taskId });
+    await reading.promise;
+    await first.ask("tasks/get", { taskId }); // it notices that the task was lost
+    await second.runtime.sessions.handOver(id);
+    await vi.waitFor(async () => {
+      await first.ask("tasks/get", { taskId });
+      expect(first.runtime.sessions.get(id)).toBeDefined();
+    }, WAIT);
+    first.done.resolve("");
+    const { inputRequests } = await first.until(taskId, "input_required");
+    read.resolve(undefined);
+    expect((await late).result).toMatchObject({ status: "input_required", inputRequests });
+    expect(await first.until(taskId, "input_required")).toMatchObject({ inputRequests });
   });
 
   test("answers a wait for its result, of a client of 2025-11-25", async () => {

@@ -99,8 +99,10 @@ export class Tasks {
   ): Promise<ServedTask | undefined> {
     const sessionId = taskSessionId(id, callerId);
     if (sessionId === undefined) return undefined;
-    const findInMemory = this.#tasks.get(sessionId);
-    if (findInMemory !== undefined && !(await rejectOnAbort(this.#isLost(sessionId, findInMemory), signal))) return findInMemory;
+    const known = this.#tasks.get(sessionId);
+    if (known !== undefined) await rejectOnAbort(this.#releaseIfLost(sessionId, known), signal);
+    const current = this.#tasks.get(sessionId); // another request may have released it, and taken it up again
+    if (current !== undefined) return current;
     const restoring = getOrAdd(this.#restoring, sessionId, () =>
       restore({ id, sessionId }).finally(() => this.#restoring.delete(sessionId)),
     );
@@ -108,21 +110,20 @@ export class Tasks {
   }
 
   /**
-   * Whether another process has taken over the session of a running task, which this one may not have noticed: it was paused, and has written nothing since.
-   * The session is then released here, which may take as long as its handler does not stop.
+   * Releases the session of a running task if another process has taken it over, which this one may not have noticed: it was paused, and has written nothing
+   * since. Does not wait for the release, which may take as long as its handler does not stop.
    */
-  async #isLost(sessionId: string, task: ServedTask): Promise<boolean> {
+  async #releaseIfLost(sessionId: string, task: ServedTask): Promise<void> {
     const { runtime, log } = this.#options;
     const { store } = runtime;
     const session = runtime.sessions.get(sessionId);
-    if (task.end !== undefined || session === undefined || store?.outlivesProcess !== true) return false;
+    if (task.end !== undefined || session === undefined || store?.outlivesProcess !== true) return;
     const isOwn = session.broken?.code !== "conflict" && (await this.#isOwn(store, session).catch(() => true)); // the store may be gone
-    if (isOwn) return false;
+    if (isOwn || this.#tasks.get(sessionId) !== task) return;
     runtime.sessions
       .handOver(sessionId)
       .catch((thrown: unknown) => log.debug(`The session of a task over MCP was lost: ${describeThrown(thrown)}`));
     this.handOver(sessionId, task);
-    return true;
   }
 
   /** Whether the store has no event of the session that this process does not have; memory has all that were written here. */
