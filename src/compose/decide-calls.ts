@@ -1,4 +1,5 @@
 /** Carries out a person's decisions about waiting calls: allowed calls are made again, denied calls are answered. */
+import { sessionWarning } from "../call/context/composite.ts";
 import type { ShownTool } from "../core/approvals.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelCall } from "../core/model.ts";
@@ -36,10 +37,10 @@ export async function decideCalls(turn: SessionTurn, decisions: ApprovalDecision
   }
 }
 
-/** The parts of a waiting call that were shown: its definition, and whether its reason has the warning of the session's own rule. */
-function shownOf({ session: { approvals, id } }: SessionTurn, { name, reason, definition }: PendingCall): ShownTool {
-  const warning = approvals.needed(name, false, { id });
-  return { definition, warned: warning !== undefined && warning !== approvals.needed(name, false) && reason.includes(warning) };
+/** The parts of a waiting call that were shown: its definition, and whether its reason has the warning of the own rule of the session, or of one above it. */
+function shownOf({ session }: SessionTurn, { name, reason, definition }: PendingCall): ShownTool {
+  const warning = sessionWarning(session, session.approvals, name);
+  return { definition, warned: warning !== undefined && reason.includes(warning) };
 }
 
 /** The kind of the call to make. If a tool is run by the provider, the waiting call is a question of the provider. */

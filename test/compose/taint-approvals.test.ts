@@ -151,6 +151,22 @@ test("H01 the decision allow-always reaches what is asked because of the content
   expect((await decide()).reason).toBe("answered");
 });
 
+test("H01 the decision allow-always of a branch reaches what is asked there because of what its parent has read", async () => {
+  const runtime = createRuntime({ tools: toolsOf({ writes: ["mail"], destructive: true }) });
+  onTestFinished(async () => void (await runtime.close()));
+  const session = runtime.session("s");
+  const reading = scriptedModel([{ calls: [{ name: "default::fetch", input: {} }] }, { text: "Read." }]);
+  await createLoop({ session, model: reading, taint: TAINT }).run("What is new?");
+  for (const taint of [undefined, TAINT]) {
+    const calls = [1, 2].map((n) => ({ calls: [{ name: "default::send", input: { n } }] }));
+    const model = scriptedModel([...calls, { text: "Done." }]);
+    const loop = createLoop({ session: session.fork(), model, ...(taint === undefined ? {} : { taint }) });
+    const { pending = [] } = await loop.run("Send both.");
+    expect(pending.map(({ reason }) => reason.includes(WARNING))).toEqual([true]);
+    expect((await loop.resume({ decisions: { [pending[0]?.digest ?? ""]: "allow-always" } })).reason).toBe("answered");
+  }
+});
+
 test("H01 the warning is in the question of a delegate's call, too, whatever else is said", async () => {
   const clerk = delegateTool({
     name: "clerk",

@@ -34,15 +34,16 @@ export function sessionApprovalReason({ services, call, turn }: CallRun): string
   if (!services.approvals.mayAsk) return undefined;
   const qualifiedName = services.registry.get(call.name)?.qualifiedName ?? openingToolName(services.registry, call.name);
   if (qualifiedName === undefined) return undefined;
-  return ownNeed(turn.session, services.approvals, qualifiedName);
+  return sessionWarning(turn.session, services.approvals, qualifiedName);
 }
 
 /** Why an earlier approval of the tool does not allow this call: the own rule of its session, or of one above it, asks, or asked before a crash. */
 export function warningOf({ services, plan, turn, resumed }: AdmittedCall): string | undefined {
-  return ownNeed(turn.session, services.approvals, plan.qualifiedName) ?? resumed?.askedReason;
+  return sessionWarning(turn.session, services.approvals, plan.qualifiedName) ?? resumed?.askedReason;
 }
 
-function ownNeed(session: Session, approvals: Pick<Approvals, "needed">, qualifiedName: string): string | undefined {
+/** Why the own rule of the session, or of one above it, asks before calls of this tool, whatever the settings say; undefined if none does. */
+export function sessionWarning(session: Session, approvals: Pick<Approvals, "needed">, qualifiedName: string): string | undefined {
   for (let one: Session | undefined = session; one !== undefined; one = outerRuleSession(one)) {
     const reason = approvals.needed(qualifiedName, false, one);
     if (reason !== undefined && !isSettingsReason(reason, qualifiedName)) return reason;
