@@ -211,6 +211,35 @@ describe("the result of a task that another server of the store runs (2025-11-25
     }
     expect(eventsOf(text).at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "for Ada" }] } });
   });
+
+  test("asks again where an answer did not reach the server that runs it", async () => {
+    const path = temporaryFile();
+    const [first, second] = [await node(path), await node(path)];
+    const able = { elicitation: { form: {} } };
+    const taskId = await begin(first, { asks: "later" }, able);
+    first.done.resolve("");
+    const real = globalThis.fetch;
+    onTestFinished(() => void (globalThis.fetch = real));
+    let lost = 0;
+    globalThis.fetch = (url, init) =>
+      new Headers(init?.headers).get("mcp-method") === "tasks/update" && lost++ === 0
+        ? Promise.reject(new TypeError("fetch failed"))
+        : real(url, init);
+    const { post } = await second.legacy(able);
+    const response = await post({ jsonrpc: "2.0", id: 1, method: "tasks/result", params: { taskId } });
+    const answered = new Set<unknown>();
+    let text = "";
+    for await (const chunk of (response.body ?? new ReadableStream()).pipeThrough(new TextDecoderStream())) {
+      text += chunk;
+      for (const message of eventsOf(text.slice(0, text.lastIndexOf("\n\n")))) {
+        if (!isJsonObject(message) || message["method"] !== "elicitation/create" || answered.has(message["id"])) continue;
+        answered.add(message["id"]);
+        await post({ jsonrpc: "2.0", id: message["id"] ?? 0, result: { action: "accept", content: { name: "Ada" } } });
+      }
+    }
+    expect(eventsOf(text).at(-1)).toMatchObject({ id: 1, result: { content: [{ text: "for Ada" }] } });
+    expect([lost, answered.size]).toEqual([2, 2]);
+  });
 });
 
 describe("a server that has lost the session of a task, and writes nothing", () => {

@@ -104,7 +104,12 @@ async function endedTask(handlerContext: HandlerContext, id: string, context: Se
       if (isToolError(error)) throw error;
       return REFUSED;
     });
-    await input?.deliverAnswers(new Map([[key, given]]));
+    try {
+      await input?.deliverAnswers(new Map([[key, given]]));
+    } catch (thrown: unknown) {
+      if (!isToolError(thrown) || thrown.code !== "unavailable") throw thrown;
+      asked.delete(key); // the process that runs the task may have ended; if the question is still open later, it is asked again
+    }
   };
   for await (const task of taskStates(handlerContext, id, { context: { mcpReq: { signal }, http } })) {
     if (task.end !== undefined) return task;
