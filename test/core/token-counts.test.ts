@@ -21,7 +21,22 @@ test.each([
 });
 
 test.each([
-  ...["TOKEN", "API_TOKEN", "ACCESS_TOKENS", "MAX_BOT_TOKEN", "MAXTOKENS_KEY", "PASSWORD_LENGTH", "LIMITED_TOKEN", "PIN", ""],
-  ...["MAX_TOKENS_SECRET", "MAX_TOKENS_API_KEY", "maxTokensPin", "PASSWORD_TOKENS_MAX", "TOTAL_TOKENS_PASSWORDS", "MIN_TOKEN_OTP"],
-  ...["TOKEN_NUMBER", "CARD_TOKEN_NUMBER", "numberToken"],
+  "TOKEN",
+  "API_TOKEN",
+  "ACCESS_TOKENS",
+  "MAX_BOT_TOKEN",
+  "MAXTOKENS_KEY",
+  "PASSWORD_LENGTH",
+  "LIMITED_TOKEN",
+  "PIN",
+  "MAX_TOKENS_SECRET",
+  "MAX_TOKENS_API_KEY",
+  "maxTokensPin",
+  "PASSWORD_TOKENS_MAX",
+  "TOTAL_TOKENS_PASSWORDS",
+  "MIN_TOKEN_OTP",
+  "TOKEN_NUMBER",
+  "CARD_TOKEN_NUMBER",
+  "numberToken",
+  "",
 ])("%s with a number may be a credential", (name) => expect(isTokenCount(name, "16000000")).toBe(false));
