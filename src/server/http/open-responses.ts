@@ -17,6 +17,12 @@ export class OpenResponses {
     return (this.#open.get(socket)?.size ?? 0) === 0;
   }
 
+  /** Destroys a connection and its responses, so that the work for them is aborted. */
+  destroyAll(socket: Duplex): void {
+    for (const outgoing of this.#open.get(socket) ?? []) outgoing.destroy();
+    socket.destroy();
+  }
+
   /** Whether a complete request is being answered. The next bytes that are written are read as its response, or as the rest of it. */
   isAnswering(socket: Duplex): boolean {
     return [...(this.#open.get(socket) ?? [])].some(({ headersSent, req }) => headersSent || req.complete);

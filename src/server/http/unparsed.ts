@@ -18,12 +18,13 @@ export function answerUnparsed(server: Server, { open, clock }: { readonly open:
     if (error.code === "ECONNRESET" || !socket.writable) socket.destroy();
     else refuse(socket, refusalOf(error));
   });
-  server.on("connect", (_request, socket) =>
-    refuse(
-      socket.on("error", () => {}),
-      methodNotSupported("CONNECT"),
-    ),
-  );
+  // Node stops watching the connection: no timeout and no `close` of the server ends it, and requests that it still answers are not aborted
+  server.on("connect", (_request, socket) => {
+    socket.on("error", () => {});
+    if (!open.isIdle(socket)) return open.destroyAll(socket);
+    refuse(socket, methodNotSupported("CONNECT"));
+    if (socket.writableLength > 0) socket.destroy(); // its client does not read
+  });
 }
 
 /** The refusal of a method that no path supports. @see https://www.rfc-editor.org/rfc/rfc9110#section-15.6.2 */
