@@ -135,14 +135,9 @@ export class Gateway implements SharedState {
         untyped.setRequestHandler(method, (request, context) => this.#answerRequest(info, { method, handler, request, context, server }));
       },
       handleCalls: (handler) => {
-        handleUnchecked(server, CALL_METHOD, async (request, context) =>
-          this.#answerRequest(info, {
-            method: CALL_METHOD,
-            handler,
-            request,
-            context: await this.suspensions.withVerifiedState(context),
-            server,
-          }),
+        const verified: Handler = async (request, context) => handler(request, await this.suspensions.withVerifiedState(context));
+        handleUnchecked(server, CALL_METHOD, (request, context) =>
+          this.#answerRequest(info, { method: CALL_METHOD, handler: verified, request, context, server }),
         );
       },
       handleOther: (method, handler) =>
