@@ -52,6 +52,8 @@ export interface PortListener {
 
 /** Limits of the HTTP server. Slow headers must not accumulate; bodies are limited by `BodyTimeout`, which gives long ones more time. */
 const LIMITS = { headersTimeout: 10_000, requestTimeout: 0, connectionsCheckingInterval: 5_000, maxHeaderSize: 16_384 } as const;
+/** Requests without a host are refused by `refuseAmbiguous`: Node would answer them without a reason. */
+const SERVER_OPTIONS = { ...LIMITS, requireHostHeader: false } as const;
 
 /** How long clients may take to read their last response when the server stops, in milliseconds. */
 const DRAIN_MS = 1_000;
@@ -63,7 +65,7 @@ export async function listenOn(
 ): Promise<PortListener> {
   const answering = new Set<Promise<void>>();
   const open = new OpenResponses();
-  const server = http.createServer(LIMITS, (incoming, outgoing) => {
+  const take = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     open.add(outgoing);
     const answered = answer({ handler, direct, clock, basePath }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
@@ -75,7 +77,8 @@ export async function listenOn(
     });
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
-  });
+  };
+  const server = http.createServer(SERVER_OPTIONS, take).on("checkExpectation", take);
   closeQuietConnections(server, { open, unreadMs, idleMs });
   answerUnparsed(server, { open, clock });
   await startListening(server, port, host);

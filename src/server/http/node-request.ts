@@ -39,13 +39,15 @@ function findRepeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">)
 /**
  * Refuses a request that a proxy in front may have parsed differently, or ended at another byte.
  *
- * @throws HttpError 400 for a repeated header and for chunks in HTTP/1.0, 501 for transfer codings other than chunked
+ * @throws HttpError 400 for a missing host, a repeated header and for chunks in HTTP/1.0, 417 for an unknown expectation, 501 for transfer codings
+ *   other than chunked
  * @see https://www.rfc-editor.org/rfc/rfc9112#section-6.1
  */
 export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "rawHeaders" | "httpVersion">): void {
   const repeated = findRepeatedHeader(incoming);
   if (repeated !== undefined)
     throw new HttpError(400, "invalid_argument", `The request has several ${repeated} headers.`, { hint: `Send one ${repeated} header.` });
+  if (incoming.httpVersion !== "1.0") refuseByHead(incoming);
   const coding = incoming.headers["transfer-encoding"];
   if (coding === undefined) return;
   const hint = "Send a Content-Length, or Transfer-Encoding: chunked in HTTP/1.1.";
@@ -54,6 +56,16 @@ export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "raw
   if (coding.toLowerCase() !== "chunked")
     throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoteValue(coding)} is not supported.`, { hint });
 }
+
+/** What HTTP/1.1 demands of the headers of a request. @see https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1 */
+function refuseByHead({ headers: { host, expect } }: Pick<IncomingMessage, "headers">): void {
+  if (host === undefined) throw new HttpError(400, "invalid_argument", "The request has no Host header.", { hint: "Send one Host header." });
+  if (expect !== undefined && !CONTINUE.test(expect))
+    throw new HttpError(417, "invalid_argument", `The expectation ${quoteValue(expect)} is not supported.`, { hint: "Leave out Expect." });
+}
+
+/** Matches the expectations for which Node itself sends the status 100. */
+const CONTINUE = /(?:^|\W)100-continue(?:$|\W)/iu;
 
 /** The URL of a request. Its host is a placeholder, since only the path is used. */
 export function targetOf({ url = "/" }: Pick<IncomingMessage, "url">): string {
