@@ -5,7 +5,8 @@ import type { ErrorCode } from "../core/error-codes.ts";
 import type { ErrorInfo, ToolError } from "../core/error.ts";
 import { findHttpStatus } from "../engine/mcp/call-error.ts";
 import { ANSWER_TOO_LARGE, UNREADABLE_ANSWER } from "../engine/mcp/rpc-codes.ts";
-import { ATTRIBUTES, TOOL_ERROR } from "./semantic-conventions.ts";
+import { LimitedValues } from "./limited-values.ts";
+import { ATTRIBUTES, MAX_RPC_CODES, TOOL_ERROR } from "./semantic-conventions.ts";
 import { runSafely } from "./run-safely.ts";
 
 interface Failure {
@@ -16,9 +17,10 @@ interface Failure {
 /** The last failed attempts of running calls. */
 export class Failures {
   readonly #last = new Map<string, Failure>();
+  readonly #rpcCodes = new LimitedValues(MAX_RPC_CODES);
 
   note(callId: string, error: ToolError): void {
-    const attributes = runSafely(() => answeredError(error)); // handlers throw anything as a cause
+    const attributes = runSafely(() => answeredError(error, this.#rpcCodes)); // handlers throw anything as a cause
     if (attributes === undefined) this.#last.delete(callId);
     else this.#last.set(callId, { code: error.code, attributes });
   }
@@ -35,16 +37,21 @@ export class Failures {
 }
 
 /** The attributes of an error that a server answered: of MCP, or over HTTP. Undefined for any other error. */
-function answeredError(error: ToolError): Attributes | undefined {
+function answeredError(error: ToolError, rpcCodes: LimitedValues): Attributes | undefined {
   let httpStatus: number | undefined;
   for (const each of causesOf(error)) {
     const { isError, rpcCode, status } = Object(each) as { readonly [name: string]: unknown }; // any value has these fields, or lacks them
     if (isError === true) return { [ATTRIBUTES.errorType]: TOOL_ERROR };
-    if (isRpcCode(rpcCode)) return { [ATTRIBUTES.errorType]: String(rpcCode), [ATTRIBUTES.rpcStatus]: String(rpcCode) };
+    if (isRpcCode(rpcCode)) return rpcAttributes(rpcCodes.format(rpcCode));
     if (isHttpStatus(status)) httpStatus ??= status;
   }
   httpStatus ??= findHttpStatus(error);
   return isHttpStatus(httpStatus) ? { [ATTRIBUTES.errorType]: String(httpStatus), [ATTRIBUTES.httpStatus]: httpStatus } : undefined;
+}
+
+/** The attributes of a JSON-RPC error. */
+export function rpcAttributes(code: string): Attributes {
+  return { [ATTRIBUTES.errorType]: code, [ATTRIBUTES.rpcStatus]: code };
 }
 
 /** Whether a server answered with this code: two codes are those of answers that could not be read. */

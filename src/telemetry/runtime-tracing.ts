@@ -28,7 +28,7 @@ import {
 } from "./recorded-messages.ts";
 import { ATTRIBUTES, OPERATIONS, splitModelName } from "./semantic-conventions.ts";
 import { logException } from "./request-exceptions.ts";
-import { measureServed } from "./served-mcp.ts";
+import { ServedMcp } from "./served-mcp.ts";
 import { serverAttributes } from "./server-attributes.ts";
 import { createSpanLink } from "./span-links.ts";
 import { getActiveContext, runSafely, runInTraceContext } from "./run-safely.ts";
@@ -37,6 +37,7 @@ export class RuntimeTracing implements Tracing {
   readonly #detector: ProviderDetector;
   readonly #calls: CallSpans;
   readonly #contents: ContentSettings;
+  readonly #servedMcp = new ServedMcp();
 
   constructor(detector: ProviderDetector, calls: CallSpans, contents: ContentSettings) {
     this.#detector = detector;
@@ -82,7 +83,7 @@ export class RuntimeTracing implements Tracing {
 
   measureServed(served: ServedRequest | ServedSession): void {
     const { instruments } = this.#detector.detect();
-    if (instruments !== undefined) runSafely(() => measureServed(served, instruments));
+    if (instruments !== undefined) runSafely(() => this.#servedMcp.measure(served, instruments));
   }
 
   beginRun({ clock, sessionId, agentName, model, input, sentIn = [] }: TracedRun): TracedWork<TracedRunEnd> {

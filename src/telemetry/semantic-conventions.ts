@@ -95,6 +95,9 @@ export const BOUNDARIES = {
 /** The conventions' `error.type` of a call over MCP whose tool itself reported a failure. */
 export const TOOL_ERROR = "tool_error";
 
+/** How many codes of JSON-RPC errors are recorded; servers may answer any number. */
+export const MAX_RPC_CODES = 100;
+
 /** The conventions' replacement for attribute values of high cardinality. */
 export const OTHER = "_OTHER";
 

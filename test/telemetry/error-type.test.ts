@@ -79,6 +79,25 @@ test.each([
   });
 });
 
+test("JSON-RPC errors with ever new codes create a limited number of time series", async () => {
+  let code = 0;
+  const toolset = await mcpToolset(({ id, response }) => {
+    reply(response, { id: id as number, error: { code: ++code, message: "No." } });
+    return undefined;
+  });
+  const { points } = await withTelemetry(async () => {
+    const runtime = createRuntime({ toolsets: [toolset], approval: { never: ["*"] }, maxAttempts: 1, circuit: false });
+    await runtime.open();
+    telemetry(runtime);
+    for (let call = 0; call < 120; call++) await runtime.execute({ name: "out::echo", input: {} });
+    await runtime.close();
+  });
+  for (const duration of DURATIONS) {
+    const types = points.filter(({ metric }) => metric === duration).map(({ attributes, count }) => [attributes["error.type"], count]);
+    expect(types).toEqual([...Array.from({ length: 100 }, (_, at) => [String(at + 1), 1]), ["_OTHER", 20]]);
+  }
+});
+
 test("an MCP server that answers an HTTP error has its status", async () => {
   const { span, durations } = await failed(await mcpToolset(({ response }) => void response.writeHead(502).end("Bad gateway")));
   expect(span).toEqual({ "error.type": "502", "http.response.status_code": 502, "haft.error.code": "network_error" });

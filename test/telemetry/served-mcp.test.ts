@@ -1,6 +1,7 @@
 /** The durations of requests and sessions of MCP clients that a runtime serves. */
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
+import { PeerError } from "../../src/engine/mcp/peer.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
@@ -96,6 +97,22 @@ test("a request for a prompt has its name, unless there is no such prompt", asyn
     ["greet", undefined],
     [undefined, "-32602"],
   ]);
+});
+
+test("error codes that a server chooses create a limited number of time series", async () => {
+  let rpcCode = 0;
+  const provider = {
+    listPrompts: async () => ({ prompts: [{ name: "greet" }] }),
+    getPrompt: () => Promise.reject(new PeerError("execution_failed", "No.", { rpcCode: ++rpcCode, rpcMessage: "No." })),
+  };
+  const points = await measuredIn("mcp.server.operation.duration", async (runtime) => {
+    const { client } = await overStdio(runtime, { era: "legacy", providers: [provider] });
+    for (let request = 0; request < 150; request++) await client.getPrompt({ name: "greet" }).catch(() => {});
+    await client.close();
+  });
+  const refused = points.filter(({ attributes }) => attributes["mcp.method.name"] === "prompts/get");
+  const shownCodes = refused.map(({ attributes, count }) => [attributes["error.type"], attributes["rpc.response.status_code"], count]);
+  expect(shownCodes).toEqual([...Array.from({ length: 100 }, (_, at) => [String(at + 1), String(at + 1), 1]), ["_OTHER", "_OTHER", 50]]);
 });
 
 test("a request that its client cancels has not failed", async () => {
