@@ -16,7 +16,10 @@ export interface Tracing {
    * otherwise the span in which it was made
    */
   resumeCall?(callId: string, traceparent: string): void;
-  /** Called with the error of each attempt that fails, before the events that report it: these have no cause. Must not throw. */
+  /**
+   * Called with the error of each attempt that fails, before the events that report it: these have no cause. Not called for calls without events, such
+   * as simulated ones. Must not throw.
+   */
   failAttempt?(callId: string, error: ToolError): void;
   /** Ends the spans of a call that continues in another process. */
   leaveCall?(callId: string): void;

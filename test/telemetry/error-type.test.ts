@@ -12,6 +12,7 @@ import { telemetry } from "../../src/telemetry/telemetry.ts";
 import { HttpTemplateEngine, readHttpTemplate } from "../../src/toolsets/templates/http-tools.ts";
 import { legacy, loopbackMcp, reply, text, type Asked } from "../engine/mcp/loopback-mcp.ts";
 import { ONE_GET } from "../engine/rest/open-engine.ts";
+import { untraced } from "./untraced.ts";
 import { withTelemetry } from "./with-telemetry.ts";
 
 type Attributes = Readonly<Record<string, unknown>>;
@@ -183,4 +184,26 @@ test("a call that ends otherwise than its last attempt has the code of its end",
     await runtime.close();
   });
   expect(failureOf(spans[0]?.attributes)).toEqual({ "error.type": "unavailable", "haft.error.code": "unavailable" });
+});
+
+test("errors of simulated calls, whose ends are not reported, are not kept", async () => {
+  const away = defineTool({
+    name: "away",
+    description: "Fails.",
+    inputSchema: { type: "object" },
+    effects: { reads: ["disk"] },
+    execute: () => {
+      throw new ToolError("unavailable", "It is away.", { retryable: false });
+    },
+  });
+  const runtime = createRuntime({ tools: [away] });
+  const [failures, ends]: [string[], string[]] = [[], []];
+  runtime.subscribe((event) => void (event.type === "call-end" && ends.push(event.callId)));
+  runtime.trace({ ...untraced, failAttempt: (callId) => void failures.push(callId) });
+  const session = runtime.session();
+  const { results } = await session.simulate([{ name: "away", input: {} }]);
+  expect(results.map(({ attempts, status }) => [attempts, status])).toEqual([[1, "error"]]);
+  expect(failures).toEqual([]);
+  await session.execute({ name: "away", input: {} });
+  expect(failures).toEqual(ends);
 });

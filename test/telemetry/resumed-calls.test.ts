@@ -1,7 +1,6 @@
 /** Calls that a later process continues are linked to the trace in which they began. */
 import { trace } from "@opentelemetry/api";
 import { expect, test } from "vitest";
-import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Store } from "../../src/core/store.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
@@ -9,6 +8,7 @@ import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runt
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import type { ReceivedSpan } from "./otlp-receiver.ts";
+import { untraced } from "./untraced.ts";
 import { withTelemetry } from "./with-telemetry.ts";
 
 const OBJECT = { type: "object" } as const;
@@ -148,16 +148,3 @@ test("a resumed call that was not traced has no link, and neither has one with a
 function idOf(traceparent = ""): readonly string[] {
   return traceparent.split("-").slice(1, 3);
 }
-
-/** Traces of another maker. */
-const untraced = {
-  continueTrace: <T>(_read: unknown, run: () => T): T => run(),
-  withinCall: <T>(_callId: string, run: () => T): T => run(),
-  headersOf: () => undefined,
-  beginRun: () => {
-    throw new ToolError("execution_failed", "No run is expected.");
-  },
-  beginRequest: () => {
-    throw new ToolError("execution_failed", "No request is expected.");
-  },
-};

@@ -367,7 +367,7 @@ function endWithError(run: AdmittedCall, context: AttemptContext, thrown: unknow
   announceWriteEnd(run);
   if (!run.plan.needsNoResources) releaseResources(run);
   const error = classifyError(thrown);
-  run.services.tracing?.failAttempt?.(run.callId, error);
+  if (run.services.listening) run.services.tracing?.failAttempt?.(run.callId, error); // without events, no end of the call would follow
   if (run.plan.tool.composite === true && isNotStartedError(error, run.plan.tool.execute)) run.attempts = 0;
   if (run.timing !== undefined) noteAttempt(run, error.code);
   noteEngineError(run, error, error === thrown);
