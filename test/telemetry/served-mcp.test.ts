@@ -68,18 +68,23 @@ test.each(WAYS)(
   },
 );
 
-test.each(WAYS)("calls that are refused before they reach their tool are measured ($era, $transport)", async ({ era, transport, network }) => {
-  const points = await measuredIn("mcp.server.operation.duration", async (runtime) => {
-    const client =
-      transport === "http" ? await overHttp((await listening(runtime)).url, { era }) : (await overStdio(runtime, { era })).client;
-    for (const wrong of [{ arguments: {}, requestState: "forged" }, { arguments: {}, requestState: 5 }, { arguments: 5 }])
-      await client.callTool({ name: "echo", ...wrong } as never).catch(() => {});
-    await client.close();
-  });
-  const refused = { "error.type": "-32602", "rpc.response.status_code": "-32602" };
-  const common = { "mcp.protocol.version": VERSIONS[era], ...network };
-  expect(points.map(shown)).toEqual([{ attributes: { ...CALL, "gen_ai.tool.name": "echo", ...refused, ...common }, count: 3, unit: "s" }]);
-});
+test.each(WAYS)(
+  "calls that are refused before they reach their tool are measured ($era, $transport)",
+  async ({ era, transport, network }) => {
+    const points = await measuredIn("mcp.server.operation.duration", async (runtime) => {
+      const client =
+        transport === "http" ? await overHttp((await listening(runtime)).url, { era }) : (await overStdio(runtime, { era })).client;
+      for (const wrong of [{ arguments: {}, requestState: "forged" }, { arguments: {}, requestState: 5 }, { arguments: 5 }])
+        await client.callTool({ name: "echo", ...wrong } as never).catch(() => {});
+      await client.close();
+    });
+    const refused = { "error.type": "-32602", "rpc.response.status_code": "-32602" };
+    const common = { "mcp.protocol.version": VERSIONS[era], ...network };
+    expect(points.map(shown)).toEqual([
+      { attributes: { ...CALL, "gen_ai.tool.name": "echo", ...refused, ...common }, count: 3, unit: "s" },
+    ]);
+  },
+);
 
 test("a request for a prompt has its name, unless there is no such prompt", async () => {
   const provider = {

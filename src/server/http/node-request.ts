@@ -59,7 +59,8 @@ export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "raw
 
 /** What HTTP/1.1 demands of the headers of a request. @see https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1 */
 function refuseByHead({ headers: { host, expect } }: Pick<IncomingMessage, "headers">): void {
-  if (host === undefined) throw new HttpError(400, "invalid_argument", "The request has no Host header.", { hint: "Send one Host header." });
+  if (host === undefined)
+    throw new HttpError(400, "invalid_argument", "The request has no Host header.", { hint: "Send one Host header." });
   if (expect !== undefined && !CONTINUE.test(expect))
     throw new HttpError(417, "invalid_argument", `The expectation ${quoteValue(expect)} is not supported.`, { hint: "Leave out Expect." });
 }
