@@ -66,8 +66,9 @@ export async function listenOn(
   const answering = new Set<Promise<void>>();
   const open = new OpenResponses();
   const take = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
+    if (open.isRefused(incoming.socket)) return;
     open.add(outgoing);
-    const answered = answer({ handler, direct, clock, basePath }, { incoming, outgoing }).catch(async (error: unknown) => {
+    const answered = answer({ handler, direct, clock, basePath, open }, { incoming, outgoing }).catch(async (error: unknown) => {
       if (error instanceof HttpError && !outgoing.headersSent) {
         await sendError(outgoing, error, clock);
         return;
@@ -138,11 +139,17 @@ interface RequestHandlers {
   readonly direct: readonly DirectHandler[];
   readonly clock: Clock;
   readonly basePath: string;
+  readonly open: OpenResponses;
 }
 
-async function answer({ handler, direct, clock, basePath }: RequestHandlers, exchange: HttpExchange): Promise<void> {
+async function answer({ handler, direct, clock, basePath, open }: RequestHandlers, exchange: HttpExchange): Promise<void> {
   const { incoming, outgoing } = exchange;
-  refuseAmbiguous(incoming);
+  try {
+    refuseAmbiguous(incoming);
+  } catch (error: unknown) {
+    open.markRefused(incoming.socket); // at once: the next request may follow in the same bytes
+    throw error;
+  }
   if (incoming.method === "TRACE") throw methodNotSupported("TRACE");
   if (incoming.url === "*") return await answerAsterisk(exchange, clock);
   normalizeTarget(incoming);

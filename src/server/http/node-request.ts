@@ -57,7 +57,7 @@ export function refuseAmbiguous(incoming: Pick<IncomingMessage, "headers" | "raw
     throw new HttpError(501, "invalid_argument", `The Transfer-Encoding ${quoteValue(coding)} is not supported.`, { hint });
 }
 
-/** What HTTP/1.1 demands of the headers of a request. @see https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1 */
+/** Refuses a request that lacks a host or has an unknown expectation. @see https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1 */
 function refuseByHead({ headers: { host, expect } }: Pick<IncomingMessage, "headers">): void {
   if (host === undefined)
     throw new HttpError(400, "invalid_argument", "The request has no Host header.", { hint: "Send one Host header." });

@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 
 export class OpenResponses {
   readonly #open = new WeakMap<Duplex, Set<ServerResponse>>();
+  readonly #refused = new WeakSet<Duplex>();
 
   /** Notes the response to a request that has arrived. */
   add(outgoing: ServerResponse): void {
@@ -11,6 +12,15 @@ export class OpenResponses {
     const open = this.#open.get(socket) ?? new Set();
     this.#open.set(socket, open.add(outgoing));
     outgoing.once("close", () => open.delete(outgoing));
+  }
+
+  /** Notes that a request was refused whose end a proxy may have seen elsewhere: bytes behind it may not be a request of its sender. */
+  markRefused(socket: Duplex): void {
+    this.#refused.add(socket);
+  }
+
+  isRefused(socket: Duplex): boolean {
+    return this.#refused.has(socket);
   }
 
   isIdle(socket: Duplex): boolean {

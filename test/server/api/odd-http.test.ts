@@ -211,6 +211,18 @@ test.each(["nonsense\r\n\r\n", "CONNECT evil.example:443 HTTP/1.1\r\nHost: local
   },
 );
 
+test.each([
+  ["chunks in HTTP/1.0", coded("chunked", "1.0"), 400],
+  ["a coding besides chunks", coded("gzip, chunked"), 501],
+  ["two hosts", `GET /v1/info HTTP/1.1\r\n${AUTH}Host: other\r\n\r\n`, 400],
+  ["no host", "GET /v1/info HTTP/1.1\r\n\r\n", 400],
+])("bytes behind a request with %s are not taken for a request, nor answered", async (_what, refused, status) => {
+  const api = await startApi();
+  const answer = await exchange(api.listener.port, refused + post(CALL));
+  await new Promise((resolve) => void setTimeout(resolve, 50)); // a call would be running by now
+  expect([answer.match(/HTTP\/1\.1 \d+/gu), api.added]).toEqual([[`HTTP/1.1 ${status}`], []]);
+});
+
 test("a body that breaks off is refused before its call starts", async () => {
   const api = await startApi();
   const answer = await exchange(api.listener.port, coded("chunked").replace("\r\n0\r\n\r\n", "\r\nzz\r\n"));
