@@ -68,14 +68,9 @@ export async function listenOn(
   const take = (incoming: IncomingMessage, outgoing: ServerResponse): void => {
     if (open.isRefused(incoming.socket)) return;
     open.add(outgoing);
-    const answered = answer({ handler, direct, clock, basePath, open }, { incoming, outgoing }).catch(async (error: unknown) => {
-      if (error instanceof HttpError && !outgoing.headersSent) {
-        await sendError(outgoing, error, clock);
-        return;
-      }
-      log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
-      outgoing.destroy();
-    });
+    const answered = answer({ handler, direct, clock, basePath, open }, { incoming, outgoing }).catch((error: unknown) =>
+      endUnanswered(outgoing, error, { clock, log }),
+    );
     answering.add(answered);
     void answered.then(() => answering.delete(answered));
   };
@@ -183,6 +178,17 @@ async function answerAsterisk({ incoming, outgoing }: HttpExchange, clock: Clock
     "",
     clock,
   );
+}
+
+/** Ends the response to a request whose handler threw, or that was refused before. */
+async function endUnanswered(
+  outgoing: ServerResponse,
+  error: unknown,
+  { clock, log }: Pick<ListenOptions, "clock" | "log">,
+): Promise<void> {
+  if (error instanceof HttpError && !outgoing.headersSent) return await refuse(outgoing, error, clock);
+  log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
+  outgoing.destroy();
 }
 
 /** Answers a request that failed before a handler answered it. */
