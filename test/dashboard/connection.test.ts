@@ -47,7 +47,7 @@ test("after a key of another principal was used, the screens of the first princi
   await refused(connection); // before the page read whose key it is
   expect(connection.getState().keepsScreens).toBe(true);
   await connection.setKey("ada-2");
-  expect(connection.getState()).toMatchObject({ key: "ada-2", isKept: false, generation: generation + 1 });
+  expect(connection.getState()).toMatchObject({ key: "ada-2", keepsScreens: false, generation: generation + 1 });
 });
 
 test("a late answer to an earlier key does not set the principal of the current key", async () => {
@@ -70,5 +70,5 @@ test("when the server cannot say whose key it is, typed text is retained", async
   expect(connection.getState()).toEqual({ ...before, refusal });
   answers.set("ada-2", "ada");
   await connection.setKey("ada-2");
-  expect(connection.getState()).toMatchObject({ key: "ada-2", isKept: false, generation: before.generation });
+  expect(connection.getState()).toMatchObject({ key: "ada-2", keepsScreens: false, generation: before.generation });
 });

@@ -186,7 +186,7 @@ async function endUnanswered(
   error: unknown,
   { clock, log }: Pick<ListenOptions, "clock" | "log">,
 ): Promise<void> {
-  if (error instanceof HttpError && !outgoing.headersSent) return await refuse(outgoing, error, clock);
+  if (error instanceof HttpError && !outgoing.headersSent) return await sendError(outgoing, error, clock);
   log.warn(`A request over HTTP was not answered: ${describeThrown(error)}`);
   outgoing.destroy();
 }

@@ -5,7 +5,12 @@ import { parameterCall } from "./parameter-calls.ts";
 import { pythonTag } from "./pythonic-calls.ts";
 import type { CallReader, TextGrammar } from "./text-grammar.ts";
 
-const FUNCTION = { close: "</function>", open: "<parameter", end: "</parameter>", around: ["</tool_call>", "</seed:tool_call>"] } as const;
+const FUNCTION = {
+  close: "</function>",
+  open: "<parameter",
+  end: "</parameter>",
+  enclosingEnds: ["</tool_call>", "</seed:tool_call>"],
+} as const;
 const readFunctionTag = parameterCall(FUNCTION);
 const readJson = jsonCalls();
 
@@ -69,7 +74,7 @@ function looseFence(): CallReader {
 }
 
 const INVOKE_ENDS = ["</minimax:tool_call>", "</function_calls>", "</tool_calls>", "</dots_function_call>"] as const;
-const INVOKE = { close: "</invoke>", open: "<parameter", end: "</parameter>", around: INVOKE_ENDS } as const;
+const INVOKE = { close: "</invoke>", open: "<parameter", end: "</parameter>", enclosingEnds: INVOKE_ENDS } as const;
 
 export const MINIMAX_M2: TextGrammar = {
   calls: [{ mark: "<invoke", read: parameterCall(INVOKE) }],
