@@ -46,7 +46,7 @@ async function resumed(
     const first = createRuntime({ ...optionsOf(process, store), store });
     telemetry(first);
     await trace.getTracer("own").startActiveSpan("request", async (span) => {
-      void begin(first, process);
+      begin(first, process).catch(() => {}); // its session is taken over
       await process.begun.promise;
       span.end();
     });
@@ -132,7 +132,10 @@ test("a resumed call that was not traced has no link, and neither has one with a
       const options = { tools: [work(process, { effects: { reads: ["disk"] } })], store };
       const first = createRuntime(options);
       if (traceparent !== undefined) first.trace({ ...untraced, headersOf: () => ({ traceparent }) });
-      void first.session("trip").execute({ name: "work", input: {} });
+      first
+        .session("trip")
+        .execute({ name: "work", input: {} })
+        .catch(() => {}); // its session is taken over
       await process.begun.promise;
       process.isFirst = false;
       const second = createRuntime(options);
