@@ -1,4 +1,6 @@
 /** The sessions of a runtime: begins, branches, resumes and closes them. */
+import { notStartedError } from "../call/attempt/not-started-errors.ts";
+import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
@@ -63,9 +65,11 @@ export class Sessions implements SessionHost {
 
   /** Begins a session for the handler of a call, or resumes it after a crash; see `sessionWithin`. */
   async startNested(
-    { callId, turn: { session }, isLogged, options }: AdmittedCall,
+    run: AdmittedCall,
     { allow, attempt }: { readonly allow: VisibilityRules | undefined; readonly attempt: SessionAttempt },
   ): Promise<RuntimeSession> {
+    const { callId, turn, isLogged, options } = run;
+    const { session } = turn;
     const { simulation, setup, workingFolder, environment, seedName, eventLog } = session;
     const settings = omitUndefined({ setup, workingFolder, environment });
     const resumeOptions = omitUndefined({ ...settings, data: options.data, allow });
@@ -79,8 +83,10 @@ export class Sessions implements SessionHost {
       return inner;
     }
     const parentCall = { sessionId: session.id, callId };
-    if (isLogged && eventLog !== undefined)
+    if (isLogged && eventLog !== undefined) {
+      if (eventLog.options.durability !== "async") await whenCallIsStored(run, attempt.endSignal);
       return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...resumeOptions, parentCall }, attempt);
+    }
     const inner = this.#newSessions.openSession({ id: this.#newSessions.newId(id), seedName, parentCall, ...settings });
     recordSessionStart(inner, { parentCall }, this.#services);
     return inner;
@@ -153,5 +159,18 @@ export class Sessions implements SessionHost {
     await this.#services.approvals.whenSettled();
     ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
+  }
+}
+
+/**
+ * Resolves when the call that starts a session is stored. The log of its session has its own claim, so its calls would run although another process has
+ * taken over the session of this call, and runs the call as well. @throws ToolError why the call is not stored, as a rejection
+ */
+async function whenCallIsStored(run: AdmittedCall, endSignal: AbortSignal): Promise<void> {
+  const durable = run.turn.session.eventLog?.whenDurable();
+  try {
+    if (durable !== undefined) await rejectOnAbort(durable, endSignal);
+  } catch (thrown: unknown) {
+    throw notStartedError(run, ToolError.fromUnknown(thrown, "store_failed"));
   }
 }

@@ -7,6 +7,7 @@ import type { ApprovalRecord } from "../../../src/core/approval-store.ts";
 import { pure } from "../../../src/core/effects.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { tool } from "../bench-runtime.ts";
 
@@ -138,3 +139,37 @@ async function countOf(items: AsyncIterable<unknown>): Promise<number> {
   for await (const _ of items) count++;
   return count;
 }
+
+test("a composite call that was made in a lost session starts no session of its own, so its calls have no effect", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "haft-taken-call-"));
+  const paid: string[] = [];
+  const pay = tool("pay", () => paid.push("pay"), { effects: { writes: ["bank"], external: true } });
+  const agent = tool(
+    "agent",
+    async (_input, context) => {
+      const own = await sessionWithin(context);
+      try {
+        return (await own.execute({ name: "pay" })).status;
+      } finally {
+        await own.close();
+      }
+    },
+    { composite: true, effects: undefined as never },
+  );
+  const open = (): Runtime => createRuntime({ tools: [pay, agent], store: sqliteStore({ path: join(folder, "a.db") }) });
+  const [first, second] = [open(), open()];
+  try {
+    const lost = first.session("s");
+    await lost.execute({ name: "pay" });
+    await second.resume("s", { takeOver: true });
+
+    // The first process finds out only when the store refuses to write the call.
+    await expect(lost.execute({ name: "agent" })).rejects.toMatchObject({ code: "conflict" });
+
+    expect(paid).toEqual(["pay"]);
+    expect((await second.store?.list({}))?.map(({ sessionId }) => sessionId)).toEqual(["s"]);
+  } finally {
+    await Promise.all([first.close(), second.close()]);
+    rmSync(folder, { recursive: true });
+  }
+});
