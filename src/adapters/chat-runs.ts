@@ -39,7 +39,7 @@ export interface ChatQuestion extends PendingApproval {
 
 /** A call of a run, as it began. */
 interface ChatCall {
-  readonly findCall: ToolCall;
+  readonly call: ToolCall;
   readonly isShown: boolean;
   readonly parentCallId: string | undefined;
 }
@@ -147,7 +147,7 @@ export class ChatRuns {
   /** The call as it began in the run of the conversation; undefined if clients are not shown it. */
   findCall(conversation: string, callId: string): ToolCall | undefined {
     const startedCall = this.#runs.get(conversation)?.calls.get(callId);
-    return startedCall?.isShown === true ? startedCall.findCall : undefined;
+    return startedCall?.isShown === true ? startedCall.call : undefined;
   }
 
   /** An error as clients see it. Any error but a ToolError may hold secrets of the program: its message goes to the log only. */
@@ -237,8 +237,8 @@ function trackEvent({ calls, jobs }: ChatRun, event: RuntimeEvent): boolean {
   if (event.type === "job-start") jobs.set(event.callId, { callId: event.callId, id: undefined, name: event.toolName, mode: event.mode });
   else if (event.type === "job-end") jobs.delete(event.callId);
   if (event.type === "call-start") {
-    const { callId, call: findCall, parentCallId, ofComposite } = event;
-    calls.set(callId, { findCall, parentCallId, isShown: ofComposite !== true });
+    const { callId, call, parentCallId, ofComposite } = event;
+    calls.set(callId, { call, parentCallId, isShown: ofComposite !== true });
   }
   if (event.type === "call-start" || event.type === "call-end") return calls.get(event.callId)?.isShown === true;
   return !("callId" in event) || calls.get(event.callId)?.isShown !== false;
@@ -252,7 +252,7 @@ function toChatQuestion({ calls, session }: ChatRun, question: PendingApproval, 
     shownCallId = startedCall.parentCallId;
     startedCall = calls.get(shownCallId);
   }
-  const shownName = question.sessionId === session.id && shownCallId === question.callId ? startedCall?.findCall.name : undefined;
+  const shownName = question.sessionId === session.id && shownCallId === question.callId ? startedCall?.call.name : undefined;
   return { ...question, shownCallId, shownName: shownName ?? question.toolName };
 }
 

@@ -163,8 +163,10 @@ export class Sessions implements SessionHost {
 }
 
 /**
- * Resolves when the call that starts a session is stored. The log of its session has its own claim, so its calls would run although another process has
- * taken over the session of this call, and runs the call as well. @throws ToolError why the call is not stored, as a rejection
+ * Resolves when the call that starts a session is stored. That session has a log and a claim of its own, so its calls would run even if another process
+ * has taken over the session of this call, where the call may be made again.
+ *
+ * @throws ToolError why the call is not stored, as a rejection
  */
 async function whenCallIsStored(run: AdmittedCall, endSignal: AbortSignal): Promise<void> {
   const durable = run.turn.session.eventLog?.whenDurable();

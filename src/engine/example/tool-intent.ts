@@ -1,7 +1,7 @@
 /** The action of a tool and the records that it acts on, as far as its name says. */
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { memoize } from "../../core/base/memoize.ts";
-import { wordSet as setOfWords, wordEntries } from "../../core/base/wording.ts";
+import { wordSet, wordEntries } from "../../core/base/wording.ts";
 import { nameWords, normalizeName, toSingular } from "../../schema/example/name-words.ts";
 
 export type Verb = "create" | "read" | "update" | "remove" | "list" | "other";
@@ -25,8 +25,8 @@ const VERBS: ReadonlyMap<string, Verb> = new Map([
   ...wordEntries("remove", "delete remove cancel"),
   ...wordEntries("list", "list search all count browse"),
 ]);
-const PREPOSITIONS = setOfWords("by for with from in to of at on using via");
-const NOISE = setOfWords(
+const PREPOSITIONS = wordSet("by for with from in to of at on using via");
+const NOISE = wordSet(
   "a an the all list lists details detail info information status data record entry my current pending existing new id and or specific single random latest",
 );
 

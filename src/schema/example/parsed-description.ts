@@ -1,5 +1,5 @@
 /** Reads a description: choices, examples, the default, bounds, the format of dates, and the noun for the value. */
-import { wordSet as setOfWords } from "../../core/base/wording.ts";
+import { wordSet } from "../../core/base/wording.ts";
 import { type DateMask, parseMask, findMask } from "./date-mask.ts";
 import { type Literal, findLiterals } from "./described-literals.ts";
 import { type DescribedBounds, findBounds } from "./described-numbers.ts";
@@ -124,19 +124,19 @@ function findUnit(text: string): string {
 
 const MAX_HEAD_WORDS = 7;
 /** Words to skip before the noun of a description. */
-const SKIPPED_WORDS = setOfWords(
+const SKIPPED_WORDS = wordSet(
   "the a an optional required your their its this that user's users specific specified given desired particular valid unique enter specify specifies provide by sets set represents contains input full exact current requested filtering single",
 );
 /** First words of a description that says what a tool does with the value, not what the value is. */
-const ACTION_WORDS = setOfWords(
+const ACTION_WORDS = wordSet(
   "get gets return returns show shows fetch retrieve retrieves display displays list lists limit limits exclude excludes include includes only allows allow use uses used add adds make makes if when determines indicates controls defines whether",
 );
 /** Words that end the noun: after them, the description says how the value is used. */
-const NOUN_END_WORDS = setOfWords(
+const NOUN_END_WORDS = wordSet(
   "for to in which that where when whose with from on at used as is are was being using until after before during and or if so must should can will may between than about via into under per against formatted representing identifying indicating specifying containing associated related corresponding belonging describing denoting such",
 );
 /** Words that mean little without the noun after "of". */
-const OF_WORDS = setOfWords(
+const OF_WORDS = wordSet(
   "name names title code codes id ids identifier number symbol type address url date time value price amount abbreviation list array part format username language currency unit text kind",
 );
 const QUALITIES =

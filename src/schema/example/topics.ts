@@ -1,5 +1,5 @@
 /** Topics of tools, recognized by words, with things that people mention there. All names are invented or common. */
-import { wordSet as setOfWords } from "../../core/base/wording.ts";
+import { wordSet } from "../../core/base/wording.ts";
 import { nameWords, toSingular } from "./name-words.ts";
 
 export interface Topic {
@@ -66,7 +66,7 @@ const MAX_WORDS = 40;
 const topicCache = new Map<string, Topic | undefined>();
 
 /** Words that are also verbs, or occur with any topic: they count only if no other word indicates a topic. */
-const AMBIGUOUS_WORDS = setOfWords(
+const AMBIGUOUS_WORDS = wordSet(
   "post book order rent share schedule match report quote code drink cook text page price review store list support case feature program exchange money race place location city region venue map address coordinate neighborhood landmark poi show track stay series score team match club plant home app note contract tour resume listing tree grammar",
 );
 

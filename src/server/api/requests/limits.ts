@@ -71,10 +71,10 @@ export class Limits {
     const { requestBudget, byteBudget } = this.#usageOf(principalId);
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
-    const waitForBytes = byteBudget.msUntilAvailable(1, now);
-    if (waitForBytes > 0) throw rateLimitedError(`${maxBytesPerMinute} bytes of requests and answers in a minute`, waitForBytes);
-    const waitForRequest = requestBudget.msUntilAvailable(1, now);
-    if (waitForRequest > 0) throw rateLimitedError(`${maxRequestsPerMinute} requests in a minute`, waitForRequest);
+    const bytesWaitMs = byteBudget.msUntilAvailable(1, now);
+    if (bytesWaitMs > 0) throw rateLimitedError(`${maxBytesPerMinute} bytes of requests and answers in a minute`, bytesWaitMs);
+    const requestWaitMs = requestBudget.msUntilAvailable(1, now);
+    if (requestWaitMs > 0) throw rateLimitedError(`${maxRequestsPerMinute} requests in a minute`, requestWaitMs);
     requestBudget.spend(1);
   }
 
