@@ -399,3 +399,9 @@ test("F0.34 a tool that a loop always allows in a simulation is allowed there un
   approvals.forget("s~1");
   expect(await asks()).toBe("approval_required");
 });
+
+test.each([["d"], [null], [{ definiton: "d" }], [{ definition: 5 }]])("allowAlways rejects %j, and allows nothing", async (shown) => {
+  const approvals = new ApprovalGate({}, fakePorts(), memoryStore());
+  expect(() => approvals.allowAlways("s", "files::delete", shown as never)).toThrow(ToolError);
+  expect((await approvals.ask(question({ sessionId: "s" })))?.code).toBe("approval_required");
+});

@@ -1,4 +1,5 @@
 /** Asks a person or a rule for approval before a call may run, and keeps the answers. */
+import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
   AbandonedQuestions,
@@ -173,6 +174,7 @@ export class ApprovalGate implements Approvals {
   }
 
   allowAlways(sessionId: string, toolName: string, shown: ShownTool = {}): void {
+    checkKnownKeys(shown, { definition: "string", warned: "boolean" }, "allowAlways()");
     // The grant ends once the rule is stored, which can be listed and revoked: a grant that stayed would outlast the rule's revocation.
     if (!this.#grants.allowAlways(sessionId, toolName, shown) || this.#grants.isSimulated(sessionId)) return;
     const { definition, warned = false } = shown;
