@@ -153,6 +153,8 @@ export interface Approvals extends ApprovalInbox {
    * Allows a tool in a session until it ends, like `allow-always`. Stored as a rule, unless the session is a simulation that has asked for approval.
    *
    * Does not answer questions with `warned`, unless `warned` is set here.
+   *
+   * @throws ToolError `invalid_argument` if `shown` is not an object, or has other fields
    */
   allowAlways(sessionId: string, toolName: string, shown?: ShownTool): void;
   /**
