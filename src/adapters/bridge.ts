@@ -105,7 +105,7 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
       outputSchema: tool.outputSchema,
       needsApproval:
         !runtime.approvals.hasApprover &&
-        runtime.approvals.needed(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
+        runtime.approvals.reasonFor(qualifiedName, tool.effects?.destructive === true, session) !== undefined,
       call: createCaller(runtime, options, { qualifiedName, offersReadResult }),
     };
   });

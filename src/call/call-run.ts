@@ -81,7 +81,7 @@ export interface CallServices {
   readonly counters: CallCounters;
   readonly chains: FallbackChains;
   /** Looks up tools for engines that use earlier calls. */
-  readonly toolNamed: (qualifiedName: string) => Tool | undefined;
+  readonly findTool: (qualifiedName: string) => Tool | undefined;
   /** Whether the log keeps debug lines; if so, each decision of a model is logged. */
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */
@@ -328,7 +328,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** Logs the end of a call that another process continues; the listeners of that process get the event. */
   logHandedOver(events: readonly SessionEvent[]): void {
     for (const event of events) this.logEvent(event);
-    this.services.tracing?.leaveCall?.(this.callId);
+    this.services.tracing?.detachCall?.(this.callId);
   }
 
   get eventBase(): { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number } {

@@ -54,7 +54,7 @@ export interface SendOptions {
 /** Options of an agent's start. */
 export interface AgentStartOptions {
   /** Whether inbox messages, and those unanswered before a crash, begin a run at once. If false, the next run includes them. @default true */
-  readonly goOn?: boolean;
+  readonly runPending?: boolean;
 }
 
 /** A loop with an inbox, made by `createAgent`. It has one run at a time. */
@@ -158,7 +158,7 @@ class SessionAgent implements Agent {
     this.#runInStartContext = AsyncLocalStorage.snapshot();
     this.#stopListening = this.session.onJob((job) => this.#onJobUpdate(job));
     this.#forwardInbox();
-    if (options.goOn !== false && (this.session.inbox.length > 0 || this.#owesReply())) this.wake();
+    if (options.runPending !== false && (this.session.inbox.length > 0 || this.#owesReply())) this.wake();
     else this.#startRunIfDue();
     this.#triggers?.start(() => this.#onInboxMessage());
     void this.session.ready?.catch(async (thrown: unknown) => {
@@ -283,7 +283,7 @@ class SessionAgent implements Agent {
   }
 }
 
-const START_OPTIONS: OptionNames<AgentStartOptions> = { goOn: true };
+const START_OPTIONS: OptionNames<AgentStartOptions> = { runPending: true };
 
 /** Reasons after which a run for messages that arrived meanwhile makes sense. After the others it could say nothing, or would fail again. */
 const CONTINUABLE_REASONS: ReadonlySet<LoopResult["reason"]> = new Set([

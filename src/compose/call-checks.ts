@@ -25,7 +25,7 @@ export interface CallChecksOptions {
 
 /** Findings about repeated calls in a round. */
 export interface CallFindings {
-  readonly nudges: readonly string[];
+  readonly warnings: readonly string[];
   /** Why the run ends for repeated calls; undefined if it does not. */
   readonly repeated: string | undefined;
 }
@@ -57,17 +57,17 @@ export class CallChecks {
 
   /** Records the results of a round in the repeat guard. */
   recordResults(calls: readonly AddedCall[], results: readonly ToolResult[]): CallFindings {
-    const nudges: string[] = [];
+    const warnings: string[] = [];
     let repeated: string | undefined;
     const guard = this.#guard;
     for (const [index, { call, refusal }] of guard === undefined ? [] : calls.entries()) {
       const result = results[index];
       if (guard === undefined || result === undefined) continue;
       const verdict = this.#verdict(guard, call, refusal, result);
-      if (verdict?.kind === "nudge") nudges.push(verdict.note);
+      if (verdict?.kind === "warn") warnings.push(verdict.note);
       if (verdict?.kind === "stop") repeated ??= verdict.note;
     }
-    return { nudges, repeated };
+    return { warnings, repeated };
   }
 
   /** Returns the calls in the form that `reasonToStop` takes. @param endedBy the tool that ended the turn */

@@ -32,7 +32,7 @@ export class EmergencyStop {
   }
 
   /** Counts a result. Calls that were cancelled, skipped or wait for approval are ignored. */
-  note(result: ToolResult): void {
+  record(result: ToolResult): void {
     checkResult(result, "note() of an emergency stop");
     const { status, error } = result;
     if (this.stopped || status === "cancelled" || status === "skipped" || error?.code === "approval_required") return;
@@ -46,7 +46,7 @@ export class EmergencyStop {
   }
 
   /** The reason as text for people; undefined if not stopped. */
-  get why(): string | undefined {
+  get reason(): string | undefined {
     return this.stopped ? `${plural(this.#errors, "call")} failed in a row, the last one ${this.#lastFailure}` : undefined;
   }
 

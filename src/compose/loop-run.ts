@@ -132,7 +132,7 @@ export class LoopRun {
   /** Records the results of calls that waited for approval. Returns undefined if the model is to be asked next. */
   recordDecidedResults(results: readonly ToolResult[]): LoopResult | undefined {
     this.#recordResults(results);
-    for (const result of results) if (result.error?.code !== "approval_denied") this.#dependencies.emergency?.note(result);
+    for (const result of results) if (result.error?.code !== "approval_denied") this.#dependencies.emergency?.record(result);
     if (pendingCalls(this.#turn.session).length > 0) return this.#buildResult({ reason: "approval" });
     const stop = results.length === 0 ? undefined : this.#findStop(results, DECIDED_REPLY, {});
     return stop === undefined ? undefined : this.#buildResult(stop);
@@ -239,11 +239,11 @@ export class LoopRun {
     if (reply === undefined) this.#turn.signal.throwIfAborted(); // the session is closed
     if (reply === undefined) return modelErrorStop(outcome.error ?? new ToolError("model_failed", "The model returned no message."));
     const findings = this.#checks.recordResults(calls, results);
-    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#dependencies.emergency?.note(result);
+    for (const [index, result] of results.entries()) if (calls[index]?.refusal === undefined) this.#dependencies.emergency?.record(result);
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
     const met = await this.#findMetCondition(outcome);
     const stop = this.#findStop(results, reply, { repeated: findings.repeated, met });
-    if (stop === undefined) this.#notes.push(...findings.nudges, ...this.#advisoryNotes());
+    if (stop === undefined) this.#notes.push(...findings.warnings, ...this.#advisoryNotes());
     const { output } = this.#dependencies;
     if (stop?.reason !== "answered") return stop;
     return output === undefined ? { ...stop, detail: describeEmptyAnswer(reply) } : await this.#readAnswer(text, output);
@@ -288,7 +288,7 @@ export class LoopRun {
     if (reason === "model-error") return modelErrorStop(incompleteMessageError(reply));
     if (reason === "cancelled") return this.#dependencies.timers.stopped ?? { reason };
     const details: Partial<Record<StopReason, string | undefined>> = {
-      "emergency-stop": emergency?.why,
+      "emergency-stop": emergency?.reason,
       "stop-condition": met,
       "tool-ended-turn": this.#turn.endedBy,
       "repeated-calls": repeated,

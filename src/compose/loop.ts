@@ -271,7 +271,7 @@ class SessionLoop implements Loop {
 
   /** Why the loop may not run: the emergency stop is checked first, then a run that is still active, then `enabled`. */
   #findRefusal(): LoopResult | undefined {
-    if (this.emergencyStop?.stopped === true) return notRunResult("emergency-stop", this.emergencyStop.why);
+    if (this.emergencyStop?.stopped === true) return notRunResult("emergency-stop", this.emergencyStop.reason);
     if (this.#running) return notRunResult("already-running", STOP_REASONS["already-running"]);
     return this.#options.enabled?.() === false ? notRunResult("disabled") : undefined;
   }

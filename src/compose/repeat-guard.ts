@@ -11,7 +11,7 @@ import { truncateText } from "../core/base/truncate-text.ts";
 /** Numbers of equal outcomes of one call at which the guard acts. Refused calls count for `stopAt` as well. */
 export interface RepeatLimits {
   /** From this number on, the model gets a note. */
-  readonly nudgeAt: number;
+  readonly warnAt: number;
   /** From this number on, further calls are refused, with the earlier result. */
   readonly refuseAt: number;
   /** At this number, the loop ends. */
@@ -29,7 +29,7 @@ export interface RepeatGuardOptions {
 }
 
 export type RepeatVerdict =
-  | { readonly kind: "nudge"; readonly note: string }
+  | { readonly kind: "warn"; readonly note: string }
   | { readonly kind: "stop"; readonly note: string }
   | { readonly kind: "none" };
 
@@ -40,9 +40,9 @@ interface Track {
   refused: number[];
 }
 
-const LIMITS: OptionNames<RepeatLimits> = { nudgeAt: true, refuseAt: true, stopAt: true };
-const FAILURES: RepeatLimits = { nudgeAt: 2, refuseAt: 3, stopAt: 5 };
-const ANSWERS: RepeatLimits = { nudgeAt: 4, refuseAt: 8, stopAt: 12 };
+const LIMITS: OptionNames<RepeatLimits> = { warnAt: true, refuseAt: true, stopAt: true };
+const FAILURES: RepeatLimits = { warnAt: 2, refuseAt: 3, stopAt: 5 };
+const ANSWERS: RepeatLimits = { warnAt: 4, refuseAt: 8, stopAt: 12 };
 const DEFAULT_WINDOW = 40;
 const LONGEST_KEY = 512;
 const LONGEST_QUOTE = 500;
@@ -115,7 +115,7 @@ export class RepeatGuard {
   }
 
   #verdict(call: ToolCall, track: Track, ran: boolean): RepeatVerdict {
-    const { nudgeAt, refuseAt, stopAt } = this.#limits(track.result);
+    const { warnAt, refuseAt, stopAt } = this.#limits(track.result);
     const count = track.equal.length;
     if (count >= refuseAt) this.#mayRefuse = true;
     if (count + track.refused.length >= stopAt)
@@ -123,9 +123,9 @@ export class RepeatGuard {
         kind: "stop",
         note: `${call.name} was called ${count + track.refused.length} times with the same input and the same result.`,
       };
-    if (!ran || count !== nudgeAt) return NONE;
+    if (!ran || count !== warnAt) return NONE;
     return {
-      kind: "nudge",
+      kind: "warn",
       note: `${this.#offeredName(call.name)} has had the same result ${formatTimes(track)} with the same input. Calling it again will not help: ${ADVICE}`,
     };
   }
@@ -200,9 +200,9 @@ export function checkRepeatOptions(options: RepeatGuardOptions): CheckedRepeatOp
   const { window = DEFAULT_WINDOW } = options;
   const failures = { ...FAILURES, ...options.failures };
   const answers = { ...ANSWERS, ...options.answers };
-  const counts = [failures, answers].flatMap(({ nudgeAt, refuseAt, stopAt }) => [nudgeAt, refuseAt, stopAt]);
-  const ordered = [failures, answers].every(({ nudgeAt, refuseAt, stopAt }) => nudgeAt <= refuseAt && refuseAt <= stopAt);
+  const counts = [failures, answers].flatMap(({ warnAt, refuseAt, stopAt }) => [warnAt, refuseAt, stopAt]);
+  const ordered = [failures, answers].every(({ warnAt, refuseAt, stopAt }) => warnAt <= refuseAt && refuseAt <= stopAt);
   if (ordered && [window, ...counts].every((count) => (Number.isSafeInteger(count) && count >= 1) || count === Infinity))
     return { window, failures, answers };
-  throw new ToolError("invalid_argument", "The counts of the repeat guard must be integers from 1, nudgeAt ≤ refuseAt ≤ stopAt.");
+  throw new ToolError("invalid_argument", "The counts of the repeat guard must be integers from 1, warnAt ≤ refuseAt ≤ stopAt.");
 }

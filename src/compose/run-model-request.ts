@@ -107,7 +107,7 @@ class ModelEventReader {
     this.#traced = tracing?.beginRequest({ clock: ports.clock, sessionId, model, request });
     const ask = (): AsyncIterator<ModelEvent> => model.stream(request, { signal })[Symbol.asyncIterator]();
     try {
-      this.#events = this.#traced === undefined ? ask() : this.#traced.within(ask);
+      this.#events = this.#traced === undefined ? ask() : this.#traced.run(ask);
     } catch (thrown: unknown) {
       return this.#handleEvent(ToolError.fromUnknown(thrown, "model_failed"));
     }
@@ -120,7 +120,7 @@ class ModelEventReader {
     this.#isWaiting = true;
     try {
       // a thenable that calls back synchronously must not grow the stack
-      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.within(this.#nextEvent)).then(
+      Promise.resolve(this.#traced === undefined ? this.#events?.next() : this.#traced.run(this.#nextEvent)).then(
         this.#onNext,
         this.#onThrown,
       );
@@ -166,9 +166,9 @@ class ModelEventReader {
     const isRestart = this.#isDiscarded;
     this.#hasStarted = true;
     this.#isDiscarded = type === "reply-void";
-    if (isFirst) traced.begun?.();
-    else if (isRestart) traced.begunAgain?.();
-    else if (type !== "reply-void" && type !== "reply-end") traced.continued?.();
+    if (isFirst) traced.onFirstEvent?.();
+    else if (isRestart) traced.onRestart?.();
+    else if (type !== "reply-void" && type !== "reply-end") traced.onNextEvent?.();
   }
 
   #settleWhenPlayed(outcome: Promise<MessageOutcome>): void {

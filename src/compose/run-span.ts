@@ -14,11 +14,11 @@ export async function withRunSpan(
   play: () => Promise<LoopResult>,
 ): Promise<LoopResult> {
   const { id: sessionId, ports, tracing, inbox } = session;
-  const sentIn = tracing === undefined ? [] : inbox.flatMap(({ traceparent }) => traceparent ?? []);
-  const span = tracing?.beginRun({ clock: ports.clock, sessionId, agentName, model, input, sentIn });
+  const sentInSpans = tracing === undefined ? [] : inbox.flatMap(({ traceparent }) => traceparent ?? []);
+  const span = tracing?.beginRun({ clock: ports.clock, sessionId, agentName, model, input, sentInSpans });
   if (span === undefined) return await play();
   try {
-    const result = await span.within(play);
+    const result = await span.run(play);
     span.end(result);
     return result;
   } catch (thrown: unknown) {

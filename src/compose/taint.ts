@@ -57,7 +57,7 @@ export class Taint {
     }
     const rules = getRules(this.#session);
     rules.set(this.#patterns, (qualifiedName) => this.#approvalReason(qualifiedName));
-    this.#session.approvals.askMore(this.#session.id, (qualifiedName) => findReason(rules, qualifiedName));
+    this.#session.approvals.setSessionRule(this.#session.id, (qualifiedName) => findReason(rules, qualifiedName));
   }
 
   /** Sets the tools that the model is offered next. */

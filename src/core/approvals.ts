@@ -16,9 +16,9 @@ export interface ApprovalQuestion extends Omit<ApprovalRequest, "id" | "digest" 
   /** Resolves when the call is in its session's log; the question is stored after that. */
   readonly whenRecorded?: () => Promise<void> | undefined;
   /** Called when the question has been stored, and so can be answered, and again when it has ended. The promise of the first call is awaited. */
-  readonly note?: (note: ApprovalNote) => Promise<void> | undefined;
+  readonly onChange?: (note: ApprovalNote) => Promise<void> | undefined;
   /** Whether the call continues in another process: aborting the signal then leaves the question open for that process. */
-  readonly isLeft?: () => boolean;
+  readonly isHandedOver?: () => boolean;
 }
 
 /** The beginning or the end of a question, for its session's log. */
@@ -123,7 +123,7 @@ export interface ApprovalInbox {
 /**
  * Decides which calls need approval, asks an approver, and stores what was allowed.
  *
- * A session's calls run in one process at a time. That process's settings for its own sessions (`allowOnce`, `allowAlways`, `askMore`, `forget`)
+ * A session's calls run in one process at a time. That process's settings for its own sessions (`allowOnce`, `allowAlways`, `setSessionRule`, `forget`)
  * apply at once; all methods of `ApprovalInbox` work in any process that shares the questions.
  */
 export interface Approvals extends ApprovalInbox {
@@ -136,7 +136,7 @@ export interface Approvals extends ApprovalInbox {
    *
    * @param session the session whose own rule applies too
    */
-  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined;
+  reasonFor(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined;
   /**
    * Asks for approval and waits for the answer: undefined if the call may run, else the error it ends with.
    *
@@ -161,7 +161,7 @@ export interface Approvals extends ApprovalInbox {
    * Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. What was allowed before the rule asks for a
    * tool does not answer its questions; `allow-input`, `allow-always` or a rule in answer to one of them does, until the session ends.
    */
-  askMore(sessionId: string, rule: SessionRule): void;
+  setSessionRule(sessionId: string, rule: SessionRule): void;
   /** Deletes what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool permanently. */
   forget(sessionId: string): void;
   /**
@@ -170,7 +170,7 @@ export interface Approvals extends ApprovalInbox {
    * @param of limits this to `callIds`, for calls that have ended later, and excludes `exceptCallIds`, for calls that are still to be asked about
    * again: an answer to those counts as soon as it is given. @default all of the session
    */
-  resumed(sessionId: string, of?: Pick<AbandonedQuestions, "callIds" | "exceptCallIds">): Promise<void>;
+  withdrawAbandoned(sessionId: string, of?: Pick<AbandonedQuestions, "callIds" | "exceptCallIds">): Promise<void>;
   /** Resolves when the final state of all questions is in the store. Never rejects. */
   whenSettled(): Promise<void>;
 }

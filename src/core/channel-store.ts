@@ -62,7 +62,7 @@ export interface ChannelStore {
   /** Takes the first message of a queue that no living process has taken, until this process dies. Undefined if there is none. */
   take(query: TakeEntry): Promise<ChannelEntry | undefined>;
   /** Releases a message that this process has taken, so that others can take it. */
-  giveBack(key: ChannelEntryKey): Promise<void>;
+  release(key: ChannelEntryKey): Promise<void>;
   /** Ends a message of a queue once it was received: it can no longer be taken. */
   end(key: ChannelEntryKey): Promise<void>;
 }

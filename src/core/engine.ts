@@ -96,7 +96,7 @@ export interface EngineRequest {
   /** The input as parsed by the tool's own schema library; the same object as `input` without one. */
   readonly parsed: unknown;
   /** Returns the definition of another tool in the session's history, by its qualified name; undefined if it no longer exists. */
-  readonly toolNamed?: (qualifiedName: string) => Tool | undefined;
+  readonly findTool?: (qualifiedName: string) => Tool | undefined;
 }
 
 /** A session as an engine sees it. */

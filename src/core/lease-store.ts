@@ -30,7 +30,7 @@ export type LeaseAnswer =
       /** The calls that block it, first in line first. */
       readonly waitsFor: readonly string[];
       /** Whether it is a deadlock: the request would wait for calls that wait for its enclosing call, and was removed from the line. */
-      readonly isCircle: boolean;
+      readonly isDeadlock: boolean;
     };
 
 /** Leases to release, and leases to take. */
@@ -38,7 +38,7 @@ export interface LeaseUpdate {
   /** Tickets that are held or waiting. Unknown ones are ignored. */
   readonly released: readonly string[];
   /** Requests in order; those that still wait are listed again, and keep their position. */
-  readonly wanted: readonly LeaseRequest[];
+  readonly requested: readonly LeaseRequest[];
 }
 
 /** A lease as a store lists it. */

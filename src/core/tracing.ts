@@ -10,7 +10,7 @@ export interface Tracing {
   /** Runs `work` in the trace that a request continues. @param read returns a header of the request, by its name in lower case */
   continueTrace<T>(read: (name: string) => string | undefined, work: () => T): T;
   /** Runs an attempt of a call, so that spans of its handler belong to the call. */
-  withinCall<T>(callId: string, work: () => T): T;
+  runInCall<T>(callId: string, work: () => T): T;
   /**
    * Called for a call that another process began, before it continues here. @param traceparent the span of the call if it continued in the background,
    * otherwise the span in which it was made
@@ -22,11 +22,11 @@ export interface Tracing {
    */
   failAttempt?(callId: string, error: ToolError): void;
   /** Ends the spans of a call that continues in another process. */
-  leaveCall?(callId: string): void;
+  detachCall?(callId: string): void;
   /** Returns the headers that continue the trace in a request that a call makes, or without a call id the current span; undefined outside a trace. */
   headersOf(callId?: string): TraceHeaders | undefined;
   /** Measures a request or a session of an MCP client that the runtime served. Called at its end. Must not throw. */
-  measureServed?(served: ServedRequest | ServedSession): void;
+  recordServed?(served: ServedRequest | ServedSession): void;
   beginRun(run: TracedRun): TracedWork<TracedRunEnd>;
   beginRequest(request: TracedRequest): TracedRequestWork;
 }
@@ -34,18 +34,18 @@ export interface Tracing {
 /** A span that has begun and is ended once. */
 export interface TracedWork<End> {
   /** Runs a part of the work: spans that it begins are children of this one. */
-  within<T>(work: () => T): T;
+  run<T>(work: () => T): T;
   end(end: End): void;
 }
 
 /** A model request that has begun. */
 export interface TracedRequestWork extends TracedWork<TracedRequestEnd> {
   /** Called once, at the first event of the model's message. */
-  begun?(): void;
+  onFirstEvent?(): void;
   /** Called for each later event of the message, except its end and events after which it starts again. */
-  continued?(): void;
+  onNextEvent?(): void;
   /** Called for the first event after the model voided its message, for example because it was asked again. */
-  begunAgain?(): void;
+  onRestart?(): void;
 }
 
 /** A run of a loop, at its beginning. */
@@ -58,7 +58,7 @@ export interface TracedRun {
   /** The message that the run starts with; left out if the run only continues. */
   readonly input?: SessionMessage | undefined;
   /** The spans in which the pending messages of the run were sent, each as a `traceparent` header. */
-  readonly sentIn?: readonly string[];
+  readonly sentInSpans?: readonly string[];
 }
 
 /** The end of a run: why it stopped, or the error. */

@@ -124,10 +124,10 @@ class LmEngine implements Engine {
   }
 
   /** A user message and an assistant message for each earlier call, and a user message for the call itself. */
-  #conversation({ tool, input, toolNamed }: EngineRequest, context: ToolContext, facts: JsonValue | undefined): readonly ModelMessage[] {
+  #conversation({ tool, input, findTool }: EngineRequest, context: ToolContext, facts: JsonValue | undefined): readonly ModelMessage[] {
     const { maxHistory: maxEntries, maxHistoryChars: maxChars } = this.#options;
     const { toolName, history } = context;
-    const toolOf = (name: string): Tool | undefined => (name === toolName ? tool : toolNamed?.(name));
+    const toolOf = (name: string): Tool | undefined => (name === toolName ? tool : findTool?.(name));
     const shown = maxEntries === 0 ? [] : selectHistory(history, { maxEntries, maxChars }, toolOf);
     const earlier = shown.flatMap(({ call, result }, index) => [
       message("user", call, 2 * index),

@@ -15,7 +15,7 @@ export interface ToolsetParts {
   /** Tools that the program or its files declare: an error in one rejects all. @default the toolset's tools */
   readonly tools?: readonly Tool[];
   /** Third-party tools that its engine listed: one that is unusable, or whose name is taken, is left out with a warning. */
-  readonly brought?: readonly Tool[];
+  readonly listedTools?: readonly Tool[];
   /** Why a tool must not be called although it exists; undefined if it may be. */
   readonly block?: (tool: Tool) => ToolError | undefined;
 }
@@ -40,7 +40,7 @@ export interface ToolsetChange {
 /** @throws ToolError `duplicate` if the name of a declared tool is in use, `invalid_argument` if something is incomplete */
 export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): ToolsetEntry {
   checkToolset(parts?.toolset); // a program without types may pass any value
-  const { toolset, tools = toolset.tools ?? [], brought = [], block } = parts;
+  const { toolset, tools = toolset.tools ?? [], listedTools = [], block } = parts;
   checkArray(tools, `The tools of the toolset ${JSON.stringify(toolset.name)} must be an array.`);
   const entry = new ToolsetEntry(toolset, options);
   const overload = toolset.overloads ?? options.overloads;
@@ -49,7 +49,7 @@ export function prepareToolset(parts: ToolsetParts, options: PrepareOptions): To
     const tool = checkTool(each);
     addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isListedByEngine: false });
   }
-  for (const each of brought) {
+  for (const each of listedTools) {
     try {
       const tool = checkListedTool(each);
       addTool(entry, tool, { overload, blocked: block?.(tool), before: options.before, isListedByEngine: true });

@@ -4,8 +4,8 @@ import { OWN_NAMESPACE } from "../core/call.ts";
 import { declareTools, type DeclaredTool } from "./declared/declare-tools.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
-/** `beside`: together with the other tools; `only`: in place of them, with their types in its description. */
-export type ProgramMode = "beside" | "only";
+/** `alongside`: together with the other tools; `only`: in place of them, with their types in its description. */
+export type ProgramMode = "alongside" | "only";
 
 /** Stored in the tool's metadata, as `program`. */
 export interface ProgramOffer {
@@ -39,6 +39,6 @@ export function readProgramOffer({ qualifiedName, tool }: RegisteredTool): Progr
   const offer = tool.metadata?.["program"] as JsonValue | undefined;
   if (!isJsonObject(offer)) return undefined;
   const { mode, maxDeclarationChars } = offer;
-  if ((mode !== "beside" && mode !== "only") || typeof maxDeclarationChars !== "number") return undefined;
+  if ((mode !== "alongside" && mode !== "only") || typeof maxDeclarationChars !== "number") return undefined;
   return { mode, maxDeclarationChars };
 }

@@ -59,7 +59,7 @@ export function createCallServices(options: RuntimeOptions, own: OwnServices): C
     approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, ports, options.store),
     undecidedHook: undefined,
     chains: own.chains,
-    toolNamed: (name) => registry.get(name)?.tool,
+    findTool: (name) => registry.get(name)?.tool,
     beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
     afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
     largeResults: new LargeResultStore({}),

@@ -24,7 +24,7 @@ export class ResumedQuestions {
   /** Withdraws the questions that no call will ask again. Those of a job that ends later are withdrawn at its end. */
   async withdrawStale(): Promise<void> {
     this.#isResumed = true;
-    await this.#approvals.resumed(this.#session.id, this.#open.size === 0 ? {} : { exceptCallIds: [...this.#open] });
+    await this.#approvals.withdrawAbandoned(this.#session.id, this.#open.size === 0 ? {} : { exceptCallIds: [...this.#open] });
   }
 
   /** Call this for each call that had not ended, when it has its result. */
@@ -36,7 +36,7 @@ export class ResumedQuestions {
     const callIds = this.#ended;
     this.#ended = [];
     const { id, ports } = this.#session;
-    this.#approvals.resumed(id, { callIds }).catch((thrown: unknown) => {
+    this.#approvals.withdrawAbandoned(id, { callIds }).catch((thrown: unknown) => {
       ports.log.warn(`Questions of a job that has ended were not withdrawn: ${describeThrown(thrown)}`, { callId });
     });
   }

@@ -255,7 +255,7 @@ const REQUIRED_METHODS: Readonly<Record<Seam, RequiredMethods>> = {
   slots: { methods: ["limit"], example: "an object that passes slotsContract of haft/testing." },
   approvals: {
     methods:
-      "needed ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways askMore forget resumed whenSettled".split(
+      "reasonFor ask list get pending answer answerMany preview rules addRule revokeRule allowOnce allowAlways setSessionRule forget withdrawAbandoned whenSettled".split(
         " ",
       ),
     example: "an object that passes approvalsContract of haft/testing.",

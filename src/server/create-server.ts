@@ -179,8 +179,8 @@ export function createServer(runtime: Runtime, options: ServerOptions): HaftServ
     throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {
       hint: "For a server that one person uses: auth: staticToken({ token }).",
     });
-  if (options.logins !== undefined && typeof options.logins?.serveBelow !== "function")
-    throw new ToolError("invalid_argument", "The option logins of createServer() has no serveBelow(): pass new UserLogins() of haft/mcp.");
+  if (options.logins !== undefined && typeof options.logins?.setBasePath !== "function")
+    throw new ToolError("invalid_argument", "The option logins of createServer() has no setBasePath(): pass new UserLogins() of haft/mcp.");
   return new RuntimeServer(runtime, options);
 }
 
@@ -360,7 +360,7 @@ class RuntimeServer implements HaftServer {
     const settings = serverSettings(this.#options.limits);
     const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
     const { auth, agents = {}, expectedAgents = [], logins, basePath = "" } = this.#options;
-    logins?.serveBelow(basePath);
+    logins?.setBasePath(basePath);
     return {
       basePath,
       logins,

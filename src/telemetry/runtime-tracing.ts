@@ -53,7 +53,7 @@ export class RuntimeTracing implements Tracing {
     );
   }
 
-  withinCall<T>(callId: string, work: () => T): T {
+  runInCall<T>(callId: string, work: () => T): T {
     this.#detector.detect();
     return runInTraceContext(this.#calls.contextOf(callId), work);
   }
@@ -67,7 +67,7 @@ export class RuntimeTracing implements Tracing {
     this.#calls.fail(callId, error);
   }
 
-  leaveCall(callId: string): void {
+  detachCall(callId: string): void {
     this.#calls.handOver(callId);
   }
 
@@ -81,12 +81,12 @@ export class RuntimeTracing implements Tracing {
     return sendable.length === 0 ? undefined : Object.fromEntries(sendable);
   }
 
-  measureServed(served: ServedRequest | ServedSession): void {
+  recordServed(served: ServedRequest | ServedSession): void {
     const { instruments } = this.#detector.detect();
     if (instruments !== undefined) runSafely(() => this.#servedMcp.measure(served, instruments));
   }
 
-  beginRun({ clock, sessionId, agentName, model, input, sentIn = [] }: TracedRun): TracedWork<TracedRunEnd> {
+  beginRun({ clock, sessionId, agentName, model, input, sentInSpans = [] }: TracedRun): TracedWork<TracedRunEnd> {
     const names = splitModelName(typeof model === "string" ? model : model.name);
     const measured: Attributes = {
       [ATTRIBUTES.requestModel]: names.model,
@@ -103,12 +103,12 @@ export class RuntimeTracing implements Tracing {
     const work = this.#startWork(name, SpanKind.INTERNAL, {
       clock,
       attributes,
-      links: sentIn.flatMap((traceparent) => createSpanLink(traceparent) ?? []),
+      links: sentInSpans.flatMap((traceparent) => createSpanLink(traceparent) ?? []),
     });
     work.record(() => toRunInputAttributes(input, this.#contents));
     const inner = agentName === undefined ? work.context : runSafely(() => work.context?.setValue(AGENT_NAME, agentName));
     return {
-      within: (run) => runInTraceContext(inner, run),
+      run: (run) => runInTraceContext(inner, run),
       end: ({ reason, usage, text, error }) => {
         work.record(() => ({
           ...(reason === undefined ? {} : { [ATTRIBUTES.stopReason]: reason }),
@@ -132,14 +132,14 @@ export class RuntimeTracing implements Tracing {
     const work = this.#startWork(`${OPERATIONS.model} ${names.model}`, SpanKind.CLIENT, { clock, attributes });
     work.record(() => toRequestAttributes(request, this.#contents));
     return {
-      within: (run) => runInTraceContext(work.context, run),
-      begun: () => {
+      run: (run) => runInTraceContext(work.context, run),
+      onFirstEvent: () => {
         const seconds = work.lap();
         work.record(() => ({ [ATTRIBUTES.timeToFirstChunk]: seconds }));
         runSafely(() => this.#detector.instruments?.timeToFirstChunk.record(seconds, common));
       },
-      begunAgain: () => void work.lap(), // the time until then was spent on the first chunk of an earlier attempt
-      continued: () => runSafely(() => this.#detector.instruments?.timePerChunk.record(work.lap(), common)),
+      onRestart: () => void work.lap(), // the time until then was spent on the first chunk of an earlier attempt
+      onNextEvent: () => runSafely(() => this.#detector.instruments?.timePerChunk.record(work.lap(), common)),
       end: (end) => {
         const { instruments } = this.#detector;
         if ("error" in end) {

@@ -23,7 +23,7 @@ class SilentApprover {
   readonly requests: ApprovalRequest[] = [];
   readonly approvals: Approvals;
   /** Whether the calls continue in another process. */
-  isLeft = false;
+  isHandedOver = false;
   #calls = 0;
 
   constructor(make: ApprovalsMaker) {
@@ -38,7 +38,7 @@ class SilentApprover {
     const callId = `call_${++this.#calls}`;
     const controller = new AbortController();
     const ended = this.approvals
-      .ask(question({ callId, sessionId, input, toolName, signal: controller.signal, isLeft: () => this.isLeft }))
+      .ask(question({ callId, sessionId, input, toolName, signal: controller.signal, isHandedOver: () => this.isHandedOver }))
       .then(codeOf);
     await assertSettlesWithin(this.#listed(callId), PATIENCE_MS, `The question of ${callId} is listed`);
     return { callId, controller, ended };
@@ -72,18 +72,18 @@ export const approvalsContract: readonly ApprovalsCase[] = [
   caseOf("a destructive call needs approval, another does not", async (make) => {
     const approvals = make(() => "deny");
     equal(approvals.hasApprover, true);
-    ok(approvals.needed("files::delete", true) !== undefined);
-    equal(approvals.needed("files::read", false, { id: "a" }), undefined);
+    ok(approvals.reasonFor("files::delete", true) !== undefined);
+    equal(approvals.reasonFor("files::read", false, { id: "a" }), undefined);
   }),
   caseOf("a session's own rule asks for more until the session ends", async (make) => {
     const approvals = make(() => "deny");
-    approvals.askMore("a", (name) => (name.startsWith("mail::") ? "The mail was read." : undefined));
+    approvals.setSessionRule("a", (name) => (name.startsWith("mail::") ? "The mail was read." : undefined));
     equal(approvals.mayAsk, true);
-    equal(approvals.needed("mail::send", false, { id: "a" }), "The mail was read.");
-    equal(approvals.needed("mail::send", false, { id: "b" }), undefined);
-    equal(approvals.needed("files::read", false, { id: "a" }), undefined);
+    equal(approvals.reasonFor("mail::send", false, { id: "a" }), "The mail was read.");
+    equal(approvals.reasonFor("mail::send", false, { id: "b" }), undefined);
+    equal(approvals.reasonFor("files::read", false, { id: "a" }), undefined);
     approvals.forget("a");
-    equal(approvals.needed("mail::send", false, { id: "a" }), undefined);
+    equal(approvals.reasonFor("mail::send", false, { id: "a" }), undefined);
   }),
   caseOf("what the approver answers decides, and its failure denies", async (make) => {
     equal(codeOf(await make(() => "allow-once").ask(question())), "allowed");
@@ -146,7 +146,7 @@ export const approvalsContract: readonly ApprovalsCase[] = [
   caseOf("a question whose call continues in another process stays open, and its approver is not waited for", async (make) => {
     const silent = new SilentApprover(make);
     const { callId, controller, ended } = await silent.ask("a", { path: "/1" });
-    silent.isLeft = true;
+    silent.isHandedOver = true;
     controller.abort();
     equal(await ended, "cancelled");
     equal(silent.requests[0]?.signal.aborted, true);

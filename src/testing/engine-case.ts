@@ -22,7 +22,7 @@ export interface EngineSubject {
   /** A call that runs until it is cancelled, if the engine has one. */
   readonly endless?: ToolCall;
   /** How long each expected step may take, in milliseconds of real time. @default 20_000 */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** One promise of every engine, for one test of any runner. */
@@ -42,11 +42,11 @@ export class EngineBench {
   readonly engine: Engine;
   readonly runtime: Runtime;
   readonly #watch = new CallWatch();
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
 
   constructor(subject: EngineSubject, options: Partial<RuntimeOptions>) {
     this.engine = subject.engine();
-    this.#patienceMs = subject.patienceMs ?? PATIENCE_MS;
+    this.#timeoutMs = subject.timeoutMs ?? PATIENCE_MS;
     this.runtime = createRuntime({
       toolsets: [
         {
@@ -96,7 +96,7 @@ export class EngineBench {
   }
 
   withinPatience<T>(work: PromiseLike<T>, what: string): Promise<T> {
-    return assertSettlesWithin(work, this.#patienceMs, what);
+    return assertSettlesWithin(work, this.#timeoutMs, what);
   }
 }
 

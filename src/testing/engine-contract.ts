@@ -141,9 +141,9 @@ const sessionCases: readonly EngineCase[] = [
       const half = Math.floor(calls.length / 2);
       const before = await bench.answers(session, calls.slice(0, half));
       const from = parseJson(JSON.stringify(await bench.withinPatience(session.snapshot(), "the snapshot is made")));
-      const goOn = (other: EngineBench): ReturnType<EngineBench["answers"]> =>
+      const answerRest = (other: EngineBench): ReturnType<EngineBench["answers"]> =>
         other.answers(other.runtime.session("a", { from }), calls.slice(half));
-      const after = await withBench(subject, goOn, { ports: laterPorts() });
+      const after = await withBench(subject, answerRest, { ports: laterPorts() });
       deepEqual([...before, ...after], await getIsolatedAnswers(subject, "a"));
     },
     { appliesTo: keepsStateInSession },
@@ -207,11 +207,11 @@ async function withOpenEngine(
   const { signal } = new AbortController();
   const context: EngineContext = { toolset: "subject", signal, log: new MemoryLog(), clock: systemPorts.clock, changed: () => undefined };
   const engine = subject.engine();
-  const patienceMs = subject.patienceMs ?? PATIENCE_MS;
+  const timeoutMs = subject.timeoutMs ?? PATIENCE_MS;
   try {
-    await work(engine, await assertSettlesWithin(Promise.resolve(engine.open?.(context) ?? []), patienceMs, "the engine opens"));
+    await work(engine, await assertSettlesWithin(Promise.resolve(engine.open?.(context) ?? []), timeoutMs, "the engine opens"));
   } finally {
-    await assertSettlesWithin(Promise.resolve(engine.close?.()), patienceMs, "the engine closes");
+    await assertSettlesWithin(Promise.resolve(engine.close?.()), timeoutMs, "the engine closes");
   }
 }
 

@@ -15,7 +15,7 @@ export interface ModelSubject {
   /** Makes a model that begins to answer the first request and then stalls, if that can be arranged. */
   readonly stalling?: () => Model | Promise<Model>;
   /** How long each expected step may take, in milliseconds of real time. @default 20_000 */
-  readonly patienceMs?: number;
+  readonly timeoutMs?: number;
 }
 
 /** One promise of every model, for one test of any runner. */
@@ -28,15 +28,15 @@ export interface ModelCase {
   run(subject: ModelSubject): Promise<void>;
 }
 
-/** A subject whose steps are each limited to its `patienceMs`. */
+/** A subject whose steps are each limited to its `timeoutMs`. */
 export class ModelBench {
   readonly subject: ModelSubject;
-  readonly #patienceMs: number;
+  readonly #timeoutMs: number;
 
   constructor(subject: ModelSubject) {
     ok(subject.requests.length > 0, "The contract needs at least one request that the model answers well.");
     this.subject = subject;
-    this.#patienceMs = subject.patienceMs ?? PATIENCE_MS;
+    this.#timeoutMs = subject.timeoutMs ?? PATIENCE_MS;
   }
 
   /** The first request. */
@@ -47,7 +47,7 @@ export class ModelBench {
   }
 
   withinPatience<T>(work: PromiseLike<T>, what: string): Promise<T> {
-    return assertSettlesWithin(work, this.#patienceMs, what);
+    return assertSettlesWithin(work, this.#timeoutMs, what);
   }
 
   /** Returns all events of a reply. */

@@ -2,7 +2,7 @@
 import { AssertionError } from "node:assert/strict";
 import { systemPorts } from "../core/system-ports.ts";
 
-/** How long an expected step may take, in milliseconds, unless the subject sets `patienceMs`. */
+/** How long an expected step may take, in milliseconds, unless the subject sets `timeoutMs`. */
 export const PATIENCE_MS = 20_000;
 
 /** Waits for work. Rejects with `what` if it has not settled after `ms` of real time. Leaves no timer behind. */

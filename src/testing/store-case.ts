@@ -11,7 +11,7 @@ export interface StoreSubject {
   /** An empty store that is not open yet. */
   readonly store: Store;
   /** Makes another store over the same data, as another process would. It is not open yet. */
-  another(): Store;
+  createSecond(): Store;
 }
 
 /** One case of the contract that every store keeps. */
@@ -19,23 +19,23 @@ export interface StoreCase {
   /** The promise that is checked: `an id that is taken is refused`. */
   readonly title: string;
   /** Whether the case needs `another`: skip it for a store whose data belongs to one object. */
-  readonly needsAnother: boolean;
+  readonly needsSecond: boolean;
   /** Rejects if the promise is broken; the error says how. */
   run(subject: StoreSubject): Promise<void>;
 }
 
 /** Makes a case for one store, which is opened before it and closed after it. */
 export function singleStoreCase(title: string, run: (store: Store) => Promise<void>): StoreCase {
-  return { title, needsAnother: false, run: ({ store }) => withOpenStores([store], () => run(store)) };
+  return { title, needsSecond: false, run: ({ store }) => withOpenStores([store], () => run(store)) };
 }
 
 /** Makes a case for two stores over the same data, both open. */
 export function twoStoreCase(title: string, run: (one: Store, other: Store) => Promise<void>): StoreCase {
   return {
     title,
-    needsAnother: true,
+    needsSecond: true,
     run(subject) {
-      const other = subject.another();
+      const other = subject.createSecond();
       return withOpenStores([subject.store, other], () => run(subject.store, other));
     },
   };

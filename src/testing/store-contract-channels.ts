@@ -53,11 +53,11 @@ export const channelCases: readonly StoreCase[] = [
   caseOfOne("a message that is given back is the next one again, and one that has ended is not", async (channels) => {
     for (const body of ["1", "2"]) await channels.send(queued({ body }));
     const first = await channels.take({ channel: "tasks", reader: "r" });
-    await channels.giveBack({ channel: "tasks", number: first?.number ?? 0 });
+    await channels.release({ channel: "tasks", number: first?.number ?? 0 });
     deepEqual(await channels.take({ channel: "tasks", reader: "r" }), first);
     equal(await channels.waiting("tasks"), 2);
     await channels.end({ channel: "tasks", number: first?.number ?? 0 });
-    await channels.giveBack({ channel: "tasks", number: first?.number ?? 0 });
+    await channels.release({ channel: "tasks", number: first?.number ?? 0 });
     deepEqual([await channels.waiting("tasks"), (await channels.take({ channel: "tasks", reader: "r" }))?.body], [1, "2"]);
   }),
   caseOfOne("a queue that is full refuses until one of its messages has ended", async (channels) => {

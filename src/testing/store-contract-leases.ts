@@ -9,7 +9,7 @@ function requestOf(ticket: string, wish: Partial<LeaseRequest>): LeaseRequest {
 }
 
 async function take({ leases }: Store, ...wanted: readonly LeaseRequest[]): Promise<readonly LeaseAnswer[]> {
-  return leases.update({ released: [], wanted });
+  return leases.update({ released: [], requested: wanted });
 }
 
 async function fenceOf(store: Store, request: LeaseRequest): Promise<number> {
@@ -19,7 +19,7 @@ async function fenceOf(store: Store, request: LeaseRequest): Promise<number> {
 }
 
 function waits(...waitsFor: readonly string[]): LeaseAnswer {
-  return { granted: false, waitsFor, isCircle: false };
+  return { granted: false, waitsFor, isDeadlock: false };
 }
 
 const a = { writes: ["a:/x"] };
@@ -29,25 +29,25 @@ export const leaseCases: readonly StoreCase[] = [
     const [one, two] = [requestOf("one", a), requestOf("two", a)];
     const first = await fenceOf(store, one);
     deepEqual(await take(store, two), [waits("one")]);
-    const [second] = await store.leases.update({ released: ["one"], wanted: [two] });
+    const [second] = await store.leases.update({ released: ["one"], requested: [two] });
     ok(second?.granted === true && second.fence > first);
-    await store.leases.update({ released: ["two"], wanted: [] });
+    await store.leases.update({ released: ["two"], requested: [] });
     ok((await fenceOf(store, requestOf("around", { reads: ["a:"] }))) > second.fence);
   }),
   singleStoreCase("the fence of several keys is greater than that of each", async (store) => {
     for (let round = 0; round < 5; round++) {
       await fenceOf(store, requestOf(`${round}`, a));
-      await store.leases.update({ released: [`${round}`], wanted: [] });
+      await store.leases.update({ released: [`${round}`], requested: [] });
     }
     const both = await fenceOf(store, requestOf("both", { writes: ["a:/x", "b:"] }));
-    await store.leases.update({ released: ["both"], wanted: [] });
+    await store.leases.update({ released: ["both"], requested: [] });
     ok(both > 5);
     ok((await fenceOf(store, requestOf("b", { writes: ["b:"] }))) > both);
   }),
   singleStoreCase("an update that is repeated changes nothing, and unknown tickets are given back without an error", async (store) => {
     const one = requestOf("one", a);
     deepEqual(await take(store, one), await take(store, one));
-    await store.leases.update({ released: ["unknown", "", "__proto__"], wanted: [] });
+    await store.leases.update({ released: ["unknown", "", "__proto__"], requested: [] });
     deepEqual(await take(store, requestOf("two", a), one), [waits("one"), ...(await take(store, one))]);
   }),
   singleStoreCase("any text is a key, and holders and waiters are listed", async (store) => {
@@ -69,7 +69,7 @@ export const leaseCases: readonly StoreCase[] = [
       answers.map(({ granted }) => granted),
       [true, true, false, true],
     );
-    const [third] = await store.leases.update({ released: ["one"], wanted: [limited("three", 2)] });
+    const [third] = await store.leases.update({ released: ["one"], requested: [limited("three", 2)] });
     equal(third?.granted, true);
   }),
   singleStoreCase("a call may have any number of keys, and its leases are one", async (store) => {
@@ -84,7 +84,7 @@ export const leaseCases: readonly StoreCase[] = [
       requestOf(`call ${call}`, { reads: Array.from({ length: keys }, (_, key) => `k${(call * 7 + key * 13) % 5_000}:`) }),
     );
     ok((await take(store, ...wanted)).every(({ granted }) => granted));
-    await store.leases.update({ released: wanted.map(({ ticket }) => ticket), wanted: [] });
+    await store.leases.update({ released: wanted.map(({ ticket }) => ticket), requested: [] });
     deepEqual(await store.leases.list(), []);
   }),
   twoStoreCase("several stores take leases in one queue, and those of a store that closes are freed", async (one, other) => {

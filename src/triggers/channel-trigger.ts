@@ -79,9 +79,9 @@ async function run(context: TriggerContext<ChannelTriggerSettings>, reader: Mess
     }
     const read = await reader.next(signal);
     if (read === undefined) return;
-    const { message, tick, done, giveBack } = read;
+    const { message, tick, done, release } = read;
     const options = { sender: message.sender, ...omitUndefined({ tick, traceparent: readTraceparent(message) }) };
     const heard = await context.fire(fillPromptTemplate(settings.prompt ?? DEFAULT_PROMPT, message), options);
-    await (heard ? done() : giveBack());
+    await (heard ? done() : release());
   }
 }

@@ -176,7 +176,7 @@ export class Channel {
     const backlog: ChannelMessage[] = [];
     const subscription = new Subscription({
       take: () => this.#takeNext(reader),
-      giveBack: (message) => this.#giveBack(reader, message),
+      release: (message) => this.#release(reader, message),
       end: () => this.#removeReader(reader),
     });
     const reader: Reader = { subscription, takes, backlog };
@@ -226,7 +226,7 @@ export class Channel {
       async next(signal) {
         const message = await subscription.receive({ signal }).catch(() => undefined); // the wait was aborted, or the subscription closed
         if (message === undefined) return undefined;
-        return { message, tick: undefined, done: async () => {}, giveBack: async () => subscription.giveBack(message) };
+        return { message, tick: undefined, done: async () => {}, release: async () => subscription.release(message) };
       },
       close: () => subscription.close(),
     };
@@ -335,7 +335,7 @@ export class Channel {
   }
 
   /** Puts a message back at the front, because it is older than all waiting messages. May exceed the capacity for a while. */
-  #giveBack(reader: Reader, message: ChannelMessage): void {
+  #release(reader: Reader, message: ChannelMessage): void {
     if (this.kind === "queue") this.#queue.unshift(message);
     else if (this.#readers.has(reader)) reader.backlog.unshift(message);
     for (const { subscription } of this.#readers) if (subscription.isWaiting) subscription.deliver();

@@ -2,13 +2,13 @@
 import type { ChannelStore } from "../core/channel-store.ts";
 
 /** The store method that settles a message that was taken. */
-export type Settlement = "end" | "giveBack";
+export type Settlement = "end" | "release";
 
 /** The state of one queue, shared by all objects of the process that read it. */
 export interface HeldMessages {
   /** Numbers of messages whose settlement failed in the store. They are settled before another message is taken. */
   readonly unsettled: Map<number, Settlement>;
-  /** A token for each held message. A new token means that another reader took the message, after a `giveBack` whose answer was lost. */
+  /** A token for each held message. A new token means that another reader took the message, after a `release` whose answer was lost. */
   readonly holds: Map<number, object>;
   /** Requests for the next message that are not answered yet. */
   readonly taking: Set<Promise<unknown>>;

@@ -9,7 +9,7 @@ export interface ReadMessage {
   /** Confirms that the message was received: no reader gets it again. */
   readonly done: () => Promise<void>;
   /** Gives the message back unreceived: it becomes the next one again. */
-  readonly giveBack: () => Promise<void>;
+  readonly release: () => Promise<void>;
 }
 
 export interface MessageReader {

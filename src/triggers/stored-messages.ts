@@ -138,7 +138,7 @@ export class StoredMessages {
           after = entry.number;
         };
         const message = messageOf(entry);
-        if (isMessageFor(options, message)) return { message, tick: entry.number, done: pass, giveBack: async () => {} };
+        if (isMessageFor(options, message)) return { message, tick: entry.number, done: pass, release: async () => {} };
         await pass();
       }
     };
@@ -168,7 +168,7 @@ export class StoredMessages {
       const { number } = entry;
       const hold = this.#held.holds.get(number);
       const settle = (settlement: Settlement) => (): Promise<void> => this.#settle(number, settlement, hold);
-      return { message: messageOf(entry), tick: undefined, done: settle("end"), giveBack: settle("giveBack") };
+      return { message: messageOf(entry), tick: undefined, done: settle("end"), release: settle("release") };
     };
     return { next: (signal) => this.#waitForNext(nextOf, signal), close() {} };
   }
@@ -206,7 +206,7 @@ export class StoredMessages {
       held.holds.delete(number);
       forgetIfUnused(this.#queues, name);
     }
-    if (settlement === "giveBack" || this.#senders.length > 0) this.#wakeWaiters();
+    if (settlement === "release" || this.#senders.length > 0) this.#wakeWaiters();
   }
 
   get #isUnsettled(): boolean {
@@ -259,7 +259,7 @@ export class StoredMessages {
       try {
         const next = await nextOf();
         if (next !== undefined && !signal.aborted) return next;
-        await next?.giveBack();
+        await next?.release();
         await change.promise;
       } finally {
         change.stop();

@@ -34,8 +34,8 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
       first?.done().catch((thrown: unknown) => ports.log.warn(`A received message may be delivered again: ${describeThrown(thrown)}`));
       return first?.message;
     },
-    giveBack(message) {
-      ready.unshift({ message, tick: undefined, done: async () => {}, giveBack: async () => {} });
+    release(message) {
+      ready.unshift({ message, tick: undefined, done: async () => {}, release: async () => {} });
       subscription.deliver();
     },
     onDemand: (how) => demand.request(how),
@@ -44,16 +44,16 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
       room.resolve();
       demand.request("wait");
       onEnd();
-      for (const one of ready.splice(0)) one.giveBack().catch(() => {}); // a closed store has given it back already
+      for (const one of ready.splice(0)) one.release().catch(() => {}); // a closed store has given it back already
     },
   });
   const onMessage = async (read: ReadMessage): Promise<void> => {
-    if (ended.signal.aborted) return read.giveBack(); // the subscription was just closed
+    if (ended.signal.aborted) return read.release(); // the subscription was just closed
     if (!accepts(read.message)) return read.done();
     room = Promise.withResolvers();
     ready.push(read);
     subscription.deliver();
-    if (ready.at(-1) === read && !demand.holdsForPoll) await ready.pop()?.giveBack();
+    if (ready.at(-1) === read && !demand.holdsForPoll) await ready.pop()?.release();
     else if (ready.length > 0) await room.promise;
   };
   const next = (signal: AbortSignal) => demand.waitUntilWanted(subscription, signal).then(() => reader.next(signal));

@@ -8,7 +8,7 @@ import type { ChannelMessage } from "./channel-message.ts";
 export interface MessageSource {
   /** Removes and returns the first accepted message; undefined if there is none. */
   take(): ChannelMessage | undefined;
-  giveBack(message: ChannelMessage): void;
+  release(message: ChannelMessage): void;
   /** Called when `take` returned none: either a reader waits for a message now, or it has polled and may poll again. */
   onDemand?(how: "wait" | "poll"): void;
   end(): void;
@@ -61,8 +61,8 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
   }
 
   /** Returns a message that was received to its channel, to be received again. */
-  giveBack(message: ChannelMessage): void {
-    this.#source.giveBack(message);
+  release(message: ChannelMessage): void {
+    this.#source.release(message);
   }
 
   /** Hands messages to the waiting readers. @internal */

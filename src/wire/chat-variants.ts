@@ -54,7 +54,7 @@ export interface ChatVariant {
   /** Whether results name their tool. */
   readonly namedResults: boolean;
   /** Whether a user message may not directly follow results: an assistant message is put in between. */
-  readonly answersResults: boolean;
+  readonly assistantAfterResults: boolean;
   /**
    * Whether system messages must come before all others, and a request must end with the user or with results: later system messages are written as
    * the user's, and a user message that asks to continue is put before each assistant message that follows neither the user nor a result.
@@ -64,7 +64,7 @@ export interface ChatVariant {
   readonly strictTurns?: boolean;
   readonly reasoning?: ReasoningRule;
   /** Whether audio is its base64 text alone, without its format. @default false */
-  readonly plainSounds?: boolean;
+  readonly audioWithoutFormat?: boolean;
   /** The fields that request each reasoning effort, by model. */
   readonly efforts: (model: string) => EffortFields;
   /** Whether a model takes a temperature in a request with this effort. @default it does */
@@ -100,7 +100,7 @@ export const PLAIN_CHAT: ChatVariant = {
   documents: false,
   mediaInResults: false,
   namedResults: false,
-  answersResults: false,
+  assistantAfterResults: false,
   efforts: () => ANY_EFFORT,
   keptFields: [],
   spacedJson: false,
@@ -213,9 +213,9 @@ const DIFFERENCES = {
     logprobs: false,
     mediaInResults: true,
     namedResults: true,
-    answersResults: true,
+    assistantAfterResults: true,
     strictTurns: true,
-    plainSounds: true,
+    audioWithoutFormat: true,
     reasoning: { field: "chunks", when: "calls" },
   },
 } as const satisfies Readonly<Record<string, Difference>>;

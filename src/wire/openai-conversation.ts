@@ -41,7 +41,7 @@ export function toOpenAiMessages(
   { mustEndWithUser = false }: UserTurnOptions = {},
 ): OpenAiConversation {
   const { steps, toolNames } = conversationSteps(messages, variant.ids);
-  const { answersResults, strictTurns = false } = variant;
+  const { assistantAfterResults, strictTurns = false } = variant;
   const written: JsonObject[] = [];
   const last = (): JsonValue | undefined => written.at(-1)?.["role"];
   const askToContinue = (): void => {
@@ -52,7 +52,7 @@ export function toOpenAiMessages(
     const newMessages = strictTurns && hasStarted && step.kind === "system" ? writeSystemNote(step) : writeStep(step, variant);
     hasStarted ||= step.kind !== "system";
     const role = newMessages[0]?.["role"];
-    if (answersResults && role === "user" && last() === "tool") written.push(ACKNOWLEDGEMENT);
+    if (assistantAfterResults && role === "user" && last() === "tool") written.push(ACKNOWLEDGEMENT);
     if (role === "assistant") askToContinue();
     for (const message of newMessages) written.push(message);
   }
@@ -143,11 +143,11 @@ function isMedia(part: ContentPart, { documents }: ChatVariant): boolean {
   return part.type === "audio" && audioFormat(part.mediaType) !== undefined;
 }
 
-function writePart(part: ContentPart, { documents, plainSounds = false }: ChatVariant): JsonObject {
+function writePart(part: ContentPart, { documents, audioWithoutFormat = false }: ChatVariant): JsonObject {
   if (isSupportedImage(part)) return { type: "image_url", image_url: { url: `data:${part.mediaType};base64,${part.data}` } };
   const format = part.type === "audio" ? audioFormat(part.mediaType) : undefined;
   if (part.type === "audio" && format !== undefined)
-    return { type: "input_audio", input_audio: plainSounds ? part.data : { data: part.data, format } };
+    return { type: "input_audio", input_audio: audioWithoutFormat ? part.data : { data: part.data, format } };
   const pdf = documents ? readPdfData(part) : undefined;
   if (part.type === "file" && pdf !== undefined)
     return { type: "file", file: { filename: (part.name ?? "file.pdf").toWellFormed(), file_data: `data:application/pdf;base64,${pdf}` } };

@@ -38,7 +38,7 @@ describe("issue 18.3 programs in adapters", () => {
     expect(tools.map(({ name, description }) => [name, description])).toEqual([["shop__list", "Lists items."]]);
   });
 
-  test('with the mode "beside", all tools are passed and none is declared', () => {
+  test('with the mode "alongside", all tools are passed and none is declared', () => {
     const tools = bridgedTools(shop({}), {}, "the test");
     expect(tools.map(({ name, description }) => [name, description.includes("declare const")])).toEqual([
       ["program__run_program", false],

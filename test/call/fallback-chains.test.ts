@@ -279,7 +279,7 @@ test("F0.40 calls of a batch without a session see the earlier results, and thes
 
 test("an engine can look up the definitions of the other tools", async () => {
   const told: unknown[] = [];
-  const lm = named("lm", { call: ({ toolNamed }) => told.push(toolNamed?.("default::read")?.name, toolNamed?.("default::none")) });
+  const lm = named("lm", { call: ({ findTool }) => told.push(findTool?.("default::read")?.name, findTool?.("default::none")) });
   const { runtime } = world({ engines: { lm }, rules: [{ tools: "*::send", from: "lm" }] });
   await runtime.execute({ name: "send" });
   expect(told).toEqual(["read", undefined]);

@@ -290,7 +290,7 @@ test("invalid limits throw", () => {
 });
 
 test("invalid counts of the repeat guard throw when the loop is created", () => {
-  for (const repeat of [{ window: 0 }, { failures: { nudgeAt: 9 } }, { answers: { stopAt: 1 } }])
+  for (const repeat of [{ window: 0 }, { failures: { warnAt: 9 } }, { answers: { stopAt: 1 } }])
     expect(() => testLoop({ script: [], limits: { repeat } })).toThrow("The counts of the repeat guard");
 });
 

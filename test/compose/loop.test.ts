@@ -318,7 +318,7 @@ test("F3.33 run returns at once if the loop has an emergency stop, is running or
   await running;
   expect(await loop.run("again")).toMatchObject({ reason: "disabled" });
   const { emergencyStop } = loop;
-  for (let index = 0; index < 5; index++) emergencyStop?.note(failedResult);
+  for (let index = 0; index < 5; index++) emergencyStop?.record(failedResult);
   expect(await loop.run("again")).toMatchObject({ reason: "emergency-stop" });
   expect(model.requests).toHaveLength(2);
 });

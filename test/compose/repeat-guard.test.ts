@@ -18,7 +18,7 @@ test("B09 the same tool, input and error gets a hint at 2, is refused from 3 and
       guard.recordResult(call(index % 2 === 0 ? { a: 1, b: 2 } : { b: 2, a: 1 }), failed(`port ${8000 + index} is busy`), false).kind,
     );
   }
-  expect(kinds).toEqual([undefined, "none", undefined, "nudge", undefined, "none"]);
+  expect(kinds).toEqual([undefined, "none", undefined, "warn", undefined, "none"]);
   expect(guard.refusal(call())?.toJSON()).toEqual({
     code: "limit_exceeded",
     message: "x was not run again: with this input it has had the same result 3 times.",
@@ -64,7 +64,7 @@ test("B09 the same answer gets a hint at 4 and is refused from 8", () => {
   const guard = new RepeatGuard();
   const kinds = Array.from({ length: 8 }, () => guard.recordResult(call(), ok("pending"), false).kind);
   expect([kinds, guard.refusal(call())?.code]).toEqual([
-    ["none", "none", "none", "nudge", "none", "none", "none", "none"],
+    ["none", "none", "none", "warn", "none", "none", "none", "none"],
     "limit_exceeded",
   ]);
 });
@@ -97,6 +97,6 @@ test("an input that is not JSON is not tracked, but a large one is", () => {
 });
 
 test("a guard with counts out of order throws", () => {
-  for (const options of [{ window: 0 }, { failures: { nudgeAt: 4 } }, { answers: { stopAt: 1.5 } }])
+  for (const options of [{ window: 0 }, { failures: { warnAt: 4 } }, { answers: { stopAt: 1.5 } }])
     expect(() => new RepeatGuard(options)).toThrow("The counts of the repeat guard must be integers");
 });

@@ -184,7 +184,7 @@ test("H01 the warning is in the question of a delegate's call, too, whatever els
 test("H01 a rule that a program sets for its session is one like taint", async () => {
   const { runtime, ...of } = room({ writes: ["mail"] });
   await runtime.approvals.addRule({ pattern: "*" });
-  runtime.approvals.askMore("s", (name) => (name === "default::send" ? "It is late." : undefined));
+  runtime.approvals.setSessionRule("s", (name) => (name === "default::send" ? "It is late." : undefined));
   expect([await of.send(), of.asked]).toEqual(["approval_denied", ["It is late."]]);
   of.answer("allow-always");
   expect([await of.send(), await of.send({ n: 1 }), of.asked.length]).toEqual(["ok", "ok", 2]);

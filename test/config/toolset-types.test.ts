@@ -381,11 +381,11 @@ describe("programs", () => {
       return programTools(runtime.registry).map(({ name }) => name);
     };
     expect(await offered("only")).toEqual(["haft::read_result", "x::run_program"]);
-    expect(await offered("beside")).toEqual(["haft::read_result", "shop::a", "x::run_program"]);
+    expect(await offered("alongside")).toEqual(["haft::read_result", "shop::a", "x::run_program"]);
   });
 
   test.each([
-    ["another mode", 'mode = "alone"', '3:1: toolsets.x.mode: must be one of "beside", "only", not "alone".'],
+    ["another mode", 'mode = "alone"', '3:1: toolsets.x.mode: must be one of "alongside", "only", not "alone".'],
     ["too much memory", "maxMemoryMb = 4096", /maxMemoryMb: .* 16 to 1024/u],
     ["an unknown key", "maxCals = 4", /maxCals: unknown key.*maxCalls/u],
   ])("issue 18 %s is reported with its place", async (_what, lines, problem) => {

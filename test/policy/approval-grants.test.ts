@@ -77,18 +77,18 @@ test("F1.50 a tool allowed with allowAlways needs no further approval in its ses
 
 test("H01 the reason of a session's own rule comes before that of the settings, except for what may destroy", () => {
   const approvals = new ApprovalGate({ always: ["*"] }, fakePorts());
-  approvals.askMore("s", () => "Strangers were read.");
+  approvals.setSessionRule("s", () => "Strangers were read.");
   expect([
-    approvals.needed("mail::send", false, { id: "s" }),
-    approvals.needed("mail::send", false, { id: "t" }),
-    approvals.needed("mail::send", true, { id: "s" }),
+    approvals.reasonFor("mail::send", false, { id: "s" }),
+    approvals.reasonFor("mail::send", false, { id: "t" }),
+    approvals.reasonFor("mail::send", true, { id: "s" }),
   ]).toEqual(["Strangers were read.", "The approval rules ask before mail::send runs.", "mail::send may destroy something."]);
 });
 
 test("H01 a session's own rule adds approvals until the session ends, but not for tools on the never list", () => {
   const approvals = gate(["mail::draft"]);
-  approvals.askMore("s", (name) => (name.startsWith("mail::") ? "Strangers were read." : undefined));
-  const needed = (name: string, session?: { readonly id: string }): string | undefined => approvals.needed(name, false, session);
+  approvals.setSessionRule("s", (name) => (name.startsWith("mail::") ? "Strangers were read." : undefined));
+  const needed = (name: string, session?: { readonly id: string }): string | undefined => approvals.reasonFor(name, false, session);
   expect([
     needed("mail::send", { id: "s" }),
     needed("mail::send", { id: "t" }),

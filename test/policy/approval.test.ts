@@ -71,9 +71,9 @@ function denied(why: string): ErrorInfo {
 
 test("a question that could not be written to its session's log is withdrawn", async () => {
   const approvals = gate({ approve: "inbox" });
-  const note: ApprovalQuestion["note"] = ({ type }) =>
+  const note: ApprovalQuestion["onChange"] = ({ type }) =>
     type === "ask" ? Promise.reject(new ToolError("store_failed", "The disk is full.")) : undefined;
-  expect((await approvals.ask(question({ note })))?.code).toBe("store_failed");
+  expect((await approvals.ask(question({ onChange: note })))?.code).toBe("store_failed");
   await approvals.whenSettled();
   expect((await approvals.list()).map(({ status }) => status)).toEqual(["withdrawn"]);
 });
@@ -357,7 +357,7 @@ test("H12 the request is frozen and bound to the tool and the canonical input", 
 test("F1.50 destructive tools and tools on the always list need approval; tools on the never list do not", () => {
   const approvals = gate({ always: ["mail::*", "files::clean"], never: ["files::delete", "mail::draft"] });
   const reasons = (destructive: boolean): readonly (string | undefined)[] =>
-    ["files::delete", "files::clean", "mail::draft", "mail::send", "web::get"].map((name) => approvals.needed(name, destructive));
+    ["files::delete", "files::clean", "mail::draft", "mail::send", "web::get"].map((name) => approvals.reasonFor(name, destructive));
   expect(reasons(false)).toEqual([
     undefined,
     "The approval rules ask before files::clean runs.",
@@ -372,10 +372,10 @@ test("F1.50 destructive tools and tools on the always list need approval; tools 
     "mail::send may destroy something.",
     "web::get may destroy something.",
   ]);
-  expect(gate({}).needed("web::get", false)).toBeUndefined();
-  expect(gate({ always: ["*"] }).needed("web::get", false)).toBe("The approval rules ask before web::get runs.");
+  expect(gate({}).reasonFor("web::get", false)).toBeUndefined();
+  expect(gate({ always: ["*"] }).reasonFor("web::get", false)).toBe("The approval rules ask before web::get runs.");
   const bare = gate({ always: ["get"], never: ["drop"] });
-  expect([bare.needed("default::get", false), bare.needed("web::get", false), bare.needed("default::drop", true)]).toEqual([
+  expect([bare.reasonFor("default::get", false), bare.reasonFor("web::get", false), bare.reasonFor("default::drop", true)]).toEqual([
     "The approval rules ask before default::get runs.",
     undefined,
     undefined,

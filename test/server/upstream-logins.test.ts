@@ -61,7 +61,7 @@ async function scene(): Promise<Scene> {
   const server = createServer(runtime, { auth, logins, limits: { graceMs: 0 }, ports: { log } });
   onTestFinished(() => server.close());
   const { url } = await server.listen({ port: 0 });
-  logins.serveAt(url);
+  logins.setOrigin(url);
   const headersOf = (user: User): Record<string, string> => ({ authorization: `Bearer ${tokenOf(user)}` });
   return {
     authority,

@@ -54,7 +54,7 @@ test.each(storeContract.filter((_, index) => inCI || index % 4 === 0))(
         new InThreadDatabase({ place: options.place, heartbeatMs: 5_000, connect: async () => openSqliteDatabase(settings) }),
         options,
       ),
-      another: () => localStore(path).store,
+      createSecond: () => localStore(path).store,
     });
   },
 );

@@ -7,11 +7,11 @@ import { messageEvent } from "../../src/testing/store-case.ts";
 import { storeContract } from "../../src/testing/store-contract.ts";
 
 const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract, ...approvalStoreContract].filter(
-  (one) => !one.needsAnother,
+  (one) => !one.needsSecond,
 );
 
 test.each(contract)("the memory store fulfils the contract: $title", async ({ run }) => {
-  await run({ store: memoryStore(), another: () => expect.fail("the data of a memory store is its own") });
+  await run({ store: memoryStore(), createSecond: () => expect.fail("the data of a memory store is its own") });
 });
 
 test("F0.28 the memory store has nothing to wait for: whenDurable() returns undefined", async () => {

@@ -16,21 +16,21 @@ import { temporaryFile } from "./temporary-file.ts";
 
 /** Starting a thread takes longer than most cases, so one of the two stores of a case does without. */
 const contract = [...storeContract, ...jobStoreContract, ...accessStoreContract, ...approvalStoreContract];
-const together = contract.filter((one) => one.needsAnother);
-const alone = contract.filter((one) => !one.needsAnother);
+const together = contract.filter((one) => one.needsSecond);
+const alone = contract.filter((one) => !one.needsSecond);
 
 test.each(together)("the SQLite store fulfils the contract: $title", async ({ run }) => {
   const path = temporaryFile();
-  await run({ store: sqliteStore({ path }), another: () => localStore(path, { busyTimeoutMs: 5_000 }).store });
+  await run({ store: sqliteStore({ path }), createSecond: () => localStore(path, { busyTimeoutMs: 5_000 }).store });
 });
 
 test.each(alone)("a SQLite database fulfils the contract: $title", async ({ run }) => {
-  await run({ store: localStore(temporaryFile()).store, another: () => expect.fail("no other store was asked for") });
+  await run({ store: localStore(temporaryFile()).store, createSecond: () => expect.fail("no other store was asked for") });
 });
 
 test("the in-memory SQLite store fulfils the contract", async () => {
   for (const { run } of alone.slice(0, 3)) {
-    await run({ store: sqliteStore({ path: ":memory:" }), another: () => expect.fail("no other store was asked for") });
+    await run({ store: sqliteStore({ path: ":memory:" }), createSecond: () => expect.fail("no other store was asked for") });
   }
 });
 

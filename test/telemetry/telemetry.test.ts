@@ -627,7 +627,7 @@ test("an agent's run is linked to the spans that sent its messages, even in anot
     const second = agentOf(true);
     const agent = await second.start();
     await within("start", async () => {
-      agent.start({ goOn: false });
+      agent.start({ runPending: false });
       await agent.send("Look again.");
     });
     await agent.whenIdle();

@@ -3,7 +3,7 @@ import { ToolError } from "../../src/core/error.ts";
 
 export const untraced = {
   continueTrace: <T>(_read: unknown, run: () => T): T => run(),
-  withinCall: <T>(_callId: string, run: () => T): T => run(),
+  runInCall: <T>(_callId: string, run: () => T): T => run(),
   headersOf: () => undefined,
   beginRun: () => {
     throw new ToolError("execution_failed", "No run is expected.");

@@ -217,11 +217,11 @@ const BROKEN: readonly (readonly [string, () => Engine])[] = [
 ];
 
 describe("the contract detects an engine that violates the case", () => {
-  const subjectOf = (engine: () => Engine): EngineSubject => ({ engine, calls: CALLS, endless: ENDLESS, patienceMs: 300 });
+  const subjectOf = (engine: () => Engine): EngineSubject => ({ engine, calls: CALLS, endless: ENDLESS, timeoutMs: 300 });
 
   test("every case fails for one engine and passes for another", async () => {
     expect(BROKEN.map(([title]) => title)).toEqual(engineContract.map(({ title }) => title));
-    for (const one of engineContract) await one.run({ ...subjectOf(() => new CountingEngine()), patienceMs: 5_000 });
+    for (const one of engineContract) await one.run({ ...subjectOf(() => new CountingEngine()), timeoutMs: 5_000 });
   });
   test.each(BROKEN)("%s", async (title, engine) => {
     const broken = engineContract.find((one) => one.title === title);

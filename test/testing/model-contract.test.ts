@@ -208,7 +208,7 @@ describe("the contract detects a model that violates the case", () => {
   });
   test.each(BROKEN)("%s", async (title, broken) => {
     const one = modelContract.find((known) => known.title === title);
-    const subject: ModelSubject = { model: () => scriptedModel(sayTo), requests: REQUESTS, patienceMs: 300, ...broken };
+    const subject: ModelSubject = { model: () => scriptedModel(sayTo), requests: REQUESTS, timeoutMs: 300, ...broken };
     expect(one?.appliesTo(subject)).toBe(true);
     await expect(one?.run(subject)).rejects.toThrow();
   });

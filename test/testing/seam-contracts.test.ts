@@ -87,7 +87,7 @@ test.each<[string, ApprovalsMaker, string]>([
   ],
   [
     "that withdraw the question of a call that continues elsewhere",
-    approvalsWith((gate) => ({ ask: ({ isLeft: _isLeft, ...question }) => gate.ask(question) })),
+    approvalsWith((gate) => ({ ask: ({ isHandedOver: _isLeft, ...question }) => gate.ask(question) })),
     "stays open",
   ],
   [
@@ -184,8 +184,8 @@ test.each<[string, () => Store, string]>([
   ["that ignores the age", () => storeWith((jobs) => ({ prune: ({ keep }) => jobs.prune({ keep }) })), "dropped by count and age"],
   ["that answers when it is closed", () => storeWith(() => ({ list: async () => [] })), "after closing"],
 ])("a store %s violates the contract of jobs", async (_, make, title) => {
-  const contract = jobStoreContract.filter(({ needsAnother }) => !needsAnother);
-  const found = await failures(contract, () => ({ store: make(), another: make }));
+  const contract = jobStoreContract.filter(({ needsSecond }) => !needsSecond);
+  const found = await failures(contract, () => ({ store: make(), createSecond: make }));
   expect(found.join("\n")).toContain(title);
 });
 
@@ -194,10 +194,10 @@ test.each<[string, (path: string) => Store, string]>([
   ["lists sessions that are open, or have nothing to do, as unattended", everySession, "sessions that no process has open are listed"],
   ["lets a late owner end a job", lateEnds, "a late owner's end"],
 ])("a store that %s violates the contract of jobs", async (_, make, title) => {
-  const contract = jobStoreContract.filter(({ needsAnother }) => needsAnother);
+  const contract = jobStoreContract.filter(({ needsSecond }) => needsSecond);
   const found = await failures(contract, () => {
     const path = temporaryFile();
-    return { store: make(path), another: () => make(path) };
+    return { store: make(path), createSecond: () => make(path) };
   });
   expect(found.join("\n")).toContain(title);
 });

@@ -133,7 +133,7 @@ describe("F1.57 channels", () => {
     await queue.send("1", from("a"));
     expect(queue.waiting).toBe(1);
     const message = await reader.receive();
-    reader.giveBack(message);
+    reader.release(message);
     expect(queue.waiting).toBe(1);
     expect(await reader.receive()).toBe(message);
     const last = reader.receive();

@@ -56,7 +56,7 @@ function bench(options: ChannelOptions = {}): Bench {
     last: (name) => call("last", () => kept.last(name)),
     waiting: (name) => call("waiting", () => kept.waiting(name)),
     take: (query) => call("take", () => kept.take(query)),
-    giveBack: (key) => call("giveBack", () => kept.giveBack(key)),
+    release: (key) => call("release", () => kept.release(key)),
     end: (key) => call("end", () => kept.end(key)),
   };
   const listeners = new Set<(change: StoreChange) => void>();
@@ -189,7 +189,7 @@ test("a subscription that is closed while a message arrives returns it to the qu
     await settle(own);
     const taken = await own.kept.take({ channel: "news", reader: "other" });
     expect([turns, taken?.number]).toEqual([turns, await own.kept.last("news")]);
-    await own.kept.giveBack({ channel: "news", number: taken?.number ?? 0 });
+    await own.kept.release({ channel: "news", number: taken?.number ?? 0 });
   }
 });
 
@@ -230,8 +230,8 @@ test("a message whose return the store failed to record is returned at a retry, 
   await send(own.channel, "1");
   const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
   for (let time = 0; time < 2; time++) {
-    own.failNext("giveBack");
-    if (time === 0) await expect(read?.giveBack()).rejects.toMatchObject({ code: "store_failed" });
+    own.failNext("release");
+    if (time === 0) await expect(read?.release()).rejects.toMatchObject({ code: "store_failed" });
     else await own.ports.clock.advance(SECOND_MS);
   }
   expect(await own.kept.take({ channel: "news", reader: "other" })).toBeUndefined();
@@ -250,8 +250,8 @@ test.each([
   await send(own.channel, "1");
   const read = await first.next(NEVER);
   const [lost, taken] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  own.answerNext("giveBack", lost.promise);
-  const given = read?.giveBack();
+  own.answerNext("release", lost.promise);
+  const given = read?.release();
   given?.catch(() => {}); // it may have been taken back, and the store did not say so
   if (how === "is getting") own.answerNext("take", taken.promise);
   const next = second.next(NEVER);
@@ -272,8 +272,8 @@ test("a message is not returned twice while another reader gets it, whenever two
       await send(own.channel, "1");
       const read = await own.channel.reader({ reader: "desk" }).next(NEVER);
       const lost = Promise.withResolvers<void>();
-      own.answerNext("giveBack", lost.promise);
-      read?.giveBack().catch(() => {}); // it was taken back, and the store did not say so
+      own.answerNext("release", lost.promise);
+      read?.release().catch(() => {}); // it was taken back, and the store did not say so
       await settle(own);
       lost.reject(new ToolError("store_failed", "The connection was lost.", { retryable: true }));
       const messages: unknown[] = [];
@@ -317,20 +317,20 @@ test("a message whose return failed while the file was missing is returned befor
   await send(own.channel, "1");
   const reader = own.channel.reader({ reader: "desk" });
   const read = await reader.next(NEVER);
-  own.failNext("giveBack", false);
-  await expect(read?.giveBack()).rejects.toMatchObject({ code: "store_failed" });
+  own.failNext("release", false);
+  await expect(read?.release()).rejects.toMatchObject({ code: "store_failed" });
   expect(own.ports.clock.pending).toBe(0);
   const next = own.channel.reader({ reader: "desk" }).next(NEVER);
   await settle(own);
-  expect(own.calls["giveBack"]).toBe(2);
+  expect(own.calls["release"]).toBe(2);
   expect((await next)?.message.content).toBe("1");
 });
 
 test.each([
   ["received", "done", undefined],
   ["received, which the store did not take at first", "done", "end"],
-  ["given back", "giveBack", undefined],
-  ["given back, which the store did not take at first", "giveBack", "giveBack"],
+  ["given back", "release", undefined],
+  ["given back, which the store did not take at first", "release", "release"],
 ] as const)("a queue is tracked only until its message is %s", async (_how, settlement, failing) => {
   const own = bench();
   expect(own.remembered()).toEqual([]);

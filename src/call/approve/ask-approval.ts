@@ -48,13 +48,13 @@ export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQ
     ...(whole === undefined ? {} : { covers: whole.covers }),
     preview: async () => (whole ?? (await run.services.simulate(run))).preview,
     whenRecorded: () => run.durableLog?.whenDurable(),
-    note: (note) => {
+    onChange: (note) => {
       if (note.type === "ask" && asking.length === 0 && !controller.signal.aborted) asking = countPendingApprovals(callStack(run), 1);
       if (asking.length > 0 && note.type === "answer" && note.status === "allowed") whole?.onAllowed();
       return recordNote(run, asked, note);
     },
     signal: controller.signal,
-    isLeft: () => run.turn.session.isHandedOver,
+    isHandedOver: () => run.turn.session.isHandedOver,
   });
   const waited = await waitFor(run, question, { endsAt: run.deadlineAt, timeoutError: () => notApprovedError(qualifiedName) });
   countPendingApprovals(asking, -1);

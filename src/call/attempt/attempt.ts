@@ -204,7 +204,7 @@ function invoke<Result>(run: AdmittedCall, after: AfterAttempt<Result>): Result 
   let work: PromiseLike<unknown> | undefined;
   try {
     const input = run.safetyChecks === undefined ? run.input : withoutSafetyChecks(run.input, run.safetyChecks);
-    const request = { tool, input, parsed: run.parsed, toolNamed: run.services.toolNamed };
+    const request = { tool, input, parsed: run.parsed, findTool: run.services.findTool };
     answer = run.faults === undefined ? callEngine(run, request, context) : callFaultyEngine(run, request, context);
     work = findPendingWork(run, answer, context);
   } catch (thrown: unknown) {
@@ -269,7 +269,7 @@ function callEngineInContext(run: AdmittedCall, request: EngineRequest, context:
   const inLayer = isBare ? dispatch : (): unknown => runInLayer({ session: turn.session, visibility, principal }, dispatch);
   return services.tracing === undefined
     ? runInCallIfNeeded(run, inLayer)
-    : services.tracing.withinCall(run.callId, () => runInCallIfNeeded(run, inLayer));
+    : services.tracing.runInCall(run.callId, () => runInCallIfNeeded(run, inLayer));
 }
 
 function dispatchToEngine(run: AdmittedCall, request: EngineRequest, context: AttemptContext): unknown {

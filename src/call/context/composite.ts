@@ -43,9 +43,9 @@ export function warningOf({ services, plan, turn, resumed }: AdmittedCall): stri
 }
 
 /** Why the own rule of the session, or of one above it, asks before calls of this tool, whatever the settings say; undefined if none does. */
-export function sessionWarning(session: Session, approvals: Pick<Approvals, "needed">, qualifiedName: string): string | undefined {
+export function sessionWarning(session: Session, approvals: Pick<Approvals, "reasonFor">, qualifiedName: string): string | undefined {
   for (let one: Session | undefined = session; one !== undefined; one = outerRuleSession(one)) {
-    const reason = approvals.needed(qualifiedName, false, one);
+    const reason = approvals.reasonFor(qualifiedName, false, one);
     if (reason !== undefined && !isSettingsReason(reason, qualifiedName)) return reason;
   }
   return undefined;
@@ -54,12 +54,12 @@ export function sessionWarning(session: Session, approvals: Pick<Approvals, "nee
 /** Why a call of this tool in the session must be approved; undefined if it need not be. */
 export function approvalReasonIn(
   session: Session,
-  approvals: Pick<Approvals, "needed">,
+  approvals: Pick<Approvals, "reasonFor">,
   { qualifiedName, destructive }: { readonly qualifiedName: string; readonly destructive: boolean },
 ): string | undefined {
   let reason: string | undefined;
   for (let one: Session | undefined = session; reason === undefined && one !== undefined; one = outerRuleSession(one))
-    reason = approvals.needed(qualifiedName, destructive, one);
+    reason = approvals.reasonFor(qualifiedName, destructive, one);
   return reason;
 }
 

@@ -13,11 +13,11 @@ export interface GracefulStop {
 export function listenForStop({ signal, onInterrupt }: CommandContext): GracefulStop {
   const { promise: stopped, resolve } = Promise.withResolvers<void>();
   const forceStop = new AbortController();
-  let giveBack = onInterrupt?.(() => {
-    giveBack = onInterrupt(() => forceStop.abort());
+  let stopListening = onInterrupt?.(() => {
+    stopListening = onInterrupt(() => forceStop.abort());
     resolve();
   });
   signal.addEventListener("abort", () => resolve(), { once: true });
   if (signal.aborted) resolve();
-  return { stopped, forceStop, releaseInterrupt: () => giveBack?.() };
+  return { stopped, forceStop, releaseInterrupt: () => stopListening?.() };
 }

@@ -15,8 +15,8 @@ export interface ProgramToolsetOptions extends Partial<ProgramLimits> {
   /** The namespace of the tool. @default "program" */
   readonly name?: string;
   /**
-   * The tools that a loop offers its model: `beside`: `run_program` and all other tools; `only`: `run_program` alone, whose description then declares
-   * the others in TypeScript. In both, a program can call every tool that the caller may. @default "beside"
+   * The tools that a loop offers its model: `alongside`: `run_program` and all other tools; `only`: `run_program` alone, whose description then declares
+   * the others in TypeScript. In both, a program can call every tool that the caller may. @default "alongside"
    */
   readonly mode?: ProgramMode;
   /**
@@ -52,10 +52,10 @@ const DEFAULT_DECLARATION_CHARS = 40_000;
  */
 export function programToolset(options: ProgramToolsetOptions = {}): Toolset {
   checkKnownKeys(options, OPTIONS, "programToolset()");
-  const { name = "program", mode = "beside", approve = "calls", maxDeclarationChars = DEFAULT_DECLARATION_CHARS } = options;
+  const { name = "program", mode = "alongside", approve = "calls", maxDeclarationChars = DEFAULT_DECLARATION_CHARS } = options;
   checkName(name, "toolset");
-  if (mode !== "beside" && mode !== "only")
-    throw new ToolError("invalid_argument", `The mode of programToolset() must be "beside" or "only", not ${quoteValue(mode)}.`);
+  if (mode !== "alongside" && mode !== "only")
+    throw new ToolError("invalid_argument", `The mode of programToolset() must be "alongside" or "only", not ${quoteValue(mode)}.`);
   if (approve !== "calls" && approve !== "whole")
     throw new ToolError(
       "invalid_argument",

@@ -8,7 +8,7 @@ import type { LoadedConfig } from "../load-config.ts";
 export interface LoginsBuildOptions {
   /** The folder of tokens, unless the configuration names one. @default in memory */
   readonly folder?: string;
-  /** The origin of its pages. @default no pages are served: see `UserLogins.serveAt` */
+  /** The origin of its pages. @default no pages are served: see `UserLogins.setOrigin` */
   readonly origin?: string | undefined;
   readonly ports?: { readonly log?: Log } | undefined;
 }

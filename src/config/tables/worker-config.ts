@@ -5,7 +5,7 @@ import type { TableReader } from "../table-reader.ts";
 
 export interface WorkerConfig {
   readonly concurrency?: number;
-  readonly lookMs?: number;
+  readonly pollMs?: number;
   readonly graceMs?: number;
   /** Whether servers run jobs as well; if false, only workers do. */
   readonly inServers?: boolean;
@@ -14,7 +14,7 @@ export interface WorkerConfig {
 export function readWorker(table: TableReader): WorkerConfig {
   return omitUndefined({
     concurrency: table.number("concurrency", COUNT),
-    lookMs: table.number("lookMs", { ...MILLISECONDS, min: 100, integer: true }),
+    pollMs: table.number("pollMs", { ...MILLISECONDS, min: 100, integer: true }),
     graceMs: table.number("graceMs", SIZE),
     inServers: table.flag("inServers"),
   });

@@ -8,7 +8,7 @@ import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface ProgramConfig extends CommonConfig, Partial<ProgramLimits> {
   readonly type: "program";
-  /** @default "beside" */
+  /** @default "alongside" */
   readonly mode?: ProgramMode;
   /** @default "calls" */
   readonly approve?: "calls" | "whole";
@@ -21,7 +21,7 @@ export const programType: ToolsetType<ProgramConfig> = {
     type: "program",
     ...common,
     ...omitUndefined({
-      mode: table.choice("mode", ["beside", "only"]),
+      mode: table.choice("mode", ["alongside", "only"]),
       approve: table.choice("approve", ["calls", "whole"]),
       maxDeclarationChars: table.number("maxDeclarationChars", COUNT),
       maxRunMs: table.number("maxRunMs", PROGRAM_LIMITS.maxRunMs),

@@ -152,11 +152,11 @@ const PERSON = { type: "string", description: "full name of the person" };
 const RELATION_NOUNS = new Set("follower,follow,following,friend,member,subscriber,contact,connection,fan,colleague,attendee".split(","));
 
 /** Whether the items of an array are people; only one, if the call asks for the person with a user name or an address. */
-export function detectPeople({ noun }: ToolIntent, input: JsonObject): Pick<Subject, "isOfPeople" | "atMost"> {
+export function detectPeople({ noun }: ToolIntent, input: JsonObject): Pick<Subject, "isAboutPeople" | "atMost"> {
   if (!isPeopleNoun(noun)) return {};
   if (findRequestedPerson(input) !== undefined) return { atMost: 1 };
   const isAsked = !RELATION_NOUNS.has(lastWord(noun)) && Object.keys(input).some(isPersonSpecificName);
-  return isAsked ? { atMost: 1 } : { isOfPeople: true };
+  return isAsked ? { atMost: 1 } : { isAboutPeople: true };
 }
 
 const PERSON_SEARCH_FIELDS = new Set("name,full_name,query,q,search,keyword,keywords,search_term,search_query,term".split(","));

@@ -346,7 +346,7 @@ export class ExampleCall {
       );
     const drawn = exampleValue(outputSchema, {
       random,
-      usual: sharedValues,
+      typical: sharedValues,
       given: { ...subject.named, ...this.#relatedValues(), ...given },
       subject,
       about: topic,
@@ -378,7 +378,7 @@ export class ExampleCall {
     return {
       noun: this.#intent.noun,
       ...(person !== undefined && { named: person, atMost: 1 }),
-      factsOf: (id) => this.#records.findById(id)?.values,
+      readFacts: (id) => this.#records.findById(id)?.values,
       ...(named !== undefined && named.of !== "other" && { id: named.id }),
       ...(limit !== undefined && person === undefined && { atMost: limit }),
       ...(states !== undefined && { states }),

@@ -245,11 +245,11 @@ function schemasOf(fields: readonly string[], topic: string): Readonly<Record<st
   );
 }
 
-function mentionedFields(about: string, isOfPeople: boolean): readonly string[] {
+function mentionedFields(about: string, isAboutPeople: boolean): readonly string[] {
   const words = nameWords(about.slice(0, MAX_CHARS)).slice(0, MAX_WORDS);
   const found = new Set<string>();
   for (const [at, word] of words.entries()) {
-    if (PERSON_WORDS.has(word) && !isOfPeople) continue;
+    if (PERSON_WORDS.has(word) && !isAboutPeople) continue;
     const fields =
       FIELDS_BY_WORD.get(`${word} ${words[at + 1] ?? ""}`) ?? FIELDS_BY_WORD.get(word) ?? FIELDS_BY_WORD.get(toSingular(word)) ?? [];
     for (const field of fields) found.add(field);

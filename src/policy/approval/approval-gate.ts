@@ -110,7 +110,7 @@ export class ApprovalGate implements Approvals {
     return this.#approve !== undefined;
   }
 
-  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
+  reasonFor(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     return this.#rules.needed(qualifiedName, destructive, session);
   }
 
@@ -191,8 +191,8 @@ export class ApprovalGate implements Approvals {
     this.#trackWrite(settled);
   }
 
-  askMore(sessionId: string, rule: SessionRule): void {
-    this.#rules.askMore(sessionId, rule);
+  setSessionRule(sessionId: string, rule: SessionRule): void {
+    this.#rules.setSessionRule(sessionId, rule);
     this.mayAsk = true;
   }
 
@@ -203,7 +203,7 @@ export class ApprovalGate implements Approvals {
     for (const pending of this.#openBySession.get(sessionId)) pending.isForgotten = true;
   }
 
-  async resumed(sessionId: string, calls: Pick<AbandonedQuestions, "callIds" | "exceptCallIds"> = {}): Promise<void> {
+  async withdrawAbandoned(sessionId: string, calls: Pick<AbandonedQuestions, "callIds" | "exceptCallIds"> = {}): Promise<void> {
     const withdrawn = this.#store.withdrawAbandoned({ sessionId, at: this.#ports.clock.wallTime(), ...calls });
     const settled: Promise<unknown> = Promise.allSettled([withdrawn]).finally(() => this.#writes.delete(settled));
     this.#writes.add(settled);
@@ -215,14 +215,14 @@ export class ApprovalGate implements Approvals {
   }
 
   #createApproval(question: ApprovalQuestion): NewApproval {
-    const { signal: _signal, whenRecorded: _whenRecorded, note: _note, preview: _preview, isLeft: _isLeft, ...shown } = question;
+    const { signal: _signal, whenRecorded: _whenRecorded, onChange: _note, preview: _preview, isHandedOver: _isLeft, ...shown } = question;
     const askedAt = this.#ports.clock.wallTime();
     const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
     return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
   }
 
   /** Records the answer in the session's log for a process that resumes the call: the grant itself is known only here. */
-  async #recordGrant({ note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
+  async #recordGrant({ onChange: note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
     const by = rule === undefined ? {} : { scope: rule.scope, ruleId: rule.id };
     await note?.({ type: "answer", id, digest, status: "allowed", ...by });
   }
@@ -245,7 +245,7 @@ export class ApprovalGate implements Approvals {
     if (question.signal.aborted) return approvalCancelledError(question);
     pending.isRecorded = true;
     try {
-      await question.note?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
+      await question.onChange?.({ type: "ask", id, digest, ...omitUndefined({ expiresAt }) });
     } catch (thrown: unknown) {
       if (stored.status === "open") this.#withdraw(pending); // its call ends with this error and can no longer be answered
       throw thrown;
@@ -298,7 +298,7 @@ export class ApprovalGate implements Approvals {
   #withdraw(pending: PendingQuestion): void {
     const { id, digest } = pending.asked;
     const end = { id, digest, status: "withdrawn", at: this.#ports.clock.wallTime() } as const;
-    if (pending.question.isLeft?.() === true) this.#release(pending);
+    if (pending.question.isHandedOver?.() === true) this.#release(pending);
     else this.#trackWrite(this.#store.end(end));
     pending.settle(end, approvalCancelledError(pending.question));
   }
@@ -359,7 +359,7 @@ export class ApprovalGate implements Approvals {
   /** Ends a question with the answer that an earlier process got. */
   #settleWithEarlier(question: ApprovalQuestion, stored: ApprovalRecord): ToolError | undefined {
     const end = toApprovalEnd(stored);
-    void question.note?.(toAnswerNote(stored, end));
+    void question.onChange?.(toAnswerNote(stored, end));
     return findApprovalRefusal(question, end);
   }
 

@@ -38,7 +38,7 @@ export class ApprovalRules {
     return own ?? (rule === "always" ? settingsReasons(qualifiedName).always : undefined);
   }
 
-  askMore(sessionId: string, rule: SessionRule): void {
+  setSessionRule(sessionId: string, rule: SessionRule): void {
     this.#bySession.set(sessionId, rule);
   }
 

@@ -40,7 +40,7 @@ export class PendingQuestion {
     if (this.settled) return;
     this.settled = true;
     for (const cleanUp of this.cleanUps) cleanUp();
-    if (this.isRecorded) void this.question.note?.(toAnswerNote(this.asked, end));
+    if (this.isRecorded) void this.question.onChange?.(toAnswerNote(this.asked, end));
     this.#resolve(error);
     if (!this.isAnswered) this.#withdrawal.abort(error);
   }

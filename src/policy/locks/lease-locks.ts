@@ -130,7 +130,7 @@ export class LeaseLocks implements Locks {
     // at most MAX_WANTED of each; queued requests keep their place in the store even if this update leaves them out
     const wanted = [this.#unsent, this.#waiting].flatMap((tickets) => [...tickets.values()].slice(0, MAX_WANTED));
     try {
-      const answers = await this.#options.leases.update({ released, wanted: wanted.map(({ request }) => request) });
+      const answers = await this.#options.leases.update({ released, requested: wanted.map(({ request }) => request) });
       for (const ticket of released) this.#released.delete(ticket);
       for (const [index, ticket] of wanted.entries()) this.#settle(ticket, answers[index]);
       this.#unreachable = undefined;
@@ -145,7 +145,7 @@ export class LeaseLocks implements Locks {
   #settle(ticket: Ticket, answer: LeaseAnswer | undefined): void {
     const id = ticket.request.ticket;
     if (!this.#removeRequest(id)) return; // it was released meanwhile
-    if (answer === undefined || !(answer.granted || answer.isCircle)) this.#waiting.set(id, ticket);
+    if (answer === undefined || !(answer.granted || answer.isDeadlock)) this.#waiting.set(id, ticket);
     if (answer !== undefined) ticket.settle(answer);
   }
 
@@ -202,7 +202,7 @@ class Ticket implements LeaseTicket {
     if (!answer.granted) {
       this.#waitsFor = answer.waitsFor;
       if (this.#waitedFor.length === 0) this.#waitedFor = answer.waitsFor;
-      if (!answer.isCircle) return;
+      if (!answer.isDeadlock) return;
     } else {
       this.#granted = true;
       this.fence = answer.fence;

@@ -363,9 +363,9 @@ export class ToolsetLifecycle {
   /** The tools to register for a toolset: its own, and those that its engine listed if it is the first toolset of the engine. */
   #partsOf(toolset: Toolset): ToolsetParts {
     const life = this.#engines.find(toolset);
-    const brought = life?.toolsets[0].name === toolset.name ? life.listedTools : [];
+    const listedTools = life?.toolsets[0].name === toolset.name ? life.listedTools : [];
     const { pins } = this.#options;
-    return pins === undefined ? { toolset, brought } : { toolset, brought, block: (tool) => pins.check(toolset.name, tool) };
+    return pins === undefined ? { toolset, listedTools } : { toolset, listedTools, block: (tool) => pins.check(toolset.name, tool) };
   }
 
   /** Updates the states after a refresh: toolsets of open engines are open, removed toolsets are forgotten. */

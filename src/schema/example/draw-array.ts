@@ -131,10 +131,10 @@ function itemPlace(demand: Demand, place: ValuePlace, list: Subject | undefined)
 }
 
 /** Returns the given values that apply to the items of the subject's list, without those of the list itself. */
-function givenForItems({ values }: GivenValues, { ofList = {}, isOfPeople = false, named = {} }: Subject): GivenValues {
+function givenForItems({ values }: GivenValues, { ofList = {}, isAboutPeople = false, named = {} }: Subject): GivenValues {
   const own: Record<string, JsonValue> = {};
   for (const [name, value] of Object.entries(values))
-    if (!Object.hasOwn(ofList, name) && !(isOfPeople && isPersonSpecificName(name))) own[name] = value;
+    if (!Object.hasOwn(ofList, name) && !(isAboutPeople && isPersonSpecificName(name))) own[name] = value;
   return new GivenValues(Object.assign(own, named), { isList: true });
 }
 

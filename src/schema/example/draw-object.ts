@@ -69,7 +69,7 @@ function drawId(object: ObjectDraft, names: readonly string[]): void {
   const isWhole = place.isSubject && place.depth === 0;
   const id = object.id?.value ?? (isWhole ? subject?.id : undefined);
   if ((typeof id !== "string" && typeof id !== "number") || id === "") return;
-  const known = place.isSubject ? undefined : subject?.factsOf?.(String(id));
+  const known = place.isSubject ? undefined : subject?.readFacts?.(String(id));
   const inner = object.place;
   const given = known === undefined ? inner : { ...inner, given: inner.given.withValues(known), isSubject: true };
   object.place = { ...given, random: facts.branch(String(id)) };

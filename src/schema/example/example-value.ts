@@ -24,7 +24,7 @@ export interface ExampleOptions {
   /** Values for properties of the same name, if they match the schema. @default none */
   readonly given?: JsonObject;
   /** Fallbacks for names that `given` does not have. Read once per object, which must not be changed afterwards. @default none */
-  readonly usual?: JsonObject;
+  readonly typical?: JsonObject;
   /** The thing that `given` describes, and the first items of a list of such things. @default none */
   readonly subject?: Subject;
   /**
@@ -54,7 +54,7 @@ const OPTIONS: OptionNames<ExampleOptions> = {
   factsSeed: "number",
   name: "string",
   given: "object",
-  usual: "object",
+  typical: "object",
   subject: "object",
   maxDepth: "number",
   maxItems: "number",
@@ -82,7 +82,7 @@ export function exampleValue(schema: JsonSchema, options: ExampleOptions): Examp
   return getPlan(schema).example(options);
 }
 
-function givenValuesOf({ given, usual }: ExampleOptions): GivenValues {
+function givenValuesOf({ given, typical: usual }: ExampleOptions): GivenValues {
   if (usual === undefined) return given === undefined ? NO_VALUES : new GivenValues(given);
   const outer = getOrAdd(usualCache, usual, () => new GivenValues(usual, { isUsual: true }));
   return given === undefined ? outer : new GivenValues(given, { outer });

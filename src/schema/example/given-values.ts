@@ -37,7 +37,7 @@ export interface Subject {
   /** Values that belong to its list rather than to the items, by name. */
   readonly ofList?: JsonObject;
   /** Whether its items are people, each with their own name and email address. */
-  readonly isOfPeople?: boolean;
+  readonly isAboutPeople?: boolean;
   /** The names of the single person that its list belongs to. */
   readonly named?: JsonObject | undefined;
   /** Its lists that were drawn before for the same answer, by the seed of their place: each is drawn only once. */
@@ -47,7 +47,7 @@ export interface Subject {
   /** The id of the thing, if no property of it contains the id. */
   readonly id?: string | number;
   /** Returns the known values of other things, by id. */
-  readonly factsOf?: (id: string) => JsonObject | undefined;
+  readonly readFacts?: (id: string) => JsonObject | undefined;
   /** Its states, most likely first, used if nothing else determines the state. */
   readonly states?: readonly string[];
 }

@@ -7,7 +7,7 @@ export interface UpstreamLogins extends LoginPages {
    * Called by each `createServer` that is given the logins, with its `basePath` or an empty string: the addresses of the pages begin with it.
    * Requests arrive without it. `createServer` passes on the error that is thrown for a second, different path.
    */
-  serveBelow(basePath: string): void;
+  setBasePath(basePath: string): void;
   /** Lists the MCP servers, and whether this user is logged in at each. */
   list(user: string): Promise<readonly { readonly server: string; readonly loggedIn: boolean; readonly endsAt?: number }[]>;
   /** Begins a login, or finds the one in progress. Resolves to the address that the user opens in a browser. */

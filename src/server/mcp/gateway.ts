@@ -209,7 +209,7 @@ export class Gateway implements SharedState {
   }
 
   #runHandler<T>(asked: Asked, answer: () => T): Promise<Awaited<T>> {
-    if (this.runtime.tracing?.measureServed === undefined) return this.#answered(asked.method, answer);
+    if (this.runtime.tracing?.recordServed === undefined) return this.#answered(asked.method, answer);
     return measured(this, asked, () => this.#answered(asked.method, answer));
   }
 

@@ -30,7 +30,7 @@ export async function measured<T>(gateway: SharedState, asked: Asked, answer: ()
     failure = error instanceof Error && "code" in error && typeof error.code === "number" ? error.code : INTERNAL_ERROR;
     throw error;
   } finally {
-    runtime.tracing?.measureServed?.({
+    runtime.tracing?.recordServed?.({
       of: "request",
       method,
       ...subjectOf(gateway, asked, failure),
@@ -64,6 +64,6 @@ export function beginSession(
   return (server, error) => {
     const protocolVersion = server?.getNegotiatedProtocolVersion();
     if (protocolVersion === undefined) return;
-    runtime.tracing?.measureServed?.({ of: "session", durationMs: settings.clock.now() - beganAt, protocolVersion, transport, error });
+    runtime.tracing?.recordServed?.({ of: "session", durationMs: settings.clock.now() - beganAt, protocolVersion, transport, error });
   };
 }

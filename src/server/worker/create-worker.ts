@@ -25,7 +25,7 @@ export interface WorkerOptions {
   /** Ids of sessions that the worker does not take, such as those of agents that the program runs. @default none */
   readonly except?: readonly string[];
   /** Milliseconds between polls for sessions whose process has ended; up to 4 times as many while all are queued. Integer ≥ 100. @default 2_000 */
-  readonly lookMs?: number;
+  readonly pollMs?: number;
   /** How long `stop` lets running jobs end before it hands them over, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
   /** Clock and log, for tests. */
@@ -66,9 +66,9 @@ export interface SessionHolder {
   use(id: string, work: (session: RuntimeSession) => Promise<void>, options: { readonly anyTools: true }): Promise<void>;
 }
 
-const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, lookMs: true, graceMs: true, ports: true };
-const DEFAULTS = { concurrency: 10, lookMs: 2_000, graceMs: 10_000 } as const;
-/** Maximum pause between two polls of the store, as a multiple of `lookMs`. */
+const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, pollMs: true, graceMs: true, ports: true };
+const DEFAULTS = { concurrency: 10, pollMs: 2_000, graceMs: 10_000 } as const;
+/** Maximum pause between two polls of the store, as a multiple of `pollMs`. */
 const MAX_PAUSES = 4;
 const POLL_INTERVAL_RANGE = { ...MILLISECONDS, min: 100, integer: true };
 
@@ -98,10 +98,10 @@ export function createWorker(runtime: Runtime, options: WorkerOptions = {}): Haf
 /** @throws ToolError `invalid_argument` @internal */
 export function checkWorkerOptions(options: WorkerOptions, owner: string): void {
   if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${owner} must be an object`, options);
-  const { concurrency, lookMs, graceMs, ...rest } = options;
+  const { concurrency, pollMs, graceMs, ...rest } = options;
   checkKnownKeys(rest, OPTIONS, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
-  checkNumber(lookMs, `lookMs of ${owner}`, POLL_INTERVAL_RANGE);
+  checkNumber(pollMs, `pollMs of ${owner}`, POLL_INTERVAL_RANGE);
   checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
 }
 
@@ -140,7 +140,7 @@ export class StoreWorker implements HaftWorker {
   #consumer: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
   #polling: Promise<void> | undefined;
-  /** The pause before the next poll, as a multiple of `lookMs`. */
+  /** The pause before the next poll, as a multiple of `pollMs`. */
   #pauseFactor = 1;
   #starting: Promise<void> | undefined;
   #ended: Promise<void> | undefined;
@@ -148,7 +148,7 @@ export class StoreWorker implements HaftWorker {
 
   constructor(runtime: Runtime, options: WorkerOptions, sessions: SessionHolder) {
     const { store } = runtime;
-    const { concurrency = DEFAULTS.concurrency, except = [], lookMs = DEFAULTS.lookMs, graceMs = DEFAULTS.graceMs } = options;
+    const { concurrency = DEFAULTS.concurrency, except = [], pollMs = DEFAULTS.pollMs, graceMs = DEFAULTS.graceMs } = options;
     if (store?.queue === undefined)
       throw new ToolError("invalid_argument", "A worker needs a store that several machines share, and the runtime has none.", {
         hint: 'Give it one: createRuntime({ store: postgresStore({ url: "postgres://…" }) }).',
@@ -157,11 +157,11 @@ export class StoreWorker implements HaftWorker {
     this.#store = store;
     this.#queue = store.queue;
     this.#sessions = sessions;
-    this.#settings = { concurrency, lookMs, graceMs };
+    this.#settings = { concurrency, pollMs, graceMs };
     this.#except = new Set(except);
     this.#clock = options.ports?.clock ?? systemPorts.clock;
     this.#log = options.ports?.log ?? systemPorts.log;
-    this.#missingTools = new MissingTools({ runtime, store, clock: this.#clock, lookMs });
+    this.#missingTools = new MissingTools({ runtime, store, clock: this.#clock, pollMs });
   }
 
   get counts(): WorkerCounts {
@@ -228,7 +228,7 @@ export class StoreWorker implements HaftWorker {
       this.#logFailureOnce(thrown);
     }
     if (this.#ended === undefined)
-      this.#stopTimer = this.#clock.timer(() => this.#poll(), this.#settings.lookMs * this.#pauseFactor, { background: true });
+      this.#stopTimer = this.#clock.timer(() => this.#poll(), this.#settings.pollMs * this.#pauseFactor, { background: true });
   }
 
   /** Offers unattended sessions. Polls less often while all of them are queued already, so that a long queue costs little. */

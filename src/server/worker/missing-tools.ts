@@ -12,7 +12,7 @@ export interface MissingToolsOptions {
   readonly store: Store;
   readonly clock: Pick<Clock, "now">;
   /** How long the known tools of other processes are used before they are read again, in milliseconds. */
-  readonly lookMs: number;
+  readonly pollMs: number;
 }
 
 /** Default for how long the known tools of other processes are used, and when a client should retry for a session that waits for another process. */
@@ -54,12 +54,12 @@ export class MissingTools {
     return isLacking ? "a job of a tool that this process does not have" : undefined;
   }
 
-  /** Toolsets that differ in another living process: while versions are replaced, one process has tools that others lack. Read once per `lookMs`. */
+  /** Toolsets that differ in another living process: while versions are replaced, one process has tools that others lack. Read once per `pollMs`. */
   #differingToolsets(): Promise<ReadonlySet<string>> {
-    const { clock, lookMs } = this.#options;
+    const { clock, pollMs } = this.#options;
     const now = clock.now();
     if (this.#differing === undefined || this.#differing.until <= now)
-      this.#differing = { until: now + lookMs, toolsets: this.#findDiffering() };
+      this.#differing = { until: now + pollMs, toolsets: this.#findDiffering() };
     return this.#differing.toolsets;
   }
 

@@ -53,7 +53,7 @@ const NOTIFYING_APPROVAL_METHODS: ReadonlySet<keyof ApprovalStore> = new Set([
 ]);
 
 /** Methods that change a channel in a way that its readers may wait for. */
-const NOTIFYING_CHANNEL_METHODS: ReadonlySet<keyof ChannelStore> = new Set(["send", "giveBack", "end"]);
+const NOTIFYING_CHANNEL_METHODS: ReadonlySet<keyof ChannelStore> = new Set(["send", "release", "end"]);
 
 export class DatabaseStore implements Store {
   readonly kind: string;

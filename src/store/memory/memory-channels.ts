@@ -65,7 +65,7 @@ export class MemoryChannels implements ChannelStore {
     return toEntry(first);
   }
 
-  async giveBack(key: ChannelEntryKey): Promise<void> {
+  async release(key: ChannelEntryKey): Promise<void> {
     const one = this.#find(key);
     if (one !== undefined) one.isTaken = false;
   }

@@ -7,7 +7,7 @@ export class MemoryLeases implements LeaseStore {
   #place = 0;
   #fence = 0;
 
-  async update({ released, wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
+  async update({ released, requested: wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
     for (const ticket of released) this.#entries.delete(ticket);
     for (const request of wanted)
       if (!this.#entries.has(request.ticket)) this.#entries.set(request.ticket, { ...request, place: ++this.#place, fence: undefined });
@@ -27,15 +27,15 @@ export class MemoryLeases implements LeaseStore {
 
   #answer(queue: LeaseQueue, ticket: string): LeaseAnswer {
     const entry = queue.entries.find((one) => one.ticket === ticket);
-    if (entry === undefined) return { granted: false, waitsFor: [], isCircle: false };
+    if (entry === undefined) return { granted: false, waitsFor: [], isDeadlock: false };
     if (entry.fence !== undefined) return { granted: true, fence: entry.fence };
     if (queue.isUnblocked(entry)) {
       const fence = ++this.#fence;
       this.#entries.set(ticket, { ...entry, fence });
       return { granted: true, fence };
     }
-    const isCircle = entry.within !== entry.callId && queue.isInCycle(entry);
-    if (isCircle) this.#entries.delete(ticket);
-    return { granted: false, waitsFor: queue.blockers(entry).map(({ callId }) => callId), isCircle };
+    const isDeadlock = entry.within !== entry.callId && queue.isInCycle(entry);
+    if (isDeadlock) this.#entries.delete(ticket);
+    return { granted: false, waitsFor: queue.blockers(entry).map(({ callId }) => callId), isDeadlock };
   }
 }

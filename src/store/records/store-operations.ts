@@ -87,7 +87,7 @@ const METHODS: { readonly [Part in keyof StoreParts]: Methods<StoreParts[Part]> 
     last: "reads",
     waiting: "reads",
     take: "writes",
-    giveBack: "writes",
+    release: "writes",
     end: "writes",
   },
 };

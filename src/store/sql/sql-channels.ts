@@ -89,7 +89,7 @@ export class SqlChannels implements ChannelStore {
     return found?.first === undefined ? undefined : toEntry(found.first);
   }
 
-  async giveBack(key: ChannelEntryKey): Promise<void> {
+  async release(key: ChannelEntryKey): Promise<void> {
     const { id = "" } = this.#owner;
     await updateMessage(this.#connection.tables, key).set("holder", null).where("holder", "=", id).execute();
   }

@@ -38,7 +38,7 @@ export class SqlLeases implements LeaseStore {
     this.#owner = owner;
   }
 
-  async update({ released, wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
+  async update({ released, requested: wanted }: LeaseUpdate): Promise<readonly LeaseAnswer[]> {
     const { tables } = this.#connection;
     const doubtful = released.flatMap((ticket) => this.#uncertainSlots.get(ticket) ?? []);
     if (wanted.length === 0 && doubtful.length === 0) {
@@ -93,7 +93,7 @@ export class SqlLeases implements LeaseStore {
     for (const { ticket, within, callId } of wanted) {
       const entry = entries.get(ticket);
       if (entry === undefined || entry.fence !== undefined || queue.isUnblocked(entry) || within !== callId) return undefined;
-      answers.push({ granted: false, waitsFor: queue.blockers(entry).map((other) => other.callId), isCircle: false });
+      answers.push({ granted: false, waitsFor: queue.blockers(entry).map((other) => other.callId), isDeadlock: false });
     }
     const gone = await this.#owner.filterGone(
       tables,
@@ -125,9 +125,9 @@ export class SqlLeases implements LeaseStore {
         granted.add(ticket);
         answers.push({ granted: true, fence });
       } else {
-        const isCircle = entry.within !== entry.callId && (await this.#isInCycle(transaction, [...entries, ...added], entry));
-        if (isCircle) left.add(ticket);
-        answers.push({ granted: false, waitsFor: queue.blockers(entry).map(({ callId }) => callId), isCircle });
+        const isDeadlock = entry.within !== entry.callId && (await this.#isInCycle(transaction, [...entries, ...added], entry));
+        if (isDeadlock) left.add(ticket);
+        answers.push({ granted: false, waitsFor: queue.blockers(entry).map(({ callId }) => callId), isDeadlock });
       }
     }
     await insertEntries(

@@ -39,15 +39,15 @@ interface Asked {
   readonly history?: readonly HistoryEntry[];
   readonly options?: Partial<LmEngineOptions>;
   readonly tool?: Tool;
-  readonly toolNamed?: (name: string) => Tool | undefined;
+  readonly findTool?: (name: string) => Tool | undefined;
 }
 
 /** What a call of `weather::get` in Oslo asks the model, each message as `role: content`. */
-async function asked({ history = [], options = {}, tool = WEATHER, toolNamed }: Asked = {}): Promise<readonly string[]> {
+async function asked({ history = [], options = {}, tool = WEATHER, findTool }: Asked = {}): Promise<readonly string[]> {
   const model = modelOf('{"celsius":1}');
   const input = { city: "Oslo" };
   await lmEngine({ model, ...options }).call(
-    { tool, input, parsed: input, ...(toolNamed === undefined ? {} : { toolNamed }) },
+    { tool, input, parsed: input, ...(findTool === undefined ? {} : { findTool }) },
     toolContext({ toolName: "weather::get", history }),
   );
   const [request] = model.requests;
@@ -127,7 +127,7 @@ describe("F0.41 the request to the model contains", () => {
   test("the definitions of other tools that the runtime knows", async () => {
     const other = toolWith(undefined, { description: "Adds." });
     const history = [entry("sums::add", { a: 1 }, { output: { sum: 2 } }), entry("gone::tool", {}, { output: {} })];
-    expect(await asked({ history, toolNamed: (name) => (name === "sums::add" ? other : undefined) })).toEqual([
+    expect(await asked({ history, findTool: (name) => (name === "sums::add" ? other : undefined) })).toEqual([
       'user: {"tool":{"name":"sums::add","description":"Adds.","parameters":true},"tool_call":{"name":"sums::add","arguments":{"a":1}}}',
       'assistant: {"sum":2}',
       'user: {"tool_call":{"name":"gone::tool","arguments":{}}}',

@@ -145,7 +145,7 @@ describe("issue 16.3 facts about an entity", () => {
 
   test("that are already known are used in the lines of an order, each once", () => {
     const line = taking({ product_id: text, name: text, quantity: { type: "integer" }, unit_price: number });
-    const subject = { noun: "cart", factsOf: (id: string) => (id === "p-1" ? { name: "tea pot", price: 31.5 } : undefined) };
+    const subject = { noun: "cart", readFacts: (id: string) => (id === "p-1" ? { name: "tea pot", price: 31.5 } : undefined) };
     const cart = draw(taking({ items: { type: "array", items: line } }), { subject, given: { product_id: "p-1", quantity: 2 } });
     expect(cart.items).toEqual([{ product_id: "p-1", name: "tea pot", quantity: 2, unit_price: 31.5 }]);
   });

@@ -116,7 +116,7 @@ async function submit(): Promise<void> {
 }
 
 async function work(): Promise<void> {
-  const worker = createWorker(runtime, { concurrency: 8, lookMs: 300, graceMs: Number(count) });
+  const worker = createWorker(runtime, { concurrency: 8, pollMs: 300, graceMs: Number(count) });
   await worker.start();
   say("working");
   for await (const line of createInterface({ input: process.stdin })) if (line === "stop") break;

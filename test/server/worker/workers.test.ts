@@ -182,13 +182,13 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     const open = async () => (await begins.approvals.pending()).length;
     for (let workers = 0; workers < 4; workers++) {
       const runtime = await runtimeOf();
-      const stopping = createWorker(runtime, { graceMs: 600_000, lookMs: 200 });
+      const stopping = createWorker(runtime, { graceMs: 600_000, pollMs: 200 });
       await stopping.start();
       await asks(runtime, 4);
       await stopping.stop();
       expect([stopping.counts, await open()]).toEqual([{ held: 0, taken: stopping.counts.taken, finished: 0, left: 2 }, 2]);
     }
-    const last = createWorker(await runtimeOf(), { lookMs: 200 });
+    const last = createWorker(await runtimeOf(), { pollMs: 200 });
     await last.start();
     await until(async () => {
       for (const { id, digest } of await begins.approvals.pending()) await begins.approvals.answer({ id, digest, answer: "allow-once" });
@@ -227,7 +227,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     await until(async () => (await one.store.jobs.list({ sessionId: "kept", states: ["done"] })).length === 1);
     await until(async () => before.counts.finished === 1); // counted after the end is stored
     expect(before.counts.taken).toBe(1);
-    const after = createWorker(await runtimeOf(["kept", "fresh"]), { lookMs: 200 });
+    const after = createWorker(await runtimeOf(["kept", "fresh"]), { pollMs: 200 });
     await after.start();
     expect((await one.ended(2, PATIENCE_MS)).map(({ sessionId, state }) => `${sessionId} ${state}`).toSorted()).toEqual([
       "fresh done",
@@ -250,7 +250,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     onTestFinished(async () => void (await runtime.close()));
     await runtime.open();
     const said: string[] = [];
-    const before = createWorker(runtime, { lookMs: 100, ports: { log: { debug() {}, warn: (line) => void said.push(line) } } });
+    const before = createWorker(runtime, { pollMs: 100, ports: { log: { debug() {}, warn: (line) => void said.push(line) } } });
     await before.start();
     await until(async () => said.length > 0);
     const entries = () => server().execute("select state from haft_jobs.job where state <> 'completed'");
@@ -289,7 +289,7 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     const refused = await ask();
     expect([refused.status, refused.headers.get("x-should-retry")]).toEqual([503, "true"]);
     expect(await one.store.jobs.list({ sessionId: "s" })).toMatchObject([{ state: "queued" }]);
-    const having = createWorker(await runtimeOf(["kept", "fresh"]), { lookMs: 200 });
+    const having = createWorker(await runtimeOf(["kept", "fresh"]), { pollMs: 200 });
     await having.start();
     await until(async () => (await one.store.jobs.list({ sessionId: "s", states: ["done"] })).length === 1);
     await until(async () => (await ask()).status === 200);
@@ -433,7 +433,7 @@ test("issue 21.3 a worker without a store that several machines can share is rej
 test("issue 21.3 invalid options of a worker are rejected by name", () => {
   const runtime = createRuntime({ store: postgresStore({ url: "postgres://haft@localhost/haft" }) });
   expect(() => createWorker(runtime, { concurrency: 0 })).toThrow("concurrency of createWorker() is 0");
-  expect(() => createWorker(runtime, { lookMs: 5 })).toThrow("lookMs of createWorker() is 5");
+  expect(() => createWorker(runtime, { pollMs: 5 })).toThrow("pollMs of createWorker() is 5");
   expect(() => createWorker(runtime, Object.assign({ concurrency: 3 }, { workers: 3 }))).toThrow('"workers"');
 });
 

@@ -26,6 +26,6 @@ describe(`issue 21.1 the PostgreSQL store fulfils the contract, on ${name}:`, ()
   test.each(CASES.filter((_, index) => inCI || index % 4 === 0))("$title", { timeout: START }, async ({ run }) => {
     const { store, empty } = maker ?? expect.fail("the database did not start");
     await empty("contract");
-    await run({ store: store("contract"), another: () => store("contract") });
+    await run({ store: store("contract"), createSecond: () => store("contract") });
   });
 });

@@ -248,11 +248,11 @@ describe.skipIf(NO_SERVER || !inCI)(`issue 21 faults of a PostgreSQL server and 
       overtakes: false,
       within: `call of ${ticket}`,
     });
-    await store.leases.update({ released: [], wanted: [lease("first")] });
-    await store.leases.update({ released: ["first"], wanted: [] });
+    await store.leases.update({ released: [], requested: [lease("first")] });
+    await store.leases.update({ released: ["first"], requested: [] });
     const arrive = proxy.holdBack("commit");
-    await expect(store.leases.update({ released: [], wanted: [lease("second")] })).rejects.toMatchObject({ code: "store_failed" });
-    const givenBack = store.leases.update({ released: ["second"], wanted: [] });
+    await expect(store.leases.update({ released: [], requested: [lease("second")] })).rejects.toMatchObject({ code: "store_failed" });
+    const givenBack = store.leases.update({ released: ["second"], requested: [] });
     await pause(300);
     arrive();
     await givenBack;

@@ -100,7 +100,7 @@ export class Chat {
     this.#printer = new ChatPrinter(context.out, options.events);
     this.#agent = this.#makeAgent(options);
     // An earlier chat may have been stopped on purpose; a message of a trigger waits until it is received.
-    this.#agent.start({ goOn: triggers !== undefined && session.inbox.some(({ triggerId }) => triggerId !== undefined) });
+    this.#agent.start({ runPending: triggers !== undefined && session.inbox.some(({ triggerId }) => triggerId !== undefined) });
   }
 
   #makeAgent({ context: { options }, chosen, config: { config }, session, triggers }: ChatOptions): Agent {
@@ -138,7 +138,7 @@ export class Chat {
 
   /** Why nothing runs any more; undefined if things run. */
   get stopped(): string | undefined {
-    return this.#emergencyStop.why;
+    return this.#emergencyStop.reason;
   }
 
   /** Lets things run again after an emergency stop. */

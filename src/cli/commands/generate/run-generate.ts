@@ -192,6 +192,10 @@ function stoppedError(
 ): ToolError {
   const { existing, written, conversations } = summary;
   const reason = signal.aborted ? ToolError.fromUnknown(signal.reason).message : stopped.message;
-  const goOn = out === "-" ? "" : ` ${existing + written} of ${conversations} conversations are in ${out}.`;
-  return new ToolError(stopped.code, `${reason}${goOn}`, out === "-" ? {} : { hint: "The same command continues where the file ends." });
+  const progress = out === "-" ? "" : ` ${existing + written} of ${conversations} conversations are in ${out}.`;
+  return new ToolError(
+    stopped.code,
+    `${reason}${progress}`,
+    out === "-" ? {} : { hint: "The same command continues where the file ends." },
+  );
 }

@@ -71,10 +71,10 @@ async function logInHere(
 ): Promise<void> {
   const listener = await servePages({ err, signal, ...context }, logins, port);
   try {
-    logins.serveAt(listener.origin);
+    logins.setOrigin(listener.origin);
     const address = await logins.begin(name, LOCAL_USER);
     err.write(`haft: log in at ${address}\n`);
-    await logins.untilLoggedIn(name, LOCAL_USER, signal);
+    await logins.whenLoggedIn(name, LOCAL_USER, signal);
   } finally {
     await listener.close(async () => {});
   }

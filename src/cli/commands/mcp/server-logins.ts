@@ -29,7 +29,7 @@ export function checkLoginPages(config: LoadedConfig, host: string): void {
 
 /** Starts to serve the login pages. @param listenedAt the address of the server */
 export function serveLoginPages(logins: UserLogins, config: LoadedConfig, listenedAt: string): void {
-  logins.serveAt(loginOrigin(config) ?? new URL(listenedAt).origin);
+  logins.setOrigin(loginOrigin(config) ?? new URL(listenedAt).origin);
 }
 
 /** Checks that users log in to this server. @throws ToolError `invalid_argument` if they do not, or there is no such server */

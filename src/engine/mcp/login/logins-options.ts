@@ -8,7 +8,7 @@ import type { Clock, Log } from "../../../core/ports.ts";
 export interface UserLoginsOptions {
   /**
    * The address of this program for the browsers of users: `https://tools.example`. Its pages are under `/upstreams/`, after the `basePath` of the
-   * server. @default the address given to `serveAt`; without either, no login begins here, and users log in through another process that shares the
+   * server. @default the address given to `setOrigin`; without either, no login begins here, and users log in through another process that shares the
    * folder
    */
   readonly origin?: string;

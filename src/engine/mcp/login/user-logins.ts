@@ -65,7 +65,7 @@ export class UserLogins {
   constructor(options: UserLoginsOptions = {}) {
     checkOptions(options);
     const { origin, folder, loginMs, ports = {} } = options;
-    if (origin !== undefined) this.serveAt(origin);
+    if (origin !== undefined) this.setOrigin(origin);
     this.#clock = ports.clock ?? systemPorts.clock;
     this.#log = ports.log ?? systemPorts.log;
     this.#flows = new LoginFlows(this.#clock);
@@ -78,12 +78,12 @@ export class UserLogins {
    *
    * @throws ToolError `invalid_argument` if it is not an origin
    */
-  serveAt(origin: string): void {
+  setOrigin(origin: string): void {
     this.#addresses.setOrigin(origin);
   }
 
   /** Sets the path of the server with the pages, such as `/haft`, which follows the origin in their addresses. Called by `createServer`. */
-  serveBelow(basePath: string): void {
+  setBasePath(basePath: string): void {
     this.#addresses.setBasePath(basePath);
   }
 
@@ -160,7 +160,7 @@ export class UserLogins {
    *
    * @throws ToolError if the login failed or timed out; the reason of the signal; as a rejection
    */
-  async untilLoggedIn(server: string, user: string, signal: AbortSignal): Promise<void> {
+  async whenLoggedIn(server: string, user: string, signal: AbortSignal): Promise<void> {
     const key = { server, user };
     const pending = this.findPending(key);
     if (pending !== undefined) return await this.untilEnded(pending, signal);

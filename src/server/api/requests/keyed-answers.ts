@@ -159,10 +159,10 @@ export class KeyedAnswers {
   /** Claims the request. undefined if it must run here; otherwise its record, with an answer or with other content. */
   async #claim({ keyed, ...request }: Attempt & { readonly holder: string }): Promise<KeyedRequest | undefined> {
     const { access, clock } = this.#options;
-    const patienceMs = runsCalls(keyed) ? 0 : SILENT_MS;
+    const timeoutMs = runsCalls(keyed) ? 0 : SILENT_MS;
     let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
     for (;;) {
-      const isSilent = seen !== undefined && (clock.now() - seen.since >= patienceMs || this.#unreleasedHolders.has(seen.hold.holder));
+      const isSilent = seen !== undefined && (clock.now() - seen.since >= timeoutMs || this.#unreleasedHolders.has(seen.hold.holder));
       const at = clock.wallTime();
       const known = await access.beginRequest({ ...request, at, ...(isSilent && seen !== undefined ? { after: seen.hold } : {}) });
       if (known?.hold === undefined || known.fingerprint !== request.fingerprint) {
@@ -172,7 +172,7 @@ export class KeyedAnswers {
       const { hold } = known;
       if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
       // the wait continues if the client disconnects, since others may be waiting for the same request
-      if (patienceMs > 0 && !this.#unreleasedHolders.has(hold.holder)) await sleep(clock, POLL_MS, undefined, { background: true });
+      if (timeoutMs > 0 && !this.#unreleasedHolders.has(hold.holder)) await sleep(clock, POLL_MS, undefined, { background: true });
     }
   }
 

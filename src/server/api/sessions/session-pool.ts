@@ -62,7 +62,7 @@ export class SessionPool {
     this.#options = options;
     const { runtime, store, clock } = options;
     if (store?.queue !== undefined && runtime.jobs.runHere)
-      this.#missingTools = new MissingTools({ runtime, store, clock, lookMs: REFRESH_MS });
+      this.#missingTools = new MissingTools({ runtime, store, clock, pollMs: REFRESH_MS });
   }
 
   get size(): number {

@@ -142,7 +142,7 @@ async function followTask(
 ): Promise<void> {
   const asking = new JobQuestions(runtime, client);
   const stop = session.onJob((job) => asking.handleJob(job, callId));
-  let isLeft = false;
+  let isHandedOver = false;
   try {
     const now = runtime.jobs.get(callId);
     if (now !== undefined) asking.handleJob(now, callId);
@@ -150,8 +150,8 @@ async function followTask(
     task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), findEndTime(session, callId));
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
-    isLeft = ownSession !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
-    if (isLeft) return;
+    isHandedOver = ownSession !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
+    if (isHandedOver) return;
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lostTaskEnd());
   } finally {
@@ -160,7 +160,7 @@ async function followTask(
     await ownSession
       ?.close()
       .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
-    if (isLeft) tasks.handOver(slot.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
+    if (isHandedOver) tasks.handOver(slot.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
   }
 }
 

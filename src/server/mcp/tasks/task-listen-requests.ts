@@ -30,7 +30,7 @@ interface Followed {
   /** The id of the request. */
   readonly id: JsonValue | undefined;
   readonly context: TaskContext;
-  readonly lookMs: number;
+  readonly pollMs: number;
 }
 
 /** The listen requests of one connection. */
@@ -84,21 +84,21 @@ export class TaskListenRequests {
     const context: TaskContext = { mcpReq, http: headers === undefined ? undefined : { req: { headers } } };
     const { gateway, info } = serving;
     const taskIds = (await gateway.tasks?.idsOf(ids, info.caller.id)) ?? [];
-    const lookMs = Math.max(LEAST_LOOK_MS, (taskIds.length * 1_000) / MAX_LOOKS_PER_SECOND);
+    const pollMs = Math.max(LEAST_LOOK_MS, (taskIds.length * 1_000) / MAX_LOOKS_PER_SECOND);
     setImmediate(() => {
-      for (const taskId of taskIds) void this.#follow(taskId, { id, context, lookMs });
+      for (const taskId of taskIds) void this.#follow(taskId, { id, context, pollMs });
     });
     return taskIds;
   }
 
-  async #follow(taskId: string, { id, context, lookMs }: Followed): Promise<void> {
+  async #follow(taskId: string, { id, context, pollMs }: Followed): Promise<void> {
     const { serving, send } = this.#options;
     const { clock, log } = serving.gateway.settings;
     const { signal } = context.mcpReq;
     let told: string | undefined;
     while (!signal.aborted)
       try {
-        for await (const task of taskStates(serving, taskId, { context, lookMs })) {
+        for await (const task of taskStates(serving, taskId, { context, pollMs })) {
           if (task.situation === told) continue;
           told = task.situation;
           send({ jsonrpc: "2.0", method: "notifications/tasks", params: { ...task.details, _meta: { [SUBSCRIPTION]: id ?? null } } });
@@ -107,7 +107,7 @@ export class TaskListenRequests {
       } catch (thrown: unknown) {
         if (signal.aborted) return;
         log.debug(`A task over MCP is looked for again: ${describeThrown(thrown)}`);
-        await new Promise<void>((resolve) => void clock.timer(resolve, lookMs, { background: true }));
+        await new Promise<void>((resolve) => void clock.timer(resolve, pollMs, { background: true }));
       }
   }
 

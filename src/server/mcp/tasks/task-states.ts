@@ -13,7 +13,7 @@ export const LEAST_LOOK_MS = 2_000;
 interface FollowOptions {
   readonly context: TaskContext;
   /** @default `LEAST_LOOK_MS` */
-  readonly lookMs?: number;
+  readonly pollMs?: number;
 }
 
 /**
@@ -25,7 +25,7 @@ interface FollowOptions {
 export async function* taskStates(
   serving: CallHandlerContext,
   id: string,
-  { context, lookMs = LEAST_LOOK_MS }: FollowOptions,
+  { context, pollMs = LEAST_LOOK_MS }: FollowOptions,
 ): AsyncGenerator<ServedTask> {
   const { tasks, settings } = serving.gateway;
   const { signal } = context.mcpReq;
@@ -43,7 +43,7 @@ export async function* taskStates(
         void followStored(serving, id, { signal: AbortSignal.any([signal, over.signal]), wake });
       }
       const stop = task.onChange(wake);
-      const stopTimer = settings.clock.timer(wake, lookMs, { background: true });
+      const stopTimer = settings.clock.timer(wake, pollMs, { background: true });
       try {
         yield task;
         if (task.end !== undefined) return;

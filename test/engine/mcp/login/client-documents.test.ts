@@ -165,7 +165,7 @@ test.each([
 
 test("the document of pages below a path contains that path, and is used only for logins on these pages", async () => {
   const logins = new UserLogins({ origin: ORIGIN });
-  logins.serveBelow("/haft");
+  logins.setBasePath("/haft");
   const below = `${ORIGIN}/haft/upstreams`;
   const page = await logins.response(new Request(DOCUMENT)); // the server has removed the path
   expect(await page?.json()).toMatchObject({

@@ -27,7 +27,7 @@ async function pages(logins: UserLogins): Promise<void> {
   const answer = async (request: Request): Promise<Response> => (await logins.response(request)) ?? new Response(null, { status: 404 });
   const listener = await listenOn(answer, { port: 0, host: "127.0.0.1", clock, log: new MemoryLog() });
   onTestFinished(() => listener.close(async () => {}));
-  logins.serveAt(listener.origin);
+  logins.setOrigin(listener.origin);
 }
 
 async function whoami(runtime: Runtime): Promise<string> {
@@ -46,7 +46,7 @@ test("issue 19.7 a login in one process is shared by others with its folder, whi
   const [terminal, ...others] = await Promise.all([atTerminal, gateway, silent].map((logins) => program(url, authority, logins)));
   await pages(atTerminal);
   const address = await atTerminal.begin("tickets", "local");
-  const done = atTerminal.untilLoggedIn("tickets", "local", AbortSignal.timeout(10_000));
+  const done = atTerminal.whenLoggedIn("tickets", "local", AbortSignal.timeout(10_000));
   expect((await new Browser("ada").logIn(address)).status).toBe(200);
   await done;
   await terminal?.close();
@@ -79,8 +79,8 @@ test("issue 19.7 a process without login pages starts no login, and its errors s
     hint: "Ask the user to log in to it, then call again.",
   });
   await expect(logins.begin("tickets", "local")).rejects.toThrow("there is no page for it");
-  await expect(logins.untilLoggedIn("tickets", "local", AbortSignal.timeout(1_000))).rejects.toThrow("has started no login");
-  expect(() => logins.serveAt("http://127.0.0.1:1/")).toThrow("is not an origin that logins can return to");
+  await expect(logins.whenLoggedIn("tickets", "local", AbortSignal.timeout(1_000))).rejects.toThrow("has started no login");
+  expect(() => logins.setOrigin("http://127.0.0.1:1/")).toThrow("is not an origin that logins can return to");
 });
 
 test("issue 19.7 a token for one URL is not sent to another URL with the same server name", async () => {
