@@ -25,3 +25,8 @@ export function openFailedError(toolset: string, error: ToolError): ToolError {
     cause: error,
   });
 }
+
+/** For toolsets that are closed for good. @throws ToolError `invalid_argument` */
+export function throwClosed(): never {
+  throw new ToolError("invalid_argument", "The toolsets are closed and cannot be opened again.", { hint: "Create a new runtime." });
+}

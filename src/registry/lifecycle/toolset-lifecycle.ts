@@ -7,7 +7,7 @@ import { EngineLifecycle } from "./engine-lifecycle.ts";
 import { EngineRelister } from "./engine-relister.ts";
 import { EngineLifecycles } from "./engine-lifecycles.ts";
 import { mergeToolsets, type MergedToolsets, type ToolsetFailure } from "./merge-toolsets.ts";
-import { closedBeforeOpenError, openFailedError, type OpenReport, type RefreshReport } from "./open-report.ts";
+import { closedBeforeOpenError, openFailedError, throwClosed, type OpenReport, type RefreshReport } from "./open-report.ts";
 import { findNearNames } from "../../core/base/near-names.ts";
 import { missingToolsetError } from "../missing-tool-error.ts";
 import type { ToolsetChange, ToolsetParts } from "../prepare-toolset.ts";
@@ -76,7 +76,7 @@ export class ToolsetLifecycle {
    */
   open(): Promise<OpenReport> {
     this.#opening ??= this.#openAll();
-    return this.#opening;
+    return this.#closing === undefined ? this.#opening : this.#opening.then(throwClosed);
   }
 
   /**
@@ -394,7 +394,6 @@ export class ToolsetLifecycle {
   }
 
   #checkNotClosed(): void {
-    if (this.#closing === undefined) return;
-    throw new ToolError("invalid_argument", "The toolsets are closed and cannot be opened again.", { hint: "Create a new runtime." });
+    if (this.#closing !== undefined) throwClosed();
   }
 }

@@ -210,6 +210,22 @@ describe("open", () => {
     ]);
   });
 
+  test("F4.6 open after close rejects, also if the toolsets had been open, and repeats the failure of a strict opening", async () => {
+    const trace: string[] = [];
+    const { lifecycle } = lifecycleOf([{ name: "a", engine: engine(trace, "a") }]);
+    await lifecycle.open();
+    await lifecycle.close();
+    await expect(lifecycle.open()).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: "The toolsets are closed and cannot be opened again.",
+    });
+    expect(trace).toEqual(["open a", "close a"]);
+
+    const broken = engine([], "b", { open: () => Promise.reject(new Error("no disk")) });
+    const strict = lifecycleOf([{ name: "b", engine: broken }], { strict: true }).lifecycle;
+    for (const _ of [1, 2]) await expect(strict.open()).rejects.toThrow('The toolset "b" could not be opened: no disk');
+  });
+
   test("an engine shared by two toolsets is opened and closed once; its tools join the first", async () => {
     const trace: string[] = [];
     const shared = engine(trace, "shared", {
