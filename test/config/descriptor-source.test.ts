@@ -183,7 +183,54 @@ describe("ensembles", () => {
       "A descriptor is left out: 2.toml:3:1: ensemble.timeout: unknown key. There are: name, enabled, enable, description, module.",
       expect.stringMatching(/^A descriptor is left out: 3\.toml:1:\d+: not valid TOML: /u),
       "A descriptor is left out: 4.toml:1:1: a descriptor has [ensemble], [invoker] or [mcp.NAME].",
-      'A descriptor is left out: The toolset name "a::b" holds "::", which separates toolset and tool.',
+      'A descriptor is left out: 5.toml:2:1: ensemble.name: The toolset name "a::b" holds "::", which separates toolset and tool.',
+    ]);
+  });
+
+  test("F4.10 a file may have an ensemble, a tool and servers, and an invalid one of them does not take the others along", async () => {
+    const ensemble = '[ensemble]\nname = "e"\n[[invokers]]\nname = "one"\ndescription = "O"\n';
+    const tool = '[invoker]\nname = "t"\ndescription = "T"\n';
+    const server = '[mcp.m]\ntransport = "http"\nurl = "http://127.0.0.1:9/mcp"\n';
+    const loaded = async (text: string): Promise<readonly string[]> => {
+      const folder = configFolder({ "a.toml": text });
+      const { toolsets, warnings } = await loadSource(source(folder));
+      return [...namesOf(toolsets), ...warnings.map((line) => line.replaceAll(`${folder}/`, ""))];
+    };
+
+    expect(await loaded(ensemble + tool + server)).toEqual(["m: ", "e: one", "descriptors: t"]);
+    expect(await loaded(`${ensemble}${tool}${server}headers = { Authorization = "env:UNSET" }\n`)).toEqual([
+      "e: one",
+      "descriptors: t",
+      "a.toml:12:13: mcp.m.headers.Authorization: the environment variable UNSET is not set.",
+    ]);
+    expect(await loaded(`${ensemble}${tool}retries = 3\n${server}`)).toEqual([
+      "m: ",
+      "e: one",
+      'a.toml:6:2: invoker: retries: unknown key. Did you mean "maxAttempts"?',
+    ]);
+    expect(await loaded(`[ensemble]\ndescription = "E"\n${tool}${server}`)).toEqual([
+      "m: ",
+      "descriptors: t",
+      'a.toml:1:2: ensemble: "name" is missing: what its tools are grouped under.',
+    ]);
+  });
+
+  test("F4.10 F4.13 a tool with a file of its own is left out if anything in the file is invalid, such as whether it is enabled", async () => {
+    const tool = '[invoker]\nname = "t"\ndescription = "T"\n';
+
+    expect(
+      await warningsOf({
+        "1.toml": `${tool}enabled = "false"\n`,
+        "2.toml": `${tool}[argumens]\ntype = "object"\n`,
+        "3.toml": `${tool}timeout = "soon"\n`,
+        "4.toml": `${tool}retries = 3\n`,
+        "5.toml": tool,
+      }),
+    ).toEqual([
+      "A descriptor is left out: 1.toml:4:1: invoker.enabled: must be a boolean, not a string.",
+      'A descriptor is left out: 2.toml:4:2: argumens: unknown key. Did you mean "arguments"?',
+      "A descriptor is left out: 3.toml:4:1: invoker.timeout: must be a number from 0 to 315576000, not a string.",
+      'A descriptor is left out: 4.toml:1:2: invoker: retries: unknown key. Did you mean "maxAttempts"?',
     ]);
   });
 

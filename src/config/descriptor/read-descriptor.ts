@@ -25,7 +25,7 @@ export interface Descriptor {
   readonly problems: Problems;
   readonly ensemble: Ensemble | undefined;
   /** A single tool, if the file describes one. */
-  readonly invoker: Invoker | undefined;
+  readonly invoker: LoneInvoker | undefined;
   readonly servers: readonly Server[];
 }
 
@@ -38,7 +38,7 @@ export interface Ensemble {
   readonly module?: string;
   readonly defaults: CallSettings;
   readonly invokers: readonly InvokerEntry[];
-  /** False if the file has a problem that does not belong to a single tool. */
+  /** False if the ensemble has a problem that does not belong to a single tool, or the file an unknown table. */
   readonly isValid: boolean;
 }
 
@@ -58,6 +58,12 @@ export interface Invoker {
   readonly module?: string;
   /** The input of `toolFromFile`. */
   readonly definition: Readonly<Record<string, unknown>>;
+}
+
+/** A tool with a file of its own. */
+export interface LoneInvoker extends Invoker {
+  /** False if the tool has a problem, or the file an unknown table: its meaning is not known. */
+  readonly isValid: boolean;
 }
 
 export interface Server {
@@ -92,14 +98,11 @@ function toDescriptor({ value, positions, digest }: LoadedDocument, file: string
   const problems = new Problems(file, positions);
   const root = new TableReader(isTable(value) ? value : {}, [], problems);
   const variables = new Variables({ environment: options.environment, allowed: options.allowedInPaths, problems });
-  const read = root.has("ensemble") ? readEnsemble(root, problems) : undefined;
-  const before = problems.count;
-  const invoker = root.has("invoker") ? readInvokerFile(root) : undefined;
+  const ensembleTable = root.has("ensemble") ? readEnsemble(root, problems) : undefined;
+  const invokerTable = root.has("invoker") ? readInvokerFile(root, problems) : undefined;
   const servers = readMcpTables(root.table("mcp"), variables, problems);
-  if (read === undefined && invoker === undefined && !root.has("mcp"))
-    root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
-  else root.reportUnknownKeys();
-  const ensemble: Ensemble | undefined = read === undefined ? undefined : { ...read, isValid: read.isValid && problems.count === before };
+  const isKnown = hasOnlyKnownTables(root, problems);
+  const [ensemble, invoker] = [withValidity(ensembleTable, isKnown), withValidity(invokerTable, isKnown)];
   const redact = createRedactor(variables.secrets);
   const starts = listStarted({ ensemble, invoker, servers }, redact).map((line) => `${file} ${line}`);
   const sends = variables.sent.map(({ name }) => `${file} ${sentLine(name)}`);
@@ -107,6 +110,18 @@ function toDescriptor({ value, positions, digest }: LoadedDocument, file: string
     (enabled && server !== undefined ? serverRights(server) : []).map(([key, what]) => redact(`${file} mcp.${name}.${key} ${what}`)),
   );
   return { file, digest, starts, sends, widens, problems, ensemble, invoker, servers };
+}
+
+/** Whether the file has no unknown table; one is reported. */
+function hasOnlyKnownTables(root: TableReader, problems: Problems): boolean {
+  const before = problems.count;
+  if (["ensemble", "invoker", "mcp"].some((name) => root.has(name))) root.reportUnknownKeys();
+  else root.report(undefined, "a descriptor has [ensemble], [invoker] or [mcp.NAME].");
+  return problems.count === before;
+}
+
+function withValidity<Part extends { readonly isValid: boolean }>(part: Part | undefined, isKnown: boolean): Part | undefined {
+  return part === undefined || isKnown ? part : { ...part, isValid: false };
 }
 
 function listStarted(
@@ -145,7 +160,7 @@ function readEnsemble(root: TableReader, problems: Problems): Ensemble {
   const entries = root.tables("invokers") ?? [];
   const beyond = entries[MAX_INVOKERS];
   if (beyond !== undefined) beyond.report(undefined, `at most ${MAX_INVOKERS} invokers are read.`);
-  const isValid = problems.count === 0;
+  const isValid = problems.count === 0; // the ensemble is read first
   const invokers = entries.slice(0, MAX_INVOKERS).map((entry) => readEntry(entry, problems));
   return { name, enabled, ...more, defaults: settings, invokers, isValid };
 }
@@ -162,10 +177,12 @@ function readEntry(entry: TableReader, problems: Problems): InvokerEntry {
   return { path: entry.path, enabled: inline.enabled, inline, isValid: problems.count === before };
 }
 
-function readInvokerFile(root: TableReader): Invoker | undefined {
+function readInvokerFile(root: TableReader, problems: Problems): LoneInvoker | undefined {
+  const before = problems.count;
   const table = root.table("invoker");
   if (table === undefined) return undefined;
-  return readInvoker(table, root);
+  const invoker = readInvoker(table, root);
+  return { ...invoker, isValid: problems.count === before };
 }
 
 /** @param schemas the table that has `arguments` and `returns` */

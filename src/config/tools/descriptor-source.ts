@@ -17,7 +17,7 @@ import { checkTool } from "../../registry/check-registration.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { CodeBinder } from "../descriptor/bind-code.ts";
 import { readDescriptor } from "../descriptor/read-descriptor.ts";
-import type { Descriptor, DescriptorOptions, Ensemble, Invoker, InvokerEntry, Server } from "../descriptor/read-descriptor.ts";
+import type { Descriptor, DescriptorOptions, Ensemble, Invoker, InvokerEntry, LoneInvoker, Server } from "../descriptor/read-descriptor.ts";
 import { filePath } from "../file-path.ts";
 import type { CommonToolset } from "./file-source.ts";
 import { toolFromFile } from "./tool-from-file.ts";
@@ -166,10 +166,7 @@ class DescriptorLoader {
     const toolsets = descriptor.servers.flatMap((server) => this.#serverToolset(server, descriptor, folder));
     if (descriptor.ensemble !== undefined)
       toolsets.push(...(await this.#ensembleToolset(descriptor.ensemble, descriptor, { folder, log })));
-    if (descriptor.ensemble === undefined && descriptor.invoker?.enabled === true) {
-      const tool = await this.#tool(descriptor.invoker, { file: path, module: this.#options.module, folder });
-      toolsets.push({ ...this.#options.toolset, name: this.#options.name, tools: [tool] });
-    }
+    if (descriptor.invoker !== undefined) toolsets.push(...(await this.#invokerToolset(descriptor.invoker, descriptor, folder)));
     if (toolsets.length === 0) descriptor.problems.throwIfAny();
     for (const line of descriptor.problems.formatLines()) log.warn(line);
     return toolsets;
@@ -200,11 +197,13 @@ class DescriptorLoader {
     descriptor: Descriptor,
     at: { readonly folder: string; readonly log: Log },
   ): Promise<readonly Toolset[]> {
-    const { name, enabled, description, defaults } = ensemble;
-    if (!enabled) return [];
-    if (!ensemble.isValid) descriptor.problems.throwIfAny(); // an unknown key or a missing name cannot be interpreted
-    if (name === undefined) return [];
-    checkName(name, "toolset");
+    const { name, enabled, description, defaults, isValid } = ensemble;
+    if (!enabled || !isValid || name === undefined) return []; // an unknown key or a missing name cannot be interpreted
+    const fault = findNameFault(name);
+    if (fault !== undefined) {
+      descriptor.problems.add(["ensemble", "name"], fault);
+      return [];
+    }
     const tools: Tool[] = [];
     const module = ensemble.module ?? this.#options.module;
     for (const entry of ensemble.invokers) {
@@ -215,6 +214,18 @@ class DescriptorLoader {
     return [
       { ...common, name, ...(description === undefined ? {} : { description }), tools: this.#removeDuplicates(tools, descriptor, at.log) },
     ];
+  }
+
+  /** The tool that a file describes itself, beside an ensemble and servers. */
+  async #invokerToolset(invoker: LoneInvoker, { file, problems }: Descriptor, folder: string): Promise<readonly Toolset[]> {
+    if (!invoker.enabled || !invoker.isValid) return [];
+    try {
+      const tool = await this.#tool(invoker, { file, module: this.#options.module, folder });
+      return [{ ...this.#options.toolset, name: this.#options.name, tools: [tool] }];
+    } catch (thrown: unknown) {
+      problems.add(["invoker"], ToolError.fromUnknown(thrown).message.replace(`${file}: `, ""));
+      return [];
+    }
   }
 
   /** Undefined for a tool that is left out. */
@@ -277,6 +288,16 @@ function missingTool(source: string, reason: string): Tool | undefined {
     return tool;
   } catch {
     return undefined;
+  }
+}
+
+/** Why a toolset cannot have this name; undefined if it can. */
+function findNameFault(name: string): string | undefined {
+  try {
+    checkName(name, "toolset");
+    return undefined;
+  } catch (thrown: unknown) {
+    return ToolError.fromUnknown(thrown).message;
   }
 }
 
