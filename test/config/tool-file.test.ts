@@ -207,6 +207,24 @@ describe("one tool", () => {
     ]);
   });
 
+  test("F4.10 is switched off by enable as well as by enabled, and left out if that is no boolean or both are given", async () => {
+    const result = await read(
+      "tools.yaml",
+      "- { name: a, enabled: false }\n- { name: b, enable: false }\n- { name: c, enable: no }\n- { name: d, enabled: true, enable: false }\n- { name: e, enable: true }\n",
+    );
+
+    expect([...result.tools.values()].flat().map(({ name, enabled }) => [name, enabled])).toEqual([
+      ["a", false],
+      ["b", false],
+      ["e", true],
+    ]);
+    expect(result.problems).toEqual([
+      'tools.yaml:3:3: [2]: enabled of tool "c" is "no"; it must be a boolean.',
+      "tools.yaml:4:3: [3]: enabled and enable are words for the same switch; keep one.",
+    ]);
+    expect(result.unknown).toEqual([]);
+  });
+
   test("loads despite an unknown key, which is reported", async () => {
     const result = await read("tools.yaml", "- { name: a, description: A, timoutMs: 3 }\n");
 

@@ -24,13 +24,22 @@ export interface ToolFromFile {
 const INPUT_WORDS = ["inputSchema", "input_schema", "parameters", "arguments"];
 const OUTPUT_WORDS = ["outputSchema", "output_schema", "output_parameters", "returns"];
 const OWN_WORDS = ["name", "namespace", "description", "effects", "concurrency_safe", "metadata", "cache", "environment", ...PLAIN_FIELDS];
+/** The keys for whether the tool is offered: ours, that of other systems. */
+const ENABLED_WORDS = ["enabled", "enable"];
 /** The keys of the Evennia AI assistant's tools for `cache`. */
 const CACHE_WORDS = ["cacheable", "cache_scope", "cache_ttl"];
 /** Keys that other systems write and that have no meaning here. */
 const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
 const MAX_UNKNOWN = 20;
 const SUGGESTED = ["inputSchema", "outputSchema", ...OWN_WORDS];
-const KNOWN: ReadonlySet<string> = new Set([...INPUT_WORDS, ...OUTPUT_WORDS, ...OWN_WORDS, ...CACHE_WORDS, ...OTHER_WORDS]);
+const KNOWN: ReadonlySet<string> = new Set([
+  ...INPUT_WORDS,
+  ...OUTPUT_WORDS,
+  ...OWN_WORDS,
+  ...ENABLED_WORDS,
+  ...CACHE_WORDS,
+  ...OTHER_WORDS,
+]);
 
 /**
  * Reads `{name, description, parameters}`, the shapes of OpenAI and MCP, and our own with `effects` as data.
@@ -70,6 +79,7 @@ function toCanonicalFields(fields: object, key: string | undefined, notes: strin
   const input = schemaOf(fields, INPUT_WORDS, notes);
   const output = schemaOf(fields, OUTPUT_WORDS, notes);
   const effects = readField(fields, "effects");
+  const enabled = findWord(fields, ENABLED_WORDS, "the same switch");
   const kept = [...OWN_WORDS, ...CACHE_WORDS].filter((word) => word !== "namespace" && Object.hasOwn(fields, word));
   return {
     ...Object.fromEntries(kept.map((word) => [word, readField(fields, word)])),
@@ -77,20 +87,26 @@ function toCanonicalFields(fields: object, key: string | undefined, notes: strin
     description: readField(fields, "description") ?? "",
     parameters: input ?? {},
     ...(output === undefined ? {} : { output_parameters: output }),
+    ...(enabled === undefined ? {} : { enabled: readField(fields, enabled) }),
     ...(typeof effects === "string" ? { effects: presetOf(effects) } : {}),
   };
 }
 
 function schemaOf(fields: object, words: readonly string[], notes: string[]): JsonSchema | undefined {
-  const given = words.filter((word) => readField(fields, word) !== undefined);
-  const [word] = given;
+  const word = findWord(fields, words, "the same schema");
   if (word === undefined) return undefined;
-  if (given.length > 1) throw invalidToolError(`${given.join(" and ")} are words for the same schema; keep one.`);
   const value = readField(fields, word);
   if (typeof value !== "boolean" && !isJsonObject(value)) throw invalidToolError(`${word} must be a JSON Schema, not ${kindOf(value)}.`);
   const imported = importSchema(value);
   for (const note of imported.notes) notes.push(`${word}${note.slice(1)}`);
   return imported.schema;
+}
+
+/** Returns the only one of several keys for one thing that is set; undefined if none is. */
+function findWord(fields: object, words: readonly string[], meaning: string): string | undefined {
+  const given = words.filter((word) => readField(fields, word) !== undefined);
+  if (given.length > 1) throw invalidToolError(`${given.join(" and ")} are words for ${meaning}; keep one.`);
+  return given[0];
 }
 
 function namespaceOf(fields: object): string | undefined {
