@@ -40,8 +40,8 @@ export interface ExecuteOptions {
   readonly recordHistory?: boolean;
   /**
    * Identifies these calls in a session: if they are submitted again with the same key, they are not run again but answered with their first results,
-   * also after a crash. Calls that did not start because the store was full are run then, except in a session of `sessionWithin`. 1 to 1,024
-   * characters.
+   * also after a crash. Calls that did not start because the store was full are run then, except in a session of `sessionWithin`, and so are all
+   * calls of a batch that was rolled back. 1 to 1,024 characters.
    */
   readonly idempotencyKey?: string;
   /**
