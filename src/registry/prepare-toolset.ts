@@ -71,8 +71,18 @@ interface AddOptions {
 
 function addTool(entry: ToolsetEntry, tool: Tool, { overload, blocked, before, isListedByEngine }: AddOptions): void {
   const registered = findUnchanged(entry, tool, blocked, before) ?? entry.makeTool(tool, blocked, isListedByEngine);
-  rejectDuplicate(registered, entry.families.get(tool.name), overload);
+  if (isDuplicate(registered, entry.families.get(tool.name), overload)) throw namedTwiceError(entry.toolset.name, tool.name, overload);
   entry.add(registered);
+}
+
+function namedTwiceError(toolset: string, tool: string, overload: boolean): ToolError {
+  const names = `Two tools of the toolset ${JSON.stringify(toolset)} are named ${JSON.stringify(tool)}`;
+  return new ToolError(
+    "duplicate",
+    overload
+      ? `${names} and have the same input schema. Give one of them another name, or another input schema.`
+      : `${names}. Give one of them another name.`,
+  );
 }
 
 /** The earlier registration of the tool, if nothing about it has changed. */
@@ -83,19 +93,23 @@ function findUnchanged(entry: ToolsetEntry, tool: Tool, blocked: ToolError | und
   return earlier.find((registered) => registered.blocked === undefined && isEqualDefinition(registered.tool, tool, 0));
 }
 
-export function rejectDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
-  if (family === undefined) return;
-  const name = JSON.stringify(registered.qualifiedName);
-  if (!overload) {
-    throw new ToolError("duplicate", `Tool ${name} is already registered. Unregister it first, or give this one another name.`);
-  }
+/** Whether the name is in use: by any tool, or, if overloads are allowed, by one with the same input schema. */
+function isDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): boolean {
+  if (family === undefined || !overload) return family !== undefined;
   const fingerprint = fingerprintOf(registered);
-  if (fingerprint !== undefined && family.tools.some((other) => fingerprintOf(other) === fingerprint)) {
-    throw new ToolError(
-      "duplicate",
-      `Tool ${name} is already registered. Unregister it first: an overload needs another input schema, and this one is identical.`,
-    );
-  }
+  return fingerprint !== undefined && family.tools.some((other) => fingerprintOf(other) === fingerprint);
+}
+
+/** For a tool that is registered by itself. @throws ToolError `duplicate` */
+export function rejectDuplicate(registered: RegisteredTool, family: ToolFamily | undefined, overload: boolean): void {
+  if (!isDuplicate(registered, family, overload)) return;
+  const name = JSON.stringify(registered.qualifiedName);
+  throw new ToolError(
+    "duplicate",
+    overload
+      ? `Tool ${name} is already registered. Unregister it first: an overload needs another input schema, and this one is identical.`
+      : `Tool ${name} is already registered. Unregister it first, or give this one another name.`,
+  );
 }
 
 /** Undefined for a schema that cannot be hashed: its tool is quarantined and equal to no other. */

@@ -96,8 +96,8 @@ export class ToolNames {
     const parts = splitName(name);
     const { namespace } = parts;
     const entry = namespace === undefined ? undefined : this.entries.get(namespace);
-    // an engine lists its tools when it opens, so they are unknown until then
-    if (entry?.blocked !== undefined && entry.toolset.engine !== undefined) return entry.blocked;
+    // an engine lists its tools when it opens, and a toolset that could not be registered has none: its tools are unknown until then
+    if (entry?.blocked !== undefined && (entry.toolset.engine !== undefined || entry.families.size === 0)) return entry.blocked;
     const bare = namespace === undefined ? this.#findNearBare(name) : [];
     const near = bare.length > 0 ? bare : this.#findNearQualified(name, parts);
     const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;

@@ -234,6 +234,24 @@ describe("ensembles", () => {
     ]);
   });
 
+  test("F4.7 F4.10 two files that give one ensemble a tool of the same name disable it, and the reason names both", async () => {
+    const text = '[ensemble]\nname = "e"\n[[invokers]]\nname = "one"\ndescription = "O"\n';
+    const other = '[ensemble]\nname = "other"\n[[invokers]]\nname = "one"\ndescription = "O"\n';
+    const folder = configFolder({ "1.toml": text, "2.toml": text, "3.toml": other, "code.mjs": "export const one = () => 1;\n" });
+    const runtime = await openRuntime(folder, { module: "code.mjs" });
+
+    expect(await runtime.execute([{ name: "e::one" }, { name: "other::one" }])).toMatchObject([
+      {
+        status: "error",
+        error: {
+          code: "unavailable",
+          message: 'The toolset "e" could not be opened: Two tools of the toolset "e" are named "one". Give one of them another name.',
+        },
+      },
+      { status: "ok", output: 1 },
+    ]);
+  });
+
   test("F4.8 settings of a tool override those of its ensemble, which override those of the source", async () => {
     const folder = configFolder({
       "a.toml": `[ensemble]\nname = "a"\n[defaults]\ntimeout = 1.5\n[[invokers]]\nname = "slow"\ndescription = "S"\ntimeout = 60\nmax_retries = 0\ntags = ["x"]\neffects = { writes = [] }\n[invokers.arguments]\ntype = "object"\n[invokers.returns]\ntype = "string"\n`,
