@@ -476,11 +476,14 @@ describe("servers of other MCP clients", () => {
     expect(notes).toEqual(expect.arrayContaining(left));
   });
 
-  test.each([{ disabled: true }, { enabled: false }, { isActive: false }])("that are disabled stay disabled: %j", async (off) => {
-    expect((await read("mcp.json", { mcpServers: { a: { command: "node", ...off } } })).servers).toEqual({
-      a: { ...started, command: "node", enabled: false },
-    });
-  });
+  test.each([{ disabled: true }, { enabled: false }, { enable: false }, { isActive: false }])(
+    "that are disabled stay disabled: %j",
+    async (off) => {
+      expect((await read("mcp.json", { mcpServers: { a: { command: "node", ...off } } })).servers).toEqual({
+        a: { ...started, command: "node", enabled: false },
+      });
+    },
+  );
 
   test.each([
     ["${env:HOME}/sub", "${HOME}/sub"],

@@ -62,8 +62,8 @@ export const KEYS = {
   exclude: ["excludeTools", "disabled_tools", "disabledTools"],
 } as const;
 
-/** Keys that are false for a disabled server; the last is that of Cherry Studio. */
-export const ENABLED = ["enabled", "isActive"] as const;
+/** Keys that are false for a disabled server: `enable` is an alias in all of our files, `isActive` is that of Cherry Studio. */
+export const ENABLED = ["enabled", "enable", "isActive"] as const;
 
 /** Keys that name variables: of the token for `Authorization`, of those that the server inherits, and of headers. */
 export const VARIABLE_KEYS = {
