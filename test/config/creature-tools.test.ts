@@ -38,6 +38,17 @@ describe("the tools of a KohakuTerrarium creature", () => {
     ]);
   });
 
+  test("F1.1 F4.10 an entry that is switched off by enabled or enable gives no tool, and another value than a boolean is refused", async () => {
+    const text = "tools:\n  - { name: bash, enabled: false }\n  - { name: read, enable: false }\n  - { name: glob, enabled: true }\n";
+    const { config } = await load("haft.yaml", text);
+    expect(config.registry.map(({ namespace, toolset }) => [namespace, toolset])).toEqual([
+      ["files", { type: "files", enabled: true, root: ".", tools: ["glob"] }],
+    ]);
+    expect(await problemsOf("haft.yaml", 'tools:\n  - { name: bash, enabled: "false" }\n')).toEqual([
+      expect.stringContaining("tools[0].enabled: must be a boolean, not a string."),
+    ]);
+  });
+
   test("F1.1 known tools run by their bare names without the rest of their toolset, and doc is the text that info returns", async () => {
     const folder = configFolder({ "haft.yaml": CREATURE, "docs/read.md": "Read it twice.", "a.txt": "apples" });
     const runtime = await openRuntime(join(folder, "haft.yaml"));

@@ -206,6 +206,7 @@ function readSettings(table: TableReader): CallSettings {
   });
 }
 
-function readEnabled(table: TableReader): boolean {
+/** Whether neither `enabled` nor its alias is false. */
+export function readEnabled(table: TableReader): boolean {
   return (table.flag("enabled") ?? true) && (table.flag("enable") ?? true);
 }

@@ -2,6 +2,7 @@
 import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import { FILE_TOOLS } from "../../toolsets/files/file-tools.ts";
+import { readEnabled } from "../descriptor/read-descriptor.ts";
 import { documentPath } from "../tables/documentation-config.ts";
 import type { Note } from "./client-formats.ts";
 import { isCreatureTool, type RegistryEntry } from "../tables/registry-config.ts";
@@ -51,6 +52,7 @@ function readEntries(entries: readonly TableReader[], folder: string): CreatureT
   let firstTrigger: KeyPath | undefined;
   const registry: RegistryEntry[] = [];
   for (const entry of entries) {
+    if (!readEnabled(entry)) continue;
     const program = readProgram(entry);
     if (program !== undefined && !registry.some(({ namespace }) => namespace === program.namespace)) registry.push(program);
     const trigger = readTrigger(entry, notes);
