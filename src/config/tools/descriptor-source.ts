@@ -216,7 +216,7 @@ class DescriptorLoader {
     ];
   }
 
-  /** The tool that a file describes itself, beside an ensemble and servers. */
+  /** The tool that a file describes besides an ensemble and servers. */
   async #invokerToolset(invoker: LoneInvoker, { file, problems }: Descriptor, folder: string): Promise<readonly Toolset[]> {
     if (!invoker.enabled || !invoker.isValid) return [];
     try {
