@@ -99,7 +99,10 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     expect(again.stdout).toBe(first.stdout);
     expect(again.stderr).not.toContain("→ #1");
     const other = await haft(args.with(3, '{"title": "Persuasion"}'), { folder });
-    expect(other).toMatchObject({ stderr: expect.stringContaining("conflict") });
+    expect(other).toMatchObject({
+      stderr: expect.stringContaining('conflict: The session "s" has a run of the chain "trips::book" with another input'),
+    });
+    expect(other.stderr).toContain("another --session to begin a new run");
     expect(other.exitCode).not.toBe(0);
   });
 

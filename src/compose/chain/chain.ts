@@ -6,7 +6,7 @@ import { isOptionsObject } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
 import type { ToolContext } from "../../core/context.ts";
-import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { checkKnownKeys, checkOptionTypes, type OptionNames } from "../../core/known-keys.ts";
 import { NotStartedError, toNotStartedError, markOnlyMakesCalls, wasBlockedByStore } from "../../core/not-started-error.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -43,6 +43,8 @@ const OPTIONS: OptionNames<RunChainOptions> = {
   idempotencyKey: "string",
 };
 const MAX_STEPS = 1_000;
+/** Shorter than the keys of `execute()`, because the number of the step is appended. */
+const MAX_KEY_LENGTH = 1_000;
 
 /** Options of `Chain.toTool`: how a chain is offered as a tool. */
 export interface ChainToolOptions extends Omit<Tool, "execute" | "composite" | "effects" | "cache" | "mode" | "reducer" | "inputSchema"> {
@@ -60,7 +62,13 @@ export type ChainTools = Runtime | RuntimeSession | Registry | readonly Sequence
 /** Makes a chain of these steps, to which `addStep` can add. At most 1,000 steps. @throws ToolError `invalid_argument` naming the step */
 export function createChain(steps: Iterable<ChainStep> = []): Chain {
   const fits = typeof steps === "object" && steps !== null && Symbol.iterator in steps;
-  checkArgument(fits, "createChain()", "an array of steps", steps, 'For example [{ tool: "files::read", inputs: { path: "notes.md" } }].');
+  checkArgument(
+    fits,
+    "createChain()",
+    "an array of steps",
+    steps,
+    'For example [{ tool: "files::read", inputMapping: { path: "file" } }].',
+  );
   const chain = new Chain();
   for (const step of steps) chain.addStep(step);
   return chain;
@@ -109,12 +117,15 @@ export class Chain {
    * Runs the steps in one turn of a session. With a runtime, a session is begun for the run and then closed. Each step is a normal call: checked,
    * approved, retried, cached and recorded. Tools of the mode `background` are waited for.
    *
+   * If the session is closed while a step runs, the chain ends with the results that it has.
+   *
    * @param input the initial context: a JSON object, which is copied
-   * @throws ToolError `invalid_argument` for invalid options or input and for a closed session; `cancelled` if the signal aborts before the turn
+   * @throws ToolError `invalid_argument` for invalid options or input and for a session that is closed before the first step; `cancelled` if the signal aborts before the turn
    * begins; `conflict` if another chain or input was run with the key; `store_failed`. All by rejecting
    */
   async run(target: Runtime | RuntimeSession, input: JsonObject = {}, options: RunChainOptions = {}): Promise<ChainResult> {
     checkKnownKeys(options, OPTIONS, "the run of a chain");
+    checkKey(options.idempotencyKey);
     const context = readContext(input);
     if (target instanceof RuntimeSession) return await this.#runIn(target, context, options);
     if (!(target instanceof Runtime))
@@ -138,10 +149,13 @@ export class Chain {
    * ends `execution_failed`; its details list the outcome of every step.
    *
    * Without `timeoutMs` and `maxAttempts` it has no timeout and is not retried, because its steps have their own.
+   *
+   * @throws ToolError `invalid_argument` for options of the wrong type
    */
   toTool(options: ChainToolOptions): Tool {
     const hint = 'For example { name: "publish", description: "Publishes notes." }.';
     checkArgument(isOptionsObject(options), "toTool() of a chain", "the name and description of a tool", options, hint);
+    checkOptionTypes(options, { stopOnFailure: "boolean", answerKey: "string" }, "toTool() of a chain");
     const { stopOnFailure = true, answerKey, ...tool } = options;
     const steps = [...this.#steps];
     return {
@@ -185,6 +199,9 @@ export class Chain {
             getWholeResult: (result) => wholeResult(session, result),
             signal,
             isKeyed: idempotencyKey !== undefined,
+            get isClosed(): boolean {
+              return session.closed;
+            },
           },
           stopOnFailure,
         ),
@@ -250,6 +267,15 @@ function invalidChainError(problems: readonly ChainProblem[]): ToolError {
     outcome: "not_started",
     details: messages.slice(1),
   });
+}
+
+/** @throws ToolError `invalid_argument` */
+function checkKey(key: string | undefined): void {
+  if (key === undefined || (key !== "" && key.length <= MAX_KEY_LENGTH)) return;
+  throw new ToolError(
+    "invalid_argument",
+    `The option "idempotencyKey" of the run of a chain must have 1 to ${MAX_KEY_LENGTH} characters, not ${key.length}.`,
+  );
 }
 
 /** Returns the context with only these keys. */

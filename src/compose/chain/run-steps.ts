@@ -34,6 +34,8 @@ export interface StepRunner {
   readonly signal: AbortSignal | undefined;
   /** Whether a repetition reruns a step that a full store kept from starting. If so, the chain ends there: later steps may depend on it. */
   readonly isKeyed?: boolean;
+  /** Whether no more calls can be made. The chain then ends with the results that it has. */
+  readonly isClosed?: boolean;
   /** Called with the keys of the context that a step has set, even if their values have not changed. */
   onKeysSet?(keys: readonly string[]): void;
 }
@@ -48,7 +50,7 @@ export async function runSteps(
   const run = new ChainRun(context, runner);
   for (const [index, read] of steps.entries()) {
     const succeeded = await run.runStep(read, index);
-    if (!succeeded && (stopOnFailure || runner.signal?.aborted === true || run.isBlockedByFullStore)) break;
+    if (!succeeded && (stopOnFailure || run.isOver)) break;
   }
   return run.result();
 }
@@ -69,6 +71,7 @@ class ChainRun {
   async runStep({ step, sources }: ReadStep, index: number): Promise<boolean> {
     const name = `Step ${index} (${step.tool})`;
     try {
+      if (this.#runner.isClosed === true && this.#stepResults.length > 0) throw new StepFailure("the session was closed before it");
       const input = sources === undefined ? this.#context : buildInput(sources, this.#context);
       const result = await this.#runner.call({ name: step.tool, input }, index);
       this.#stepResults.push(result);
@@ -82,8 +85,14 @@ class ChainRun {
     }
   }
 
+  /** Whether no further step may run after a failed one, whatever the caller of the chain wants. */
+  get isOver(): boolean {
+    const { signal, isClosed } = this.#runner;
+    return signal?.aborted === true || isClosed === true || this.#isBlockedByFullStore;
+  }
+
   /** Whether the last step is to be run in a repetition. */
-  get isBlockedByFullStore(): boolean {
+  get #isBlockedByFullStore(): boolean {
     const last = this.#stepResults.at(-1);
     return this.#runner.isKeyed === true && last !== undefined && wasBlockedByStore(last);
   }
@@ -106,7 +115,7 @@ class ChainRun {
     if (status !== "ok") throw new StepFailure(error?.message ?? `it ended with the status ${status}`, error?.details);
     const whole = this.#runner.getWholeResult(result);
     if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
-    return whole.output ?? whole.content?.map(partText).join("\n");
+    return whole.output === undefined ? whole.content?.map(partText).join("\n") : whole.output;
   }
 
   #addOutput(output: JsonValue, { outputKey = "" }: ChainStep, name: string): void {
@@ -115,7 +124,7 @@ class ChainRun {
     if (entries !== undefined) {
       this.#context = withKeys(this.#context, entries);
       this.#runner.onKeysSet?.(entries.map(([key]) => key));
-    } else
+    } else if (output !== null)
       this.#warnings.push(
         `${name} returned ${describeOutline(output)}, which has no keys for the context: give the step an outputKey to keep it.`,
       );

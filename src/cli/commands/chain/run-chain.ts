@@ -2,7 +2,7 @@
 import type { ChainResult } from "../../../compose/chain/run-steps.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
-import { ToolError } from "../../../core/error.ts";
+import { isToolError, ToolError } from "../../../core/error.ts";
 import { createPersonApprover } from "../../terminal/ask-person.ts";
 import { openStoredSession } from "../../open/open-session.ts";
 import type { Command, CommandContext } from "../../command.ts";
@@ -58,22 +58,33 @@ async function runNamedChain(context: CommandContext, { name, input, printer }: 
   const { signal } = context;
   let store: Store | undefined;
   const approve = createPersonApprover(context);
-  const options = {
+  const opening = {
     approve,
     onEvent: (event: Parameters<EventPrinter["print"]>[0]) => printer?.print(event),
     store: (config: Parameters<typeof findStore>[1]) => (store = findStore(context, config)),
     onConfig: (config: Parameters<typeof findChain>[0]) => void findChain(config, name), // fails before anything is started
   };
-  return withRuntime(context, options, async ({ runtime, config }) => {
+  return withRuntime(context, opening, async ({ runtime, config }) => {
     const [qualified, { chain, offer }] = findChain(config, name);
     printer?.setExpectedNames(chain.steps.map(({ tool }) => runtime.registry.get(tool)?.qualifiedName ?? tool));
     const session = await openStoredSession(context, { runtime, store, printer });
-    return await chain.run(session, input, {
+    const options = {
       signal,
       ...(offer.stopOnFailure === undefined ? {} : { stopOnFailure: offer.stopOnFailure }),
       ...(context.options.session === undefined ? {} : { idempotencyKey: `haft chain run ${qualified}` }),
+    };
+    return await chain.run(session, input, options).catch((thrown: unknown) => {
+      throw isToolError(thrown) && thrown.code === "conflict" ? otherRunError(qualified, session.id, thrown) : thrown;
     });
   });
+}
+
+function otherRunError(chain: string, sessionId: string, cause: ToolError): ToolError {
+  return new ToolError(
+    "conflict",
+    `The session ${JSON.stringify(sessionId)} has a run of the chain ${JSON.stringify(chain)} with another input or other steps.`,
+    { hint: "Give the input of that run to continue it, or another --session to begin a new run.", cause },
+  );
 }
 
 /** Reads the initial context of the chain. */
