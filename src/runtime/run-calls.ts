@@ -61,8 +61,13 @@ export class CallRunner {
     this.#defaultCallOptions = this.callOptions(NO_OPTIONS);
   }
 
-  /** Runs calls without a session. Nothing of them is kept. */
-  runWithoutSession(services: CallServices, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions): Promise<Results> {
+  /** Runs calls without a session. Nothing of them is kept. @param callingTurn that of the handler that makes them */
+  runWithoutSession(
+    services: CallServices,
+    calls: ToolCall | readonly ToolCall[],
+    options: ExecuteOptions,
+    callingTurn?: Turn,
+  ): Promise<Results> {
     const misuse =
       (options === NO_OPTIONS ? undefined : (findOptionsError(options) ?? needsSessionError(options))) ??
       (simulations.inUse ? realInSimulationError() : undefined);
@@ -70,7 +75,8 @@ export class CallRunner {
     // With sequential engines, later calls see the results of earlier ones, which needs a log.
     const recorded = (services.registry.hasSequence || services.chains.hasSequentialEngine) && isBatch(calls);
     const session = new Session({ ports: services.ports, recorded, isEphemeral: true, seedName: "" });
-    const answer = this.#runTurn(services, new Turn(session, services.ports.ids), calls, options, undefined);
+    const turn = new Turn(session, services.ports.ids, callingTurn === undefined ? undefined : { startsAt: session.length, callingTurn });
+    const answer = this.#runTurn(services, turn, calls, options, undefined);
     return recorded || services.registry.remembersSessions || services.chains.opensSessions
       ? closeAfterAnswer(services, session, answer)
       : Promise.resolve(answer);
@@ -110,6 +116,7 @@ export class CallRunner {
       services,
       calls,
       visibility === undefined ? withoutBackground : { ...withoutBackground, allow: visibility },
+      turn,
     );
   }
 

@@ -22,6 +22,7 @@ interface EarlierTurn {
   readonly joinedTurn?: Turn;
   readonly parentCall?: TurnCall | undefined;
   readonly shown?: readonly ModelMessage[] | undefined;
+  readonly callingTurn?: Turn;
 }
 
 export class Turn {
@@ -32,6 +33,8 @@ export class Turn {
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: if that turn is taken back, so are these calls. */
   readonly joinedTurn: Turn | undefined;
+  /** Outside a session, the turn whose handler made these calls: both are one turn for tools that may run once a turn. */
+  readonly #callingTurn: Turn | undefined;
   /** The call of the same session whose handler made these calls: if that call is taken back, so are these calls. */
   readonly parentCall: TurnCall | undefined;
   /** Identifies calls made by handlers of this turn; undefined for calls outside any session. */
@@ -63,6 +66,7 @@ export class Turn {
     this.#id = earlier?.id;
     this.startsAt = earlier?.startsAt ?? session.length;
     this.joinedTurn = earlier?.joinedTurn;
+    this.#callingTurn = earlier?.callingTurn;
     this.parentCall = earlier?.parentCall;
     this.tracksCallers = this.parentCall !== undefined;
     this.#outer = this.parentCall?.turn instanceof Turn && this.joinedTurn !== undefined ? this.parentCall.turn : this.joinedTurn;
@@ -81,7 +85,8 @@ export class Turn {
 
   /** Uses up the one use of a once-per-turn tool; returns an error if it was used before. */
   useOnce(qualifiedName: string): ToolError | undefined {
-    if (this.joinedTurn !== undefined) return this.joinedTurn.useOnce(qualifiedName);
+    const outer = this.joinedTurn ?? this.#callingTurn;
+    if (outer !== undefined) return outer.useOnce(qualifiedName);
     this.#usedOnce ??= new Set();
     if (this.#usedOnce.has(qualifiedName)) {
       return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
@@ -94,7 +99,8 @@ export class Turn {
 
   /** Frees the one use of a once-per-turn tool, because its call did not run after all. */
   freeOnce(qualifiedName: string): void {
-    if (this.joinedTurn !== undefined) this.joinedTurn.freeOnce(qualifiedName);
+    const outer = this.joinedTurn ?? this.#callingTurn;
+    if (outer !== undefined) outer.freeOnce(qualifiedName);
     else this.#usedOnce?.delete(qualifiedName);
     if (this.endedBy === qualifiedName) this.endedBy = undefined;
   }

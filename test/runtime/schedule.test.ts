@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { ToolContext } from "../../src/core/context.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { toolFromJson } from "../../src/registry/tool-definition.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
@@ -222,6 +223,27 @@ test("F3.25 a call that did not run frees its once-per-turn tool, also when nest
     const results = await round.end({ content: "", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } });
     expect([results.map(({ error }) => error?.code), turn.endedBy]).toEqual([["approval_denied", undefined], "default::finish"]);
   });
+});
+
+test.each([true, false])("F3.25 a dangerous tool runs once a turn with the calls of handlers, at any depth (in a session: %s)", async (inSession) => {
+  let launches = 0;
+  const codes: unknown[] = [];
+  const twice = async (execute: ToolContext["execute"], name: string): Promise<void> => {
+    for (let times = 0; times < 2; times++) codes.push((await execute({ name })).error?.code ?? "ok");
+  };
+  const tools = [
+    tool("launch", () => ++launches, { category: "DANGEROUS" }),
+    tool("twice", async (_, { execute }) => await twice(execute, "launch")),
+    tool("outer", async (_, { execute }) => await twice(execute, "twice")),
+  ];
+  const { runtime } = testRuntime({ tools });
+  const target = inSession ? runtime.session() : runtime;
+  await target.execute([{ name: "outer" }]);
+  expect(codes).toEqual(["ok", "limit_exceeded", "ok", "limit_exceeded", "limit_exceeded", "ok"]);
+  const results = await target.execute([{ name: "launch" }, { name: "twice" }]);
+  expect([results[0]?.status, codes.slice(6), launches]).toEqual(["ok", ["limit_exceeded", "limit_exceeded"], 2]);
+  await target.execute({ name: "twice" });
+  expect([codes.slice(8), launches]).toEqual([["ok", "limit_exceeded"], 3]);
 });
 
 test("F3.24 a terminal tool ends the turn: later calls of the message are skipped, each with its result", async () => {
