@@ -56,6 +56,46 @@ test("F3.2 what stands beside parameters that are there is not taken for one of 
   expect(result.results[0]?.warnings).toEqual([expect.stringContaining("oil beside its arguments")]);
 });
 
+test.each([
+  ['{"tool": "describe", "parameters": {}, "name": "restart"}', [["describe", { name: "restart" }]]],
+  ['{"tool": "describe", "name": "restart", "reasoning": "It is new."}', [["describe", { name: "restart" }]]],
+  ['{"tool": "describe", "parameters": {}, "action": "restart"}', [["describe", { action: "restart" }]]],
+  ['{"tool": "describe", "parameters": {}, "input": "restart"}', [["describe", { input: "restart" }]]],
+  ['{"tool": "describe", "parameters": {}, "args": {"name": "restart"}}', [["describe", { name: "restart" }]]],
+  ['{"name": "restart", "arguments": {}, "tool": "describe"}', [["restart", { tool: "describe" }]]],
+  ['{"name": "restart", "parameters": {"soon": true}, "tool": "describe"}', [["restart", { soon: true }]]],
+] as const)("F3.2 %s: a parameter that is called like a key of a call does not name another tool, and is not lost", async (said, calls) => {
+  const given: unknown[] = [];
+  const tools = ["describe", "restart"].map((name) => ({
+    name,
+    description: "",
+    inputSchema: {},
+    execute: (input: object) => void given.push([name, input]),
+  }));
+  const runtime = createRuntime({ tools, ports: fakePorts() });
+  const model = textToolsModel(scriptedModel([{ text: said }, { text: "Done." }]), { format: "json" });
+  const { results } = await createLoop({ model, session: runtime.session("s") }).run("Look.");
+  expect(given).toEqual(calls);
+  expect(results[0]?.warnings).toHaveLength(said.includes("args") ? 0 : 1);
+});
+
+test("F3.2 a call with two names is run under neither", async () => {
+  const given: unknown[] = [];
+  const tools = ["describe", "restart"].map((name) => ({ name, description: "", inputSchema: {}, execute: () => void given.push(name) }));
+  const runtime = createRuntime({ tools, ports: fakePorts() });
+  const calls = [
+    { tool: "describe", parameters: {}, name: "restart" },
+    { name: "describe", input: { a: 1 }, tool: "hammer" },
+    { name: "describe", tool: "describe" },
+  ] as unknown as readonly ToolCall[];
+  expect((await runtime.execute(calls)).map(({ error }) => error?.message)).toEqual([
+    'A call has both "name" and "tool", with different values; the call was not run.',
+    'A call has both "name" and "tool", with different values; the call was not run.',
+    undefined,
+  ]);
+  expect(given).toEqual(["describe"]);
+});
+
 test("F3.2 a call with two inputs is run with neither, and an empty one beside another counts for nothing", async () => {
   const given: unknown[] = [];
   const execute = (input: object) => void given.push(input);

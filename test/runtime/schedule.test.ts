@@ -225,26 +225,29 @@ test("F3.25 a call that did not run frees its once-per-turn tool, also when nest
   });
 });
 
-test.each([true, false])("F3.25 a dangerous tool runs once a turn with the calls of handlers, at any depth (in a session: %s)", async (inSession) => {
-  let launches = 0;
-  const codes: unknown[] = [];
-  const twice = async (execute: ToolContext["execute"], name: string): Promise<void> => {
-    for (let times = 0; times < 2; times++) codes.push((await execute({ name })).error?.code ?? "ok");
-  };
-  const tools = [
-    tool("launch", () => ++launches, { category: "DANGEROUS" }),
-    tool("twice", async (_, { execute }) => await twice(execute, "launch")),
-    tool("outer", async (_, { execute }) => await twice(execute, "twice")),
-  ];
-  const { runtime } = testRuntime({ tools });
-  const target = inSession ? runtime.session() : runtime;
-  await target.execute([{ name: "outer" }]);
-  expect(codes).toEqual(["ok", "limit_exceeded", "ok", "limit_exceeded", "limit_exceeded", "ok"]);
-  const results = await target.execute([{ name: "launch" }, { name: "twice" }]);
-  expect([results[0]?.status, codes.slice(6), launches]).toEqual(["ok", ["limit_exceeded", "limit_exceeded"], 2]);
-  await target.execute({ name: "twice" });
-  expect([codes.slice(8), launches]).toEqual([["ok", "limit_exceeded"], 3]);
-});
+test.each([true, false])(
+  "F3.25 a dangerous tool runs once a turn with the calls of handlers, at any depth (in a session: %s)",
+  async (inSession) => {
+    let launches = 0;
+    const codes: unknown[] = [];
+    const twice = async (execute: ToolContext["execute"], name: string): Promise<void> => {
+      for (let times = 0; times < 2; times++) codes.push((await execute({ name })).error?.code ?? "ok");
+    };
+    const tools = [
+      tool("launch", () => ++launches, { category: "DANGEROUS" }),
+      tool("twice", async (_, { execute }) => await twice(execute, "launch")),
+      tool("outer", async (_, { execute }) => await twice(execute, "twice")),
+    ];
+    const { runtime } = testRuntime({ tools });
+    const target = inSession ? runtime.session() : runtime;
+    await target.execute([{ name: "outer" }]);
+    expect(codes).toEqual(["ok", "limit_exceeded", "ok", "limit_exceeded", "limit_exceeded", "ok"]);
+    const results = await target.execute([{ name: "launch" }, { name: "twice" }]);
+    expect([results[0]?.status, codes.slice(6), launches]).toEqual(["ok", ["limit_exceeded", "limit_exceeded"], 2]);
+    await target.execute({ name: "twice" });
+    expect([codes.slice(8), launches]).toEqual([["ok", "limit_exceeded"], 3]);
+  },
+);
 
 test("F3.24 a terminal tool ends the turn: later calls of the message are skipped, each with its result", async () => {
   let ran = 0;

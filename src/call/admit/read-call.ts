@@ -97,7 +97,7 @@ export class PreReadCall implements ToolCall {
 /**
  * Copies a call into frozen plain JSON.
  *
- * Reads `tool` for `name` and `arguments` or `parameters` for `input`, as other runtimes write them. If no input is given and the call has other
+ * Reads `tool` for `name`, unless both are there and differ, and `arguments` or `parameters` for `input`, as other runtimes write them. If no input is given and the call has other
  * keys, those become the input, with a warning. An unreadable call still gives a ToolCall to record, with its error.
  */
 export function readCall(raw: unknown, limits: JsonLimits): CallReading {
@@ -120,7 +120,12 @@ function readUnguarded(raw: unknown, limits: JsonLimits): CallReading {
   }
   const fields = raw as Readonly<Record<string, unknown>>; // any key may be read from an object; a getter that throws is caught
   const id = readId(fields["id"] ?? fields["callId"] ?? fields["call_id"]);
-  const name = fields["name"] ?? fields["tool"];
+  const { tool } = fields;
+  const name = fields["name"] ?? tool;
+  if (typeof tool === "string" && typeof name === "string" && tool !== name) {
+    const hint = `Put what is not the name of the tool into the input. ${CALL_HINT}`;
+    return unreadableCall(makeCall({ name: "", id }), new ToolError("invalid_call", TWO_NAMES, { hint }));
+  }
   if (typeof name !== "string" || name === "") {
     const hint = isProviderCall(fields) ? WIRE_HINT : namelessHint(fields);
     return unreadableCall(
@@ -146,6 +151,7 @@ function isProviderCall(fields: Readonly<Record<string, unknown>>): boolean {
 
 const WIRE_HINT =
   'This looks like the JSON of a provider: read it with a format of haft/wire, openAiChat().decodeReply(json).calls, which gives {"name": …, "input": {…}}.';
+const TWO_NAMES = 'A call has both "name" and "tool", with different values; the call was not run.';
 const CALL_HINT = 'Send {"name": "toolset::tool", "input": {…}}.';
 
 function readInput({ name, id }: CallHeader, fields: Readonly<Record<string, unknown>>, limits: JsonLimits): CallReading {

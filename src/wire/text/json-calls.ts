@@ -259,15 +259,17 @@ function findCall(value: JsonValue, mayLack: MayLackInput): FoundCall | undefine
   if (!isJsonObject(value)) return undefined;
   const { function: nested } = value;
   const holder = isJsonObject(nested) ? nested : value;
-  const name = NAME_KEYS.map((key) => getOwn(holder, key)).find((found) => typeof found === "string" && found !== "");
-  const key = INPUT_KEYS.find((one) => getOwn(holder, one) !== undefined);
+  const nameKey = findNameKey(holder);
+  const name = nameKey === undefined ? undefined : getOwn(holder, nameKey);
+  const key = findInputKey(holder);
   if (typeof name !== "string" || (key === undefined && !mayLack(name))) return undefined;
   const input = key === undefined ? {} : parseCallInput(getOwn(holder, key) ?? {});
   if (input === undefined) return undefined;
   const reasoning = REASONING_KEYS.map((one) => getOwn(value, one)).find((found) => typeof found === "string");
   const id = [getOwn(value, "id"), getOwn(value, "tool_call_id")].find((found) => typeof found === "string" && found !== "");
-  const misplaced = isJsonObject(input) && Object.keys(input).length === 0 ? misplacedInput(holder) : undefined;
-  const ignoredKeys = misplaced === undefined && key !== undefined && isJsonObject(input) ? misplacedInput(holder) : undefined;
+  const others = isJsonObject(input) ? misplacedInput(holder, nameKey, key) : undefined;
+  const misplaced = isEmptyObject(input) ? others : undefined;
+  const ignoredKeys = misplaced === undefined && key !== undefined ? others : undefined;
   return {
     name,
     ...(ignoredKeys === undefined ? {} : withIgnoredKeysWarning(name, ignoredKeys)),
@@ -277,7 +279,10 @@ function findCall(value: JsonValue, mayLack: MayLackInput): FoundCall | undefine
   };
 }
 
-/** Keys of a call that are never read as arguments. */
+const OTHER_NAMES: ReadonlySet<string> = new Set(NAME_KEYS);
+const OTHER_INPUTS: ReadonlySet<string> = new Set(INPUT_KEYS);
+
+/** Keys of a call that are not read as arguments where they belong to the call. */
 const CALL_KEYS: ReadonlySet<string> = new Set<string>([
   ...NAME_KEYS,
   ...INPUT_KEYS,
@@ -290,9 +295,38 @@ const CALL_KEYS: ReadonlySet<string> = new Set<string>([
   "__proto__",
 ]);
 
-/** Returns the keys next to the name of a call that are not part of the call format, as its arguments; undefined if there are none. */
-function misplacedInput(holder: JsonObject): JsonObject | undefined {
-  const found = Object.entries(holder).filter(([key, value]) => !CALL_KEYS.has(key) && value !== null);
+/** The key with the name of the tool. Tools have parameters called `name` and `tool` too, so of these two the first counts. */
+function findNameKey(holder: JsonObject): NameKey | undefined {
+  const isName = (key: NameKey): boolean => typeof getOwn(holder, key) === "string" && getOwn(holder, key) !== "";
+  if (isName("name") && isName("tool")) return Object.keys(holder).find((key) => key === "name" || key === "tool");
+  return NAME_KEYS.find(isName);
+}
+
+type NameKey = (typeof NAME_KEYS)[number];
+
+/** The key with the arguments: the first that has some, or else the first. */
+function findInputKey(holder: JsonObject): (typeof INPUT_KEYS)[number] | undefined {
+  const keys = INPUT_KEYS.filter((key) => getOwn(holder, key) !== undefined);
+  return keys.length < 2
+    ? keys[0]
+    : (keys.find((key) => isJsonObject(getOwn(holder, key)) && !isEmptyObject(getOwn(holder, key))) ?? keys[0]);
+}
+
+function isEmptyObject(value: JsonValue | undefined): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0;
+}
+
+/**
+ * Returns the keys next to the name of a call that are not part of the call format, as its arguments; undefined if there are none. So are keys after
+ * the name that could have held the name, and keys that could have held the arguments.
+ */
+function misplacedInput(holder: JsonObject, nameKey: NameKey | undefined, inputKey: string | undefined): JsonObject | undefined {
+  let isAfterName = false;
+  const found = Object.entries(holder).filter(([key, value]) => {
+    if (key === nameKey) isAfterName = true;
+    if (key === nameKey || key === inputKey || value === null || isEmptyObject(value)) return false;
+    return !CALL_KEYS.has(key) || (isAfterName && OTHER_NAMES.has(key)) || OTHER_INPUTS.has(key);
+  });
   return found.length === 0 ? undefined : Object.fromEntries(found);
 }
 
