@@ -94,7 +94,7 @@ export type OptionNames<Options> = Readonly<Record<Options extends unknown ? key
 
 /** Refuses what is not an object, unknown keys, and wrong types. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys<Options extends object>(options: Options, known: OptionNames<Options>, owner: string): void {
-  if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${owner.replace(/^The /u, "the ")} must be an object`, options);
+  if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${inSentence(owner)} must be an object`, options);
   const unknown = findUnknownKeyError(options, known, owner);
   if (unknown !== undefined) throw unknown;
   // Walks the known names, because an option may come from a getter of a class, which does not show up as a key of the options.
@@ -139,10 +139,15 @@ function checkType(options: object, name: string, type: unknown, owner: string):
   if (wanted.length === 0 || wanted.some((each) => TYPES[each](value))) return;
   const hint = hintFor(wanted, value);
   throw wrongTypeError(
-    `The option ${JSON.stringify(name)} of ${owner} must be ${wanted.map(describeOptionType).join(" or ")}`,
+    `The option ${JSON.stringify(name)} of ${inSentence(owner)} must be ${wanted.map(describeOptionType).join(" or ")}`,
     value,
     hint,
   );
+}
+
+/** "The run of a chain" begins a sentence; within one, it is "the run of a chain". */
+function inSentence(owner: string): string {
+  return owner.replace(/^(?:The|An?) /u, (article) => article.toLowerCase());
 }
 
 function describeOptionType(type: OptionType): string {

@@ -2,7 +2,7 @@
 import { DEFAULT_NAMESPACE, qualifiedName } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import { describeValueType } from "../core/base/wording.ts";
+import { describeValueType, quoteValue } from "../core/base/wording.ts";
 
 /** Patterns over qualified names; `*` matches any text: `files::*`, `*::delete`, `*`. A name without `::` is in toolset `default`. */
 export interface PermissionRules {
@@ -89,8 +89,9 @@ interface NamePattern {
 }
 
 function compilePattern(pattern: unknown, where: string, takesBareNames: boolean): NamePattern {
-  if (typeof pattern !== "string" || pattern === "")
-    throw new ToolError("invalid_argument", `"${where}" has a pattern that is not a string: ${String(pattern)}.`);
+  if (typeof pattern !== "string")
+    throw new ToolError("invalid_argument", `"${where}" has a pattern that is not a string: ${quoteValue(pattern)}.`);
+  if (pattern === "") throw new ToolError("invalid_argument", `"${where}" has an empty pattern.`);
   if (pattern.length > MAX_PATTERN_LENGTH) {
     throw new ToolError(
       "invalid_argument",

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
+import { quoteValue } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { MAX_CACHED_NAMES, RULE_NAMES, createFastMatcher, type PermissionRules } from "./permission.ts";
 
@@ -92,7 +93,7 @@ function listRules(layer: PermissionRules | Visibility): readonly PermissionRule
 function toLayer(rules: PermissionRules | Visibility): Layer {
   if (rules instanceof Visibility) return (name) => rules.permits(name);
   if (typeof rules !== "object" || rules === null)
-    throw new ToolError("invalid_argument", `A layer of rules must be an object with "allow" or "deny", not ${String(rules)}.`);
+    throw new ToolError("invalid_argument", `A layer of rules must be an object with "allow" or "deny", not ${quoteValue(rules)}.`);
   checkKnownKeys(rules, RULE_NAMES, "A layer of rules");
   const allowed = rules.allow === undefined ? undefined : createFastMatcher(rules.allow, "allow");
   const denied = rules.deny === undefined ? undefined : createFastMatcher(rules.deny, "deny");

@@ -58,7 +58,7 @@ test.each([
     { tools: "send" },
     'tools: "tools" has the pattern "send", which matches no tool: names are toolset::tool. Write "*::send" for this tool in every toolset, or "send::*" for the whole toolset.',
   ],
-  [{ tools: ["a::*", ""] }, 'tools[1]: "tools" has a pattern that is not a string: .'],
+  [{ tools: ["a::*", ""] }, 'tools[1]: "tools" has an empty pattern.'],
   [{ attempts: 0 }, "attempts: must be an integer from 1, not 0."],
   [{ delayMs: [2, 1] }, "delayMs: must be a number of milliseconds or two of them, the smaller first, each up to 315576000000."],
   [{ delayMs: "1s" }, "delayMs: must be a number from 0 to 315576000000, not a string."],

@@ -7,7 +7,7 @@ test.each([
     '[permission]\nallow = ["*"]\ndeny = ["a::*",\n  "delete"]',
     '4:3: permission.deny[1]: "deny" has the pattern "delete", which matches no tool: names are toolset::tool. Write "*::delete" for this tool in every toolset, or "delete::*" for the whole toolset.',
   ],
-  ["an empty pattern", '[approval]\nalways = [""]', '2:11: approval.always[0]: "always" has a pattern that is not a string: .'],
+  ["an empty pattern", '[approval]\nalways = [""]', '2:11: approval.always[0]: "always" has an empty pattern.'],
   [
     "a pattern that is too long",
     `[approval]\nnever = ["${"*".repeat(1025)}"]`,

@@ -231,6 +231,7 @@ test("B15 outcomes of 1,000 earlier calls reported while the circuit is open let
 
 test.each([
   [{ failures: 0 }, "A circuit's failures must be an integer of at least 1, not 0."],
+  [{ failures: "5" as never }, 'A circuit\'s failures must be an integer of at least 1, not "5".'],
   [{ probes: 1.5 }, "A circuit's probes must be an integer of at least 1, not 1.5."],
   [{ openMs: Number.NaN }, "A circuit's openMs must be at least 1 ms, not NaN."],
   [{ windowMs: Infinity }, "A circuit's windowMs must be at least 10 ms, not Infinity."],

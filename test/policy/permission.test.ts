@@ -64,7 +64,7 @@ test("a pattern without a toolset matches only tools of the default toolset", ()
 });
 
 test.each<[unknown, string]>([
-  [{ deny: [""] }, '"deny" has a pattern that is not a string: .'],
+  [{ deny: [""] }, '"deny" has an empty pattern.'],
   [{ deny: [5] }, '"deny" has a pattern that is not a string: 5.'],
   [{ deny: "files::*" }, '"deny" must be an array of name patterns, not a string.'],
   [{ deny: ["*".repeat(1_025)] }, '"deny" has a pattern of 1025 characters; 1024 is the limit.'],

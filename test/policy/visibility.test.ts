@@ -12,7 +12,8 @@ function seen(rules?: VisibilityRules): readonly string[] {
 test.each<[what: string, rules: unknown, message: string]>([
   ["an unknown key", { allowed: ["files::*"] }, 'A layer of rules has no option "allowed".'],
   ["nothing", null, 'A layer of rules must be an object with "allow" or "deny", not null.'],
-  ["text", "files::*", 'A layer of rules must be an object with "allow" or "deny", not files::*.'],
+  ["text", "files::*", 'A layer of rules must be an object with "allow" or "deny", not "files::*".'],
+  ["rules of an array", [["files::*"]], "The options of a layer of rules must be an object, not an array."],
   ["a pattern alone", { allow: "files::*" }, '"allow" must be an array of name patterns, not a string.'],
   ["a wrong layer behind a right one", [{ allow: ["*"] }, { deny: [5] }], '"deny" has a pattern that is not a string: 5.'],
 ])("F3.37 %s is rejected, and never treated as rules that allow everything", (_, rules, message) => {

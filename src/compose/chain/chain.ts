@@ -124,7 +124,7 @@ export class Chain {
    * begins; `conflict` if another chain or input was run with the key; `store_failed`. All by rejecting
    */
   async run(target: Runtime | RuntimeSession, input: JsonObject = {}, options: RunChainOptions = {}): Promise<ChainResult> {
-    checkKnownKeys(options, OPTIONS, "the run of a chain");
+    checkKnownKeys(options, OPTIONS, "The run of a chain");
     checkKey(options.idempotencyKey);
     const context = readContext(input);
     if (target instanceof RuntimeSession) return await this.#runIn(target, context, options);

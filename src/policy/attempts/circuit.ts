@@ -1,4 +1,5 @@
 /** Stops calls to a failing dependency, and probes it with a few calls before closing again. */
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -214,5 +215,5 @@ export function resolveCircuitSettings(settings: CircuitSettings): Required<Circ
 
 function checkSetting(name: string, value: number, fits: (value: number) => boolean, wanted: string, minimum: number): number {
   if (value >= minimum && fits(value)) return value;
-  throw new ToolError("invalid_argument", `A circuit's ${name} must be ${wanted}, not ${String(value)}.`);
+  throw new ToolError("invalid_argument", `A circuit's ${name} must be ${wanted}, not ${quoteValue(value)}.`);
 }

@@ -1,4 +1,5 @@
 /** Limits retries to a small share of the requests, so that retries do not keep an overloaded service down. */
+import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 
@@ -77,5 +78,5 @@ export class RetryBudget {
 
 function checkOption(name: string, value: number, minimum: number): number {
   if (Number.isFinite(value) && value >= minimum) return value;
-  throw new ToolError("invalid_argument", `A retry budget's ${name} must be a number of at least ${minimum}, not ${String(value)}.`);
+  throw new ToolError("invalid_argument", `A retry budget's ${name} must be a number of at least ${minimum}, not ${quoteValue(value)}.`);
 }
