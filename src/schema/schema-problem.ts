@@ -33,7 +33,8 @@ function shorten(path: string): string {
 export function typeName(value: unknown): string {
   if (value === null) return "null";
   if (Array.isArray(value)) return "array";
-  return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
+  if (typeof value !== "number") return typeof value;
+  return Number.isFinite(value) ? (Number.isInteger(value) ? "integer" : "number") : String(value); // NaN and Infinity are not JSON
 }
 
 const MAX_SHOWN = 80;

@@ -1,5 +1,6 @@
 /** Strict checks of a value against a schema, without a tool or a runtime. */
 import type { JsonObject } from "../core/base/json.ts";
+import { checkArgument } from "../core/check-argument.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { checkJsonSchema } from "./check-json-schema.ts";
@@ -36,8 +37,19 @@ export class ValidationResult {
     this.subject = subject;
   }
 
-  /** Returns a new result that is valid if both are, with the errors and warnings of both, and the later input that is defined. Changes neither. */
+  /**
+   * Returns a new result that is valid if both are, with the errors and warnings of both, and the later input that is defined. Changes neither.
+   *
+   * @throws ToolError `invalid_argument` for something other than a result, such as its JSON
+   */
   merge(other: ValidationResult): ValidationResult {
+    checkArgument(
+      isResult(other),
+      "merge()",
+      "a ValidationResult",
+      other,
+      "validateInput() returns one; new ValidationResult(errors) makes one.",
+    );
     const input = other.input ?? this.input;
     const warnings = [...this.warnings, ...other.warnings];
     return new ValidationResult([...this.errors, ...other.errors], this.subject, { warnings, ...omitUndefined({ input }) });
@@ -53,6 +65,12 @@ export class ValidationResult {
   toJSON(): { readonly valid: boolean; readonly errors: readonly string[] } {
     return { valid: this.valid, errors: this.errors };
   }
+}
+
+/** Results of another copy of this package fit too. */
+function isResult(given: unknown): given is ValidationResult {
+  if (typeof given !== "object" || given === null) return false;
+  return ["errors", "warnings"].every((field) => Array.isArray(Reflect.get(given, field)));
 }
 
 /** Maximum number of problems in one result. */

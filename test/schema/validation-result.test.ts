@@ -2,6 +2,18 @@ import { describe, expect, test } from "vitest";
 import { validateInput, validateOutput, ValidationResult } from "../../src/schema/validation-result.ts";
 
 describe("ValidationResult", () => {
+  test("F2.1 merge refuses what is no result, and says so", () => {
+    const { errors, valid } = new ValidationResult(["$.a: one"]);
+    for (const given of [null, undefined, 5, {}, { valid, errors }])
+      expect(() => new ValidationResult().merge(given as never)).toThrow(/merge\(\) takes a ValidationResult, not /u);
+  });
+
+  test.each([Number.NaN, Infinity, -Infinity])("F2.3 %s is not called a number where a number is expected", (value) => {
+    expect(validateInput({ n: value }, { properties: { n: { type: "number" } } }).errors).toEqual([
+      `$.n: expected type number, got ${value}`,
+    ]);
+  });
+
   test("F2.1 merge returns a new result with the errors of both, in order, and mutates neither", () => {
     const good = new ValidationResult();
     const bad = new ValidationResult(["$.a: one"]);
