@@ -123,6 +123,15 @@ test("F3.2 an object of another kind, or of a tool that is not there, is an answ
     expect(await play(said)).toMatchObject({ given: [], result: { reason: "answered", text: said, results: [] } });
 });
 
+test.each([(tool: object) => tool, (tool: object) => [tool, tool], (tool: object) => ({ type: "function", function: tool })])(
+  "A21 the definition of a tool, as a model that lists its tools writes it, is no call of the tool (case %#)",
+  async (wrap) => {
+    const parameters = { type: "object", properties: { lamp: { type: "string" } }, required: ["lamp"] };
+    const said = JSON.stringify(wrap({ name: "light_lamp", description: "Lights a lamp.", parameters }));
+    expect(await play(said)).toMatchObject({ given: [], result: { reason: "answered", text: said, results: [] } });
+  },
+);
+
 test("F3.2 the calls of a text model are run alike by a program that runs them itself", async () => {
   const ports = fakePorts();
   const runtime = createRuntime({ tools: [{ name: "wait", description: "", inputSchema: {}, execute: (input) => input }], ports });

@@ -264,7 +264,7 @@ function findCall(value: JsonValue, mayLack: MayLackInput): FoundCall | undefine
   const key = findInputKey(holder);
   if (typeof name !== "string" || (key === undefined && !mayLack(name))) return undefined;
   const input = key === undefined ? {} : parseCallInput(getOwn(holder, key) ?? {});
-  if (input === undefined) return undefined;
+  if (input === undefined || isDefinition(holder, input)) return undefined;
   const reasoning = REASONING_KEYS.map((one) => getOwn(value, one)).find((found) => typeof found === "string");
   const id = [getOwn(value, "id"), getOwn(value, "tool_call_id")].find((found) => typeof found === "string" && found !== "");
   const others = isJsonObject(input) ? misplacedInput(holder, nameKey, key) : undefined;
@@ -310,6 +310,12 @@ function findInputKey(holder: JsonObject): (typeof INPUT_KEYS)[number] | undefin
   return keys.length < 2
     ? keys[0]
     : (keys.find((key) => isJsonObject(getOwn(holder, key)) && !isEmptyObject(getOwn(holder, key))) ?? keys[0]);
+}
+
+/** Whether this is the definition of a tool, as models list their tools, and not a call of it: its parameters are a schema. */
+function isDefinition(holder: JsonObject, input: JsonValue): boolean {
+  if (typeof getOwn(holder, "description") !== "string" || !isJsonObject(input)) return false;
+  return getOwn(input, "type") === "object" && isJsonObject(getOwn(input, "properties"));
 }
 
 function isEmptyObject(value: JsonValue | undefined): boolean {
