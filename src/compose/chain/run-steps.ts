@@ -3,9 +3,10 @@ import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { wasBlockedByStore } from "../../core/not-started-error.ts";
 import { followSteps, describeOutline } from "../../core/base/json-steps.ts";
-import { partText, type ToolResult } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
 import { roundMs } from "../../core/system-ports.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
+import { answerOf } from "../sequence/whole-result.ts";
 import { describeMissingPath } from "./known-context.ts";
 import type { ArgumentSource, ChainStep, ReadStep } from "./chain-step.ts";
 
@@ -115,7 +116,7 @@ class ChainRun {
     if (status !== "ok") throw new StepFailure(error?.message ?? `it ended with the status ${status}`, error?.details);
     const whole = this.#runner.getWholeResult(result);
     if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
-    return whole.output === undefined ? whole.content?.map(partText).join("\n") : whole.output;
+    return answerOf(whole);
   }
 
   #addOutput(output: JsonValue, { outputKey = "" }: ChainStep, name: string): void {

@@ -7,6 +7,7 @@ import { ToolError } from "../../core/error.ts";
 import { checkSession, checkString } from "../../core/check-argument.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
+import { answerOf } from "../sequence/whole-result.ts";
 import { createChain, type Chain } from "../chain/chain.ts";
 import type { ChainSource, ChainStep } from "../chain/chain-step.ts";
 import { MarkedValues, type Origin } from "./marked-values.ts";
@@ -117,7 +118,7 @@ async function runMarked({ ports }: RuntimeSession, { code, input, calls }: Reco
       const recorded = calls[made.push({ name, input: copyJson(given).value }) - 1];
       if (recorded === undefined || !recorded.name.endsWith(name)) return Promise.reject(branchesError());
       const { result } = recorded;
-      const output = marked.mark(result.output ?? null, made.length);
+      const output = marked.mark(answerOf(result) ?? null, made.length);
       return Promise.resolve({ ...result, name: recorded.name, output, durationMs: differs ? 2 : 1 });
     },
   });

@@ -2,13 +2,12 @@
 import { ToolError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { Clock } from "../../core/ports.ts";
-import { partText, type ToolResult } from "../../core/result.ts";
-import type { JsonValue } from "../../core/base/json.ts";
+import type { ToolResult } from "../../core/result.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
-import { wholeResult } from "../sequence/whole-result.ts";
+import { answerOf, wholeResult } from "../sequence/whole-result.ts";
 
 /** Maximum number of calls of one program that run at a time; further ones wait. */
 const MAX_CONCURRENT_CALLS = 64;
@@ -174,8 +173,8 @@ function readInput(text: string): unknown {
 }
 
 function toSettledCall(result: ToolResult): Pick<SettledCall, "succeeded" | "text"> {
-  const { status, output, content, error, name } = result;
-  const answer: JsonValue = output ?? content?.map(partText).join("\n") ?? null;
+  const { status, error, name } = result;
+  const answer = answerOf(result) ?? null;
   const whole = wholeResult(undefined, result);
   if (status === "ok" && typeof whole === "string") {
     const hint = "Ask it for less at a time, or make fewer such calls at once.";

@@ -4,7 +4,7 @@ import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { partText, type ToolResult } from "../../core/result.ts";
+import type { ToolResult } from "../../core/result.ts";
 import type { RoundOptions } from "../../runtime/round.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import { Runtime } from "../../runtime/runtime.ts";
@@ -14,7 +14,7 @@ import { NO_USAGE } from "../loop-result.ts";
 import { RULE_NAMES, readCheckedSequence, type CheckedSequence, type SequenceLayers, type SequenceRules } from "./check-sequence.ts";
 import { referenceId, quoteReference, valueAt, type Reference } from "./reference.ts";
 import { resolveReferences } from "./resolve-input.ts";
-import { wholeResult } from "./whole-result.ts";
+import { answerOf, wholeResult } from "./whole-result.ts";
 import type { SequenceCall, SequenceProblem } from "./sequence-problem.ts";
 
 /** Options of `runSequence`: how the calls are checked and run. */
@@ -148,8 +148,8 @@ function isAnswered({ status }: ToolResult): boolean {
 }
 
 /** Returns the output of a tool, or its text if it answered with content only. Text that is JSON is parsed if the reference has a path. */
-function pickOutput({ output, content }: WholeResult, reference: Reference): JsonValue | undefined {
-  const answered = output === undefined ? content?.map(partText).join("\n") : output;
+function pickOutput(whole: WholeResult, reference: Reference): JsonValue | undefined {
+  const answered = answerOf(whole);
   if (typeof answered !== "string" || reference.steps.length === 0) return answered;
   try {
     const parsed = parseJson(answered);

@@ -1,6 +1,7 @@
 /** Programs that are kept as chains, and those that are none. */
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
+import { ToolOutput } from "../../../src/core/content.ts";
 import { chainOfProgram } from "../../../src/compose/program/chain-of-program.ts";
 import { programToolset } from "../../../src/compose/program/program-toolset.ts";
 import { IN_CI, inCI } from "../../ci.ts";
@@ -42,6 +43,33 @@ function bench() {
   };
   return { session, seen, ran };
 }
+
+/** Runs a program whose tool `say` answers with a text, and no output. */
+async function runWithText(code: string) {
+  let said = "first";
+  const say = tool("say", () => new ToolOutput({ content: [{ type: "text", text: JSON.stringify({ said }) }] }));
+  const { runtime } = testRuntime({ toolsets: [{ name: "t", tools: [say, tool("use", ({ it }) => ({ used: it }))] }, programToolset()] });
+  const session = runtime.session("s");
+  const { callId, status } = await session.execute({ name: "run_program", input: { code } });
+  expect(status).toBe("ok");
+  said = "second";
+  return { session, callId };
+}
+
+test("F2.22 the text of an answer without an output is passed on by the chain of a program, not kept as it was once", async () => {
+  const { session, callId } = await runWithText("return await tools.t.use({ it: await tools.t.say({ a: 1 }) });");
+  const { chain } = await chainOfProgram(session, callId);
+  expect(chain.steps[1]?.inputMapping).toEqual({ it: '["call1"]' });
+  expect((await chain.run(session)).context["call2"]).toEqual({ used: '{"said":"second"}' });
+});
+
+test("F2.22 a program that computes an argument from the text of an answer is not converted", async () => {
+  const { session, callId } = await runWithText("return await tools.t.use({ it: JSON.parse(await tools.t.say({ a: 1 })).said });");
+  await expect(chainOfProgram(session, callId)).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: expect.stringContaining("cannot be kept as a chain"),
+  });
+});
 
 describe("issue 18 a program is converted to a chain", () => {
   test("that takes each argument from where the program took it, and works with another input", async () => {
