@@ -33,28 +33,54 @@ export async function diffSessions(
   checkSession(session, "diffSessions()");
   checkSession(other, "diffSessions()");
   checkKnownKeys(options, { at: true, otherAt: true }, "diffSessions()");
-  const { at, otherAt } = options;
+  return compareLogs(session, { events: other.events(), stateMap: other.stateMap }, options);
+}
+
+/**
+ * Like `diffSessions`, for another session of which only the events are known, because another process has it open.
+ *
+ * @throws ToolError `invalid_argument` for invalid options; as the events; as a rejection
+ */
+export function diffWithEvents(
+  session: RuntimeSession,
+  otherEvents: AsyncIterable<SessionEvent>,
+  options: DiffSessionsOptions,
+): Promise<SessionDiff> {
+  return compareLogs(session, { events: otherEvents, stateMap: undefined }, options);
+}
+
+interface ComparedLog {
+  readonly events: AsyncIterable<SessionEvent>;
+  /** The state after all events; undefined if it must be found from them. */
+  readonly stateMap: StateMap | undefined;
+}
+
+async function compareLogs(session: RuntimeSession, other: ComparedLog, { at, otherAt }: DiffSessionsOptions): Promise<SessionDiff> {
   const shared = new Set<string>();
   const before = await stateAt(other, otherAt, (event) => event.type === "call-start" && shared.add(event.callId));
   const own: SessionEvent[] = [];
-  const after = await stateAt(session, at, (event) => {
+  const after = await stateAt({ events: session.events(), stateMap: session.stateMap }, at, (event) => {
     if ("callId" in event && event.callId !== undefined && !shared.has(event.callId)) own.push(event);
   });
   return { state: stateDiff(before, after), calls: historyOf(own), pretended: session.simulation?.pretended ?? [] };
 }
 
 /** Reads the events up to `at`. Resolves to the state after the last of them. */
-async function stateAt(session: RuntimeSession, at: number | undefined, onEvent: (event: SessionEvent) => unknown): Promise<StateMap> {
+async function stateAt(
+  { events, stateMap }: ComparedLog,
+  at: number | undefined,
+  onEvent: (event: SessionEvent) => unknown,
+): Promise<StateMap> {
   if (at !== undefined && (!Number.isInteger(at) || at < 0))
     throw new ToolError("invalid_argument", `A point of a session must be a number of its events, not ${quoteValue(at)}.`);
-  const whole = session.stateMap;
+  const whole = at === undefined ? stateMap : undefined;
   const fold = new SessionFold(0);
   let left = at ?? Infinity;
   if (left > 0)
-    for await (const event of session.events()) {
+    for await (const event of events) {
       onEvent(event);
-      if (at !== undefined) fold.apply(event);
+      if (whole === undefined) fold.apply(event);
       if (--left <= 0) break;
     }
-  return at === undefined ? whole : fold.head.state;
+  return whole ?? fold.head.state;
 }

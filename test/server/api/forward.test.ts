@@ -92,6 +92,32 @@ test("issue 21.2 calls sent to any server of a store run in the one that has the
   expect(JSON.stringify(snapshot)).toContain('"count":6');
 });
 
+test("issue 21.2 sessions that two servers have open are compared, and replayed in one another", async () => {
+  const folder = await newFolder();
+  const [one, two] = [await startNode(folder), await startNode(folder)];
+  for (const [node, id, by] of [
+    [one, "shop", 5],
+    [two, "desk", 7],
+  ] as const) {
+    await node.ask("POST", "/v1/sessions", { id });
+    await node.ask("POST", `/v1/sessions/${id}/execute`, counting(by));
+  }
+  const expected = { state: [{ before: 7, after: 5 }], calls: [{ call: { input: { by: 5 } } }], pretended: [] };
+  for (const node of [one, two]) {
+    expect(await node.ask("GET", "/v1/sessions/shop/diff?with=desk")).toMatchObject({ status: 200, json: expected });
+    const { json } = await node.ask("GET", "/v1/sessions/shop/diff?with=desk&withAt=1");
+    expect(json.state).toEqual([expect.not.objectContaining({ before: 7 })]);
+    expect((await node.ask("GET", "/v1/sessions/shop/diff?with=gone&withAt=0")).status).toBe(404);
+  }
+  for (const node of [one, two]) {
+    const body = { ...counting(7), recording: "desk", answerFrom: ["replay"] };
+    const { json: replayed } = await node.ask("POST", "/v1/sessions/shop/execute", body);
+    expect(replayed.results).toMatchObject([{ status: "ok", origin: "replay", output: 7 }]);
+    expect((await node.ask("POST", "/v1/sessions/shop/execute", { ...body, recording: "gone" })).status).toBe(404);
+  }
+  expect([one.counted, two.counted]).toEqual([[5], [7]]);
+});
+
 test("issue 21.2 a branch can be forked, compared and committed through another server", async () => {
   const folder = await newFolder();
   const [one, two] = [await startNode(folder), await startNode(folder)];

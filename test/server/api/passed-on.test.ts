@@ -55,6 +55,35 @@ async function startTwo() {
 
 const shop = { params: { sessionId: "shop" } } as const;
 
+test("issue 19.6 E25 a keyed request outside any session that another server is running gets that server's response", async () => {
+  const { one, two, gate } = await startTwo();
+  const request = { body: WAIT, idempotencyKey: "once" };
+  const first = one.client.call("execute", request);
+  await gate.entered.promise;
+  const repeated = [two.client.call("execute", request), two.client.call("execute", { ...request, body: WAIT })];
+  const other = { ...request, body: { calls: [{ name: "other" }] } };
+  await expect(two.client.call("execute", other)).rejects.toThrow("was used for a request with other content");
+  const long = { body: { ...WAIT, waitMs: 0 }, idempotencyKey: "later" };
+  const [early, late] = [one.client.call("execute", long), two.client.call("execute", long)];
+  gate.open();
+  expect((await late).results).toEqual((await early).results);
+  const { results } = await first;
+  expect(results).toMatchObject([{ status: "ok", output: "passed" }]);
+  for (const response of await Promise.all(repeated)) expect(response.results).toEqual(results);
+  expect((await two.client.call("execute", request)).results).toEqual(results);
+});
+
+test("issue 19.6 E25 keyed requests that two servers get at the same moment have one response", async () => {
+  const { one, two, gate } = await startTwo();
+  gate.open();
+  for (const idempotencyKey of ["a", "b", "c", "d", "e", "f", "g", "h"]) {
+    const asked = [one, two, one, two].map(({ client }) => client.call("execute", { body: WAIT, idempotencyKey }));
+    const answers = await Promise.all(asked);
+    expect(new Set(answers.map(({ results }) => results[0]?.callId)).size).toBe(1);
+    expect(answers[0]?.results).toMatchObject([{ status: "ok", output: "passed" }]);
+  }
+});
+
 test("issue 21.2 a stopping server waits for the requests that it has forwarded", async () => {
   const { two, gate } = await startTwo();
   const answered = two.client.call("executeInSession", { ...shop, body: WAIT });

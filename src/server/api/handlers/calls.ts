@@ -19,10 +19,11 @@ import { hasScope, type Principal } from "../../auth/principal.ts";
 import type { TextResponse } from "../../http/text-response.ts";
 import { batchResponse, jsonResponse, toApiResult } from "./responses.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
-import { askOtherProcesses } from "../requests/forward.ts";
+import { askOtherProcesses, checkNotElsewhere } from "../requests/forward.ts";
 import { toRefusal } from "../requests/refuse-request.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
+import { readAnywhere } from "../sessions/read-anywhere.ts";
 import { OWN_SESSION_PREFIX, checkVisible, refuseSessionKey } from "../sessions/session-ids.ts";
 
 type BatchId = "execute" | "simulate" | "executeInSession" | "simulateInSession";
@@ -38,6 +39,7 @@ export const callHandlers = {
       });
     // the key gets its own session, which remembers the work even if the process ends
     const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
+    await checkNotElsewhere(own, services); // before the request can be answered with 202
     const response = await runBatch(request, { services }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(calls, { ...options, background: false, idempotencyKey });
@@ -178,13 +180,12 @@ function checkCanRead(principal: Principal, sessionId: string): void {
   });
 }
 
-/** Makes an engine that answers as the session's recorded calls. @throws ToolError `not_found`, as a rejection */
-function createReplay(sessionId: string, { sessions }: ApiServices): Promise<Engine> {
-  return sessions.use(sessionId, async (session) => {
-    const events: SessionEvent[] = [];
-    for await (const event of session.events()) if (event.type === "call-start" || event.type === "call-end") events.push(event);
-    return replayEngine(events, { repeatLast: true });
-  });
+/** Makes an engine that answers as the session's recorded calls, wherever it is open. @throws ToolError `not_found`, as a rejection */
+async function createReplay(sessionId: string, services: ApiServices): Promise<Engine> {
+  const events: SessionEvent[] = [];
+  for await (const event of readAnywhere(sessionId, services))
+    if (event.type === "call-start" || event.type === "call-end") events.push(event);
+  return replayEngine(events, { repeatLast: true });
 }
 
 interface Batch {

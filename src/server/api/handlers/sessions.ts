@@ -3,7 +3,7 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
-import { diffSessions } from "../../../runtime/diff-sessions.ts";
+import { diffSessions, diffWithEvents } from "../../../runtime/diff-sessions.ts";
 import { importRecording } from "../../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { readEvents, type ReadableLog } from "../../../session/read-events.ts";
@@ -11,6 +11,7 @@ import type { PlacedEvents } from "../../events/event-hub.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
 import { readLimitedText } from "../requests/read-limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
+import { readAnywhere } from "../sessions/read-anywhere.ts";
 import { OWN_SESSION_PREFIX, checkNewId, checkVisible, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
 import { toApiError } from "../sessions/session-errors.ts";
 import { streamResponse } from "../requests/stream-response.ts";
@@ -152,7 +153,7 @@ export const sessionHandlers = {
     return noContent();
   },
 
-  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, { sessions }) {
+  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, services) {
     checkVisible(principal, sessionId);
     if (otherId === undefined && (at ?? otherAt) !== undefined)
       throw new ToolError("invalid_argument", "at and withAt need another session or point to compare with.", {
@@ -160,9 +161,13 @@ export const sessionHandlers = {
       });
     if (otherId === undefined) return checkOpenBranch(runtime.sessions.get(sessionId), sessionId).diff();
     checkVisible(principal, otherId);
-    return sessions.use(sessionId, (session) =>
-      sessions.use(otherId, (other) => diffSessions(session, other, omitUndefined({ at, otherAt }))),
-    );
+    return services.sessions.use(sessionId, async (session) => {
+      const other = runtime.sessions.get(otherId);
+      const options = omitUndefined({ at, otherAt });
+      if (other !== undefined && other.broken === undefined) return diffSessions(session, other, options);
+      await services.sessions.checkExists(otherId);
+      return diffWithEvents(session, readAnywhere(otherId, services), options);
+    });
   },
 
   async getSnapshot({ principal, params: { sessionId } }, { sessions }) {

@@ -2,11 +2,12 @@
 import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredProcess } from "../../../core/process-store.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store, StoredSession } from "../../../core/store.ts";
 import { API, type OperationId } from "../../api.ts";
 import type { SentRequest } from "./api-request.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "../services.ts";
+import { SessionElsewhereError } from "../sessions/session-errors.ts";
 import { sendToProcess, wasForwarded, type ReachableProcess, type SendOptions } from "./send-to-process.ts";
 
 /** Determines the process that must answer a request. */
@@ -37,15 +38,40 @@ export async function forwardRequest(
   if (inSession === true && to.sessionId !== undefined) {
     if (isOpenHere(to.sessionId, services)) return undefined;
     const owner = await services.sessions.findStored(to.sessionId);
-    if (owner?.openedAt !== undefined) {
-      const process = { id: owner.openedIn, address: owner.openedAt };
-      return forwardedWork.track(sendToProcess(request, { process, what: "The session is open", body: to.body }, services));
-    }
+    if (owner?.openedAt !== undefined) return sendToOwner({ ...owner, openedAt: owner.openedAt }, request, to.body, services);
     if (owner?.openedBy !== undefined) return undefined;
   }
   if (to.place === undefined || !Object.hasOwn(query, "place") || runtime.places.includes(to.place)) return undefined;
   const process = await findProcessWithPlace(to.place, store);
   return forwardedWork.track(sendToProcess(request, { process, what: "The place is", body: to.body }, services));
+}
+
+/**
+ * Returns the response of the process that has a session open, for a request that failed here because of it: that process opened the session while this
+ * one was about to, or it runs the calls of a request outside any session with the same key. undefined for other errors, and if that process announced
+ * no address.
+ *
+ * @throws ToolError `unavailable` if that process cannot be reached, as a rejection
+ */
+export async function forwardAfterError(
+  thrown: unknown,
+  request: SentRequest,
+  body: JsonValue | undefined,
+  services: ApiServices,
+): Promise<Response | undefined> {
+  if (!(thrown instanceof SessionElsewhereError) || services.store === undefined || wasForwarded(request)) return undefined;
+  const owner = await services.sessions.findStored(thrown.sessionId);
+  return owner?.openedAt === undefined ? undefined : sendToOwner({ ...owner, openedAt: owner.openedAt }, request, body, services);
+}
+
+function sendToOwner(
+  { openedIn, openedAt }: Pick<StoredSession, "openedIn"> & { readonly openedAt: string },
+  request: SentRequest,
+  body: JsonValue | undefined,
+  services: ApiServices,
+): Promise<Response> {
+  const process = { id: openedIn, address: openedAt };
+  return services.forwardedWork.track(sendToProcess(request, { process, what: "The session is open", body }, services));
 }
 
 /** Whether the session is open here. A session that another process took over may remain here until it is dropped; it is not open here. */
@@ -61,6 +87,15 @@ export async function findOwnerAddress(
 ): Promise<string | undefined> {
   if (isOpenHere(sessionId, services)) return undefined;
   return (await services.sessions.findStored(sessionId))?.openedAt;
+}
+
+/** @throws SessionElsewhereError if another process, which announced an address, has the session open; as a rejection */
+export async function checkNotElsewhere(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions" | "store">): Promise<void> {
+  if (services.store === undefined || isOpenHere(sessionId, services)) return;
+  const { openedAt, openedBy = "another process" } = (await services.sessions.findStored(sessionId)) ?? {};
+  if (openedAt === undefined) return;
+  const message = `Session ${JSON.stringify(sessionId)} is open in ${openedBy}.`;
+  throw new SessionElsewhereError(sessionId, { message, retryable: true, outcome: "not_started", cause: undefined });
 }
 
 export interface AskProcessesOptions extends Omit<SendOptions, "process"> {

@@ -13,7 +13,7 @@ import type { ApiRequest, SentRequest } from "./api-request.ts";
 import { jsonResponse } from "../handlers/responses.ts";
 import { countAnswerBody, notifyWhenRead } from "./count-bytes.ts";
 import { errorResponse } from "./error-response.ts";
-import { forwardRequest, type Destination } from "./forward.ts";
+import { forwardAfterError, forwardRequest, type Destination } from "./forward.ts";
 import type { KeyedAnswers } from "./keyed-answers.ts";
 import { noRoute, readRequest, type RequestParts } from "./read-request.ts";
 import { authenticate, recordRefusal, toRefusal } from "./refuse-request.ts";
@@ -205,11 +205,8 @@ function toHandlerRequest(
   };
 }
 
-async function answer(
-  { id, params }: FoundRoute,
-  { options, principal, request }: { readonly options: RouterOptions; readonly principal: Principal; readonly request: SentRequest },
-): Promise<TextResponse | Response> {
-  const { services, handlers, keyed } = options;
+async function answer({ id, params }: FoundRoute, { options, principal, request }: AnswerOptions): Promise<TextResponse | Response> {
+  const { services } = options;
   const route: Route = API[id];
   if (services.stopping() && route.method === "POST")
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
@@ -230,6 +227,28 @@ async function answer(
     const elsewhere = await forward({ sessionId: typeof sessionId === "string" ? sessionId : undefined, place, body: read.body });
     if (elsewhere !== undefined) return elsewhere;
   }
+  try {
+    return await runHandler(id, read, { options, principal, request });
+  } catch (thrown: unknown) {
+    const elsewhere = await forwardAfterError(thrown, request, read.body, services);
+    if (elsewhere === undefined) throw thrown;
+    return elsewhere;
+  }
+}
+
+interface AnswerOptions {
+  readonly options: RouterOptions;
+  readonly principal: Principal;
+  readonly request: SentRequest;
+}
+
+/** Answers a validated request here, or repeats the first answer to its key. */
+async function runHandler(
+  id: OperationId,
+  read: RequestParts,
+  { options: { services, handlers, keyed }, principal, request }: AnswerOptions,
+): Promise<TextResponse | Response> {
+  const route: Route = API[id];
   // each handler has the type of its own operation; here they are called uniformly
   const handler = handlers[id] as AnyHandler;
   const work = async (idempotencyKey: string | undefined): Promise<TextResponse | Response> => {
@@ -241,8 +260,7 @@ async function answer(
     );
     return toResponse(given, route);
   };
-  if (route.keyed !== true) return work(undefined);
-  return keyed.answer({ id, principal, request, read }, work);
+  return route.keyed === true ? keyed.answer({ id, principal, request, read }, work) : work(undefined);
 }
 
 /** Makes the response from the value that a handler returned. */

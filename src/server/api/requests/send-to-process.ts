@@ -62,7 +62,7 @@ export async function sendToProcess(
   const { method } = request;
   const alive = watchProcess(process.id, services);
   const ends = [request.signal, alive.signal, ...(timeoutMs === undefined ? [] : [AbortSignal.timeout(timeoutMs)])];
-  const body = read === undefined ? request.body : JSON.stringify(read);
+  const body = read !== undefined ? JSON.stringify(read) : request.bodyUsed ? null : request.body; // an optional body was read, and was empty
   if (read !== undefined) headers.delete("content-length");
   try {
     // the upstream request ends with the client's connection, and vice versa

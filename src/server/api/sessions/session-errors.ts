@@ -40,18 +40,22 @@ export function tooManyKeyedRequests(): ToolError {
 const HOUR_MS = 60 * 60 * 1_000;
 
 /**
- * Replaces the error of a claim, whose hint names a method of the TypeScript API, if the process that has the session announced no address: requests are
- * forwarded only to processes that did.
+ * Replaces the error of a claim, whose hint names a method of the TypeScript API. The request is forwarded to the process that has the session; a client
+ * gets this error only if that process announced no address.
  */
-export function openElsewhereError(claim: ToolError): ToolError {
-  const { message, retryable, outcome } = claim;
-  return new ToolError("resource_busy", message, {
-    retryable,
-    outcome,
-    operatorHint:
-      "Start each process of the store with the --address at which the others reach it, or with server.listen({ address }): they then forward requests for the session to it.",
-    cause: claim,
-  });
+export class SessionElsewhereError extends ToolError {
+  readonly sessionId: string;
+
+  constructor(sessionId: string, { message, retryable, outcome, cause }: Pick<ToolError, "message" | "retryable" | "outcome" | "cause">) {
+    super("resource_busy", message, {
+      retryable,
+      outcome,
+      operatorHint:
+        "Start each process of the store with the --address at which the others reach it, or with server.listen({ address }): they then forward requests for the session to it.",
+      cause,
+    });
+    this.sessionId = sessionId;
+  }
 }
 
 /** The error of a request without results, because its calls continue in another process. */

@@ -12,7 +12,7 @@ import type { ServerSettings } from "../server-settings.ts";
 import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
 import { ReleasedCalls } from "./released-calls.ts";
 import { canShareResume, type PendingResume, type UseOptions } from "./session-use.ts";
-import { stoppingError, openElsewhereError, tooManyOpenSessions, tooManyKeyedRequests } from "./session-errors.ts";
+import { SessionElsewhereError, stoppingError, tooManyOpenSessions, tooManyKeyedRequests } from "./session-errors.ts";
 import { handOverResume, onceNextTick, groupCallsBySession, type SessionCalls } from "./calls-in-progress.ts";
 
 export interface SessionPoolOptions {
@@ -318,7 +318,7 @@ export class SessionPool {
       return session;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
-      if (error.code === "resource_busy" && (await this.findStored(id))?.openedBy !== undefined) throw openElsewhereError(error);
+      if (error.code === "resource_busy" && (await this.findStored(id))?.openedBy !== undefined) throw new SessionElsewhereError(id, error);
       throw error.code === "not_found" ? noSession(id) : error;
     }
   }
