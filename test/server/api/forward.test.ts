@@ -230,6 +230,8 @@ test("issue 21.2 a request forwarded to a frozen process ends once that process 
   store.create("shop", { at: 1, durability: "sync" });
   await vi.waitUntil(async () => (await two.runtime.store?.list())?.[0]?.openedAt !== undefined);
   let isOver = false;
+  const keyed = two.ask("POST", "/v1/sessions/shop/execute", counting(1), { "idempotency-key": "one" });
+  const read = two.ask("GET", "/v1/sessions/shop/snapshot");
   const asked = two.ask("POST", "/v1/sessions/shop/execute", counting(1)).finally(() => (isOver = true));
   await taken.promise;
   await clock.advance(20_000);
@@ -241,6 +243,12 @@ test("issue 21.2 a request forwarded to a frozen process ends once that process 
   }, WAIT);
   const { status, json } = await asked;
   expect([status, json.code, json.retryable, json.outcome]).toEqual([503, "unavailable", true, "unknown"]);
+  const hints = [json, (await keyed).json, (await read).json].map(({ hint }) => hint);
+  expect(hints).toEqual([
+    expect.stringContaining("Check before you send it again"),
+    "Send it again with the same Idempotency-Key.",
+    expect.stringContaining("Send it again in a moment"),
+  ]);
   expect((await two.ask("POST", "/v1/sessions/shop/execute", counting(1))).json.results[0].output).toBe(1);
 });
 

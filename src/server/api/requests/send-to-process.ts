@@ -76,7 +76,7 @@ export async function sendToProcess(
     });
     return await placedHere(answer, services.basePath);
   } catch (thrown: unknown) {
-    throw unreachableError(thrown, { what, process });
+    throw unreachableError(thrown, { what, process, request });
   } finally {
     alive.stop();
   }
@@ -98,18 +98,28 @@ async function placedHere({ status, headers: given, body }: Response, basePath: 
   );
 }
 
-function unreachableError(thrown: unknown, { what, process: { address } }: Pick<SendOptions, "what" | "process">): ToolError {
+function unreachableError(
+  thrown: unknown,
+  { what, process: { address }, request }: Pick<SendOptions, "what" | "process"> & { readonly request: Request },
+): ToolError {
   const wasSent = !failedToConnect(thrown instanceof Error ? thrown.cause : thrown); // the reason is in the cause of fetch's error
   return new ToolError("unavailable", `${what} in another process, which could not be reached.`, {
     retryable: true,
     outcome: wasSent ? "unknown" : "not_started",
     retryAfterMs: 2_000,
-    hint: wasSent
-      ? "Send it again with the same Idempotency-Key."
-      : "Send it again in a moment: the sessions of a process that has ended are released.",
+    hint: wasSent && request.method !== "GET" ? repetitionHint(request) : RELEASE_HINT,
     operatorHint: `The process announced the address ${address}.`,
     cause: thrown,
   });
+}
+
+const RELEASE_HINT = "Send it again in a moment: the sessions of a process that has ended are released.";
+
+/** How to repeat a request that may have taken effect. */
+function repetitionHint({ headers }: Request): string {
+  return headers.has("idempotency-key")
+    ? "Send it again with the same Idempotency-Key."
+    : "Check before you send it again: it may have taken effect. With an Idempotency-Key it would take effect once.";
 }
 
 /** Aborts its signal when a process is not alive any more: a frozen process keeps connections open, but has lost its sessions. */
