@@ -92,10 +92,8 @@ export async function findOwnerAddress(
 /** @throws SessionElsewhereError if another process, which announced an address, has the session open; as a rejection */
 export async function checkNotElsewhere(sessionId: string, services: Pick<ApiServices, "runtime" | "sessions" | "store">): Promise<void> {
   if (services.store === undefined || isOpenHere(sessionId, services)) return;
-  const { openedAt, openedBy = "another process" } = (await services.sessions.findStored(sessionId)) ?? {};
-  if (openedAt === undefined) return;
-  const message = `Session ${JSON.stringify(sessionId)} is open in ${openedBy}.`;
-  throw new SessionElsewhereError(sessionId, { message, retryable: true, outcome: "not_started", cause: undefined });
+  const stored = await services.sessions.findStored(sessionId);
+  if (stored?.openedAt !== undefined) throw new SessionElsewhereError(stored);
 }
 
 export interface AskProcessesOptions extends Omit<SendOptions, "process"> {

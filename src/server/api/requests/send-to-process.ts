@@ -6,6 +6,7 @@ import type { Store } from "../../../core/store.ts";
 import { failedToConnect } from "../../../net/connect-failure.ts";
 import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
 import { SUBMISSIONS_PATH } from "../handlers/responses.ts";
+import { RELEASE_HINT } from "../sessions/session-errors.ts";
 import type { SentRequest } from "./api-request.ts";
 
 /** Header of forwarded requests, which are not forwarded again. */
@@ -112,8 +113,6 @@ function unreachableError(
     cause: thrown,
   });
 }
-
-const RELEASE_HINT = "Send it again in a moment: the sessions of a process that has ended are released.";
 
 /** How to repeat a request that may have taken effect. */
 function repetitionHint({ headers }: Request): string {

@@ -2,6 +2,7 @@
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import { plural, formatList } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
+import type { StoredSession } from "../../../core/store.ts";
 
 export function stoppingError(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
@@ -41,22 +42,26 @@ const HOUR_MS = 60 * 60 * 1_000;
 
 /**
  * Replaces the error of a claim, whose hint names a method of the TypeScript API. The request is forwarded to the process that has the session; a client
- * gets this error only if that process announced no address.
+ * gets this error if that process announced no address, or if its address belongs to another process by now.
  */
 export class SessionElsewhereError extends ToolError {
   readonly sessionId: string;
 
-  constructor(sessionId: string, { message, retryable, outcome, cause }: Pick<ToolError, "message" | "retryable" | "outcome" | "cause">) {
-    super("resource_busy", message, {
-      retryable,
-      outcome,
-      operatorHint:
-        "Start each process of the store with the --address at which the others reach it, or with server.listen({ address }): they then forward requests for the session to it.",
+  constructor({ sessionId, openedBy, openedAt }: Pick<StoredSession, "sessionId" | "openedBy" | "openedAt">, cause?: unknown) {
+    super("resource_busy", `Session ${JSON.stringify(sessionId)} is open in ${openedBy ?? "another process"}.`, {
+      retryable: true,
+      outcome: "not_started",
       cause,
+      ...(openedAt === undefined ? { operatorHint: NO_ADDRESS_HINT } : { hint: RELEASE_HINT, retryAfterMs: 2_000 }),
     });
     this.sessionId = sessionId;
   }
 }
+
+const NO_ADDRESS_HINT =
+  "Start each process of the store with the --address at which the others reach it, or with server.listen({ address }): they then forward requests for the session to it.";
+
+export const RELEASE_HINT = "Send it again in a moment: the sessions of a process that has ended are released.";
 
 /** The error of a request without results, because its calls continue in another process. */
 export function releasedCallsError(

@@ -318,7 +318,8 @@ export class SessionPool {
       return session;
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
-      if (error.code === "resource_busy" && (await this.findStored(id))?.openedBy !== undefined) throw new SessionElsewhereError(id, error);
+      const stored = error.code === "resource_busy" ? await this.findStored(id) : undefined;
+      if (stored?.openedBy !== undefined) throw new SessionElsewhereError(stored, error);
       throw error.code === "not_found" ? noSession(id) : error;
     }
   }
