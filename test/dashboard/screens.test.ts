@@ -219,6 +219,34 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`issue 20 screens in a browser ${
     await page.context().close();
   });
 
+  test("issue 21.2 a session that another process has open is listed as open, and before those that are not open", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    let last = "";
+    await page.route("**/v1/sessions?*", async (route) => {
+      const response = await route.fetch();
+      const { sessions, ...more } = (await response.json()) as { sessions: { id: string; parent?: object }[] };
+      const roots = sessions.filter(({ parent }) => parent === undefined);
+      last = roots.at(-1)?.id ?? "";
+      const others = sessions.map(({ ...session }) => ({
+        ...session,
+        open: false,
+        openedIn: session.id === last ? "process-2" : undefined,
+      }));
+      await route.fulfill({ response, json: { sessions: others, ...more } });
+    });
+    await page.reload();
+    const first = page.locator("main tbody tr").first();
+    await first.getByText(/^(open|live)$/u).waitFor();
+    expect(await first.innerText()).toContain(last);
+    expect(
+      await page
+        .locator("main tbody tr")
+        .getByText(/^(open|live)$/u)
+        .count(),
+    ).toBe(1);
+    await page.close();
+  });
+
   test("issue 20 a key is asked for once, kept out of the address, and asked for again when it is rejected", async () => {
     const { page } = await openPage(browser, scene, "/sessions", { as: "" });
     await page.getByLabel("Key or token").fill("wrong");

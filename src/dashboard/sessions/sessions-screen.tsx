@@ -15,6 +15,7 @@ import { formatCount, formatFullTime, containsWords, MAX_SEARCH_CHARS, formatSho
 import { useDebounced } from "../show/use-debounced.ts";
 import { ListTable } from "../show/list-table.tsx";
 import { useTitle } from "../show/use-title.ts";
+import { isOpen } from "./is-open.ts";
 
 type Session = AnswerOf<"getSession">;
 
@@ -124,18 +125,18 @@ function SessionTable({ sessions }: { readonly sessions: readonly SessionRow[] }
 const LIVE_MS = 10_000;
 
 function SessionState({ session, now }: { readonly session: Session; readonly now: number }): ReactNode {
-  const isLive = session.open && session.updatedAt !== undefined && now - session.updatedAt < LIVE_MS;
+  const isLive = isOpen(session) && session.updatedAt !== undefined && now - session.updatedAt < LIVE_MS;
   return (
     <span className="badges">
       {session.damage !== undefined && <Badge tone="bad">damaged</Badge>}
-      {isLive ? <Badge tone="busy">live</Badge> : session.open ? <Badge tone="good">open</Badge> : <Badge>kept</Badge>}
+      {isLive ? <Badge tone="busy">live</Badge> : isOpen(session) ? <Badge tone="good">open</Badge> : <Badge>kept</Badge>}
       {session.simulated === true && <Badge tone="warn">simulated</Badge>}
     </span>
   );
 }
 
 function matchesFilter(session: Session, words: string, show: string): boolean {
-  if (show === "open" && !session.open) return false;
+  if (show === "open" && !isOpen(session)) return false;
   if (show === "branches" && session.parent === undefined) return false;
   if (show === "damaged" && session.damage === undefined) return false;
   return containsWords(`${session.id}\n${session.title ?? ""}`, words);
@@ -150,7 +151,7 @@ function toTreeOrder(sessions: readonly Session[]): readonly SessionRow[] {
   const rows: SessionRow[] = [];
   const roots = branches.get("") ?? [];
   // A stack with the next row last. Not a recursion, since branches may be nested as deep as there are sessions.
-  const stack = [...roots.filter(({ open }) => open), ...roots.filter(({ open }) => !open)]
+  const stack = [...roots.filter(isOpen), ...roots.filter((session) => !isOpen(session))]
     .map((session) => ({ session, depth: 0 }))
     .reverse();
   for (let row = stack.pop(); row !== undefined; row = stack.pop()) {
