@@ -82,12 +82,17 @@ export function readCheckedSequence(
   options: CheckSequenceOptions,
 ): CheckedSequence | { readonly valid: false; readonly problems: readonly SequenceProblem[] } {
   const { tools, allowDuplicates = false } = options;
-  const sequence = readSequence(calls, { ...options, allowDuplicates });
-  const checker = new SequenceChecker(sequence, tools === undefined ? undefined : createToolFinder(tools), options);
+  const find = tools === undefined ? undefined : createToolFinder(tools);
+  const sequence = readSequence(calls, { ...options, allowDuplicates, toolOf: (name) => toolNameOf(find?.(name)) ?? name });
+  const checker = new SequenceChecker(sequence, find, options);
   const problems = checker.check();
   if (problems.length > 0) return { valid: false, problems };
   const validCalls = sequence.calls.filter((call) => call !== undefined);
   return { valid: true, layers: checker.layers(), calls: validCalls, reader: checker.reader };
+}
+
+function toolNameOf(found: FoundTool | ToolError | undefined): string | undefined {
+  return found instanceof ToolError ? undefined : found?.name;
 }
 
 class SequenceChecker {

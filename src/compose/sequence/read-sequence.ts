@@ -17,6 +17,8 @@ export interface ReadSequence {
 
 interface ReadOptions extends ReferenceSyntax {
   readonly allowDuplicates: boolean;
+  /** Returns the name that all names of one tool have in common. */
+  readonly toolOf: (name: string) => string;
 }
 
 const MAX_CALLS = 1_000;
@@ -70,7 +72,7 @@ class SequenceReader implements ReadSequence {
     const call = this.#readCall(copied, index);
     this.calls.push(call);
     if (call === undefined || this.#options.allowDuplicates) return;
-    const text = canonicalJson([call.name, call.input]);
+    const text = canonicalJson([this.#options.toolOf(call.name), call.input]);
     const twin = this.#seen.get(text);
     if (twin === undefined) this.#seen.set(text, index);
     else

@@ -45,7 +45,7 @@ export function referenceId(id: string, { closingDollar = false }: ReferenceSynt
  *
  * A reference is `$`, the id of a call (letters, digits, `_` and `-`) and steps: `.name`, `[0]`, `["any key"]`. A text of this form that names no
  * call of the sequence is a reference to a missing call if it has steps, or an id that differs from one of the sequence only in its digits, and
- * always with closing dollars; else it is plain text, such as `$HOME`. Amounts such as `$5.00` are plain text too. `$$` means one dollar sign at the
+ * always with closing dollars; else it is plain text, such as `$HOME`. Amounts such as `$5.00` are plain text too, but `$5.0.name` is a reference. `$$` means one dollar sign at the
  * beginning of a text, and inside it if a reference would follow.
  */
 export class ReferenceReader {
@@ -89,7 +89,7 @@ export class ReferenceReader {
     const id = matchAt(ID, text, start)?.[1];
     if (id === undefined) return undefined;
     let end = start + 1 + id.length;
-    if (AMOUNT.test(text.slice(start, end + 2))) return undefined;
+    const mayBeAmount = AMOUNT.test(text.slice(start, end + 2));
     const steps: (string | number)[] = [];
     const name = this.#closingDollar ? SPACED_NAME : NAME;
     for (
@@ -100,6 +100,7 @@ export class ReferenceReader {
       steps.push(next.step);
       ({ end } = next);
     }
+    if (mayBeAmount && steps.slice(1).every(isNumberName)) return undefined;
     if (this.#closingDollar && text.charCodeAt(end++) !== DOLLAR) return undefined;
     return { text: text.slice(start, end), id, steps };
   }
@@ -110,6 +111,10 @@ export class ReferenceReader {
 }
 
 const DOLLAR = 0x24;
+
+function isNumberName(step: string | number): boolean {
+  return typeof step === "string" && /^\d+$/.test(step);
+}
 
 function maskDigits(id: string): string {
   return id.replace(DIGITS, "0");

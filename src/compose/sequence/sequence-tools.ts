@@ -13,6 +13,8 @@ export type SequenceTool = Pick<Tool, "name" | "inputSchema" | "effects">;
 
 /** The tool or overloads that have a name. */
 export interface FoundTool {
+  /** The qualified name in a registry; in an array, the name of the definition. */
+  readonly name: string;
   readonly validators: readonly Validator[];
   /** Whether the tool may write. */
   readonly mayWrite: boolean;
@@ -43,8 +45,9 @@ function findRegistered(registry: Registry, name: string): FoundTool | ToolError
   if (resolved instanceof ToolError) return resolved;
   const usable = resolved.filter(({ quarantine }) => quarantine === undefined);
   const [first] = resolved;
-  if (usable.length === 0) return first?.quarantine ?? new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used.`);
+  if (first === undefined || usable.length === 0) return first?.quarantine ?? new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used.`);
   return {
+    name: first.qualifiedName,
     validators: usable.map(({ inputValidator }) => inputValidator),
     mayWrite: usable.some(({ tool }) => !declaresNoWrites(tool.effects)),
   };
@@ -58,7 +61,7 @@ function createListFinder(tools: readonly SequenceTool[]): FindTool {
     if (tool === undefined) return unknownToolError(name, [...known.keys()]);
     try {
       const mayWrite = tool.effects !== undefined && !declaresNoWrites(tool.effects);
-      return { validators: [compileSchema(tool.inputSchema)], mayWrite };
+      return { name, validators: [compileSchema(tool.inputSchema)], mayWrite };
     } catch (thrown: unknown) {
       const cause = ToolError.fromUnknown(thrown, "invalid_schema");
       return new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used: ${cause.message}`, { cause });

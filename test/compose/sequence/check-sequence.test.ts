@@ -196,6 +196,21 @@ test("F0.61 options turn off the checks of schemas, duplicates and references in
   expect(problemsOf(calls, { schemas: false, allowDuplicates: true, inText: true })).toEqual([]);
 });
 
+test("F0.61 a call that repeats another under the qualified name of its tool is a duplicate", async () => {
+  const execute = (): number => 1;
+  const runtime = createRuntime({ tools: [{ name: "find", description: "", inputSchema: {}, execute }] });
+  const calls = ["find", "default::find"].map((name) => ({ name, input: { query: "x" } }));
+  const check = checkSequence(calls, { tools: runtime.registry });
+  expect(check.valid ? [] : reasons(check.problems)).toEqual(["1 duplicate_call"]);
+  expect(checkSequence(calls).valid).toBe(true); // without tools, only their own texts are known
+  await runtime.close();
+});
+
+test("F0.60 F0.61 a path whose first step is a number in dots is a reference, and never sent as text", () => {
+  const query = { name: "find", input: { query: "$7.0.id" } };
+  expect(reasons(problemsOf([find, query]))).toEqual(["1 missing_reference"]);
+});
+
 test("F0.61 money and variables are plain text; an amount that could be a call id is a reference", () => {
   const query = (text: string): unknown => ({ name: "find", input: { query: text } });
   expect(problemsOf([find, ...["$5.00", "$HOME", "$1,000", "costs $5", "$$5"].map(query)])).toEqual([]);
