@@ -81,7 +81,7 @@ export interface CallServices {
   readonly counters: CallCounters;
   readonly chains: FallbackChains;
   /** Looks up tools for engines that use earlier calls. */
-  readonly findTool: (qualifiedName: string) => Tool | undefined;
+  readonly findTool: (qualifiedName: string, input?: unknown) => Tool | undefined;
   /** Whether the log keeps debug lines; if so, each decision of a model is logged. */
   readonly logsDecisions: boolean;
   /** Whether there are listeners; changes when listeners come and go. */

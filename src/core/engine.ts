@@ -95,8 +95,11 @@ export interface EngineRequest {
   readonly input: JsonObject;
   /** The input as parsed by the tool's own schema library; the same object as `input` without one. */
   readonly parsed: unknown;
-  /** Returns the definition of another tool in the session's history, by its qualified name; undefined if it no longer exists. */
-  readonly findTool?: (qualifiedName: string) => Tool | undefined;
+  /**
+   * Returns the definition of a tool in the session's history, by its qualified name, and of overloads the one that the input is meant for, or the
+   * first without an input; undefined if it no longer exists.
+   */
+  readonly findTool?: (qualifiedName: string, input?: unknown) => Tool | undefined;
 }
 
 /** A session as an engine sees it. */

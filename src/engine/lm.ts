@@ -127,7 +127,7 @@ class LmEngine implements Engine {
   #conversation({ tool, input, findTool }: EngineRequest, context: ToolContext, facts: JsonValue | undefined): readonly ModelMessage[] {
     const { maxHistory: maxEntries, maxHistoryChars: maxChars } = this.#options;
     const { toolName, history } = context;
-    const toolOf = (name: string): Tool | undefined => (name === toolName ? tool : findTool?.(name));
+    const toolOf = (name: string, given: unknown): Tool | undefined => findTool?.(name, given) ?? (name === toolName ? tool : undefined);
     const shown = maxEntries === 0 ? [] : selectHistory(history, { maxEntries, maxChars }, toolOf);
     const earlier = shown.flatMap(({ call, result }, index) => [
       message("user", call, 2 * index),

@@ -45,7 +45,8 @@ function findRegistered(registry: Registry, name: string): FoundTool | ToolError
   if (resolved instanceof ToolError) return resolved;
   const usable = resolved.filter(({ quarantine }) => quarantine === undefined);
   const [first] = resolved;
-  if (first === undefined || usable.length === 0) return first?.quarantine ?? new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used.`);
+  if (first === undefined || usable.length === 0)
+    return first?.quarantine ?? new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used.`);
   return {
     name: first.qualifiedName,
     validators: usable.map(({ inputValidator }) => inputValidator),

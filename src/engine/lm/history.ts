@@ -22,12 +22,12 @@ export interface HistoryMessages {
  * The newest entries within the limits, the oldest first. The first entry that is too long ends the list. Calls answered from any source are
  * included; calls that are still running are not.
  *
- * @param toolOf returns the definition of a qualified name; undefined if it is not known
+ * @param toolOf returns the definition of a qualified name, and of overloads that for the input; undefined if it is not known
  */
 export function selectHistory(
   history: readonly HistoryEntry[],
   { maxEntries, maxChars }: HistoryLimits,
-  toolOf: (name: string) => Tool | undefined,
+  toolOf: (name: string, input: unknown) => Tool | undefined,
 ): readonly HistoryMessages[] {
   const shown: HistoryMessages[] = [];
   let left = maxChars;
@@ -35,8 +35,9 @@ export function selectHistory(
     const { call, input, result } = history[at] ?? {};
     if (call === undefined || result === undefined) continue;
     const { name } = result;
+    const ran = input ?? call.input;
     const entry = {
-      call: callText({ name, input: input ?? call.input, tool: toolOf(name) }),
+      call: callText({ name, input: ran, tool: toolOf(name, ran) }),
       result: JSON.stringify(toModelAnswer(result)),
     };
     left -= entry.call.length + entry.result.length;

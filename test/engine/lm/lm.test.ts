@@ -118,6 +118,22 @@ describe("F0.41 the history that a call sees", () => {
     ]);
   });
 
+  test("F0.8 shows each call with the definition of the overload that it was made with", async () => {
+    const takes = (key: string): Tool =>
+      toolWith(undefined, { inputSchema: { type: "object", properties: { [key]: {} }, required: [key], additionalProperties: false } });
+    const model = scriptedModel([{ text: '{"n":1}' }, { text: '{"n":2}' }, { text: '{"n":3}' }]);
+    const tools = [takes("city"), takes("street")];
+    const runtime = createRuntime({ toolsets: [{ name: "maps", overloads: true, tools, engine: lmEngine({ model }) }] });
+    const inputs = [{ street: "a" }, { city: "b" }, { street: "c" }];
+    await runtime.session().execute(inputs.map((input) => ({ name: "maps::tool", input })));
+    const asked = model.requests.at(-1)?.messages.filter(({ role }) => role === "user") ?? [];
+    const shown = asked.map((message) => JSON.parse("content" in message ? String(message.content) : "{}"));
+    expect(shown.map(({ tool, tool_call: call }) => [tool.parameters.required, call.arguments])).toEqual(
+      inputs.map((input) => [Object.keys(input), input]),
+    );
+    await runtime.close();
+  });
+
   test("F0.44 F0.45 includes invalid replies, unknown tools and invalid inputs of its session", async () => {
     const { runtime, shown } = await world(["{}", '{"celsius":2}']);
     const session = runtime.session();
