@@ -78,6 +78,14 @@ const WRONG: readonly WrongRequest[] = [
     says: /nothing at this path/u,
   },
   {
+    what: "F0.27 an empty id in a path, with the place of the mistake instead of the same path",
+    method: "POST",
+    path: "/v1/sessions//execute",
+    status: 404,
+    code: "not_found",
+    says: /^The path has an empty segment/mu,
+  },
+  {
     what: "an unknown tool, with the one that was meant",
     method: "GET",
     path: "/v1/tools/notes::ad",

@@ -171,6 +171,8 @@ function fieldOf(value: unknown, name: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, name) ? Reflect.get(value, name) : undefined;
 }
 
+const EMPTY_ID_HINT = "The path has an empty segment in place of an id or a name.";
+
 /** The error for a path without a route, with a similar path as hint. */
 export function noRoute(method: string, path: string): HttpError {
   const routes = OPERATION_IDS.map((id): Route => API[id]);
@@ -184,7 +186,7 @@ export function noRoute(method: string, path: string): HttpError {
   }
   const known = new Set(routes.map((route) => fillTemplate(route.path, path)));
   return new HttpError(404, "not_found", "There is nothing at this path.", {
-    hint: didYouMean(path, known, String) ?? "GET /openapi.json describes every route.",
+    hint: known.has(path) ? EMPTY_ID_HINT : (didYouMean(path, known, String) ?? "GET /openapi.json describes every route."),
   });
 }
 
