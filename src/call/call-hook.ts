@@ -4,10 +4,9 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { Hook, HookContext } from "../core/hook.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { isPromiseLike, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
-import { chooseOverload } from "../registry/overload.ts";
+import { chooseOverload, toOverloadInput } from "../registry/overload.ts";
 import { fingerprintOf } from "../registry/prepare-toolset.ts";
 import { schemaFingerprint } from "../schema/fingerprint.ts";
-import { toOverloadInput } from "./admit/admit-call.ts";
 import type { CallRun } from "./call-run.ts";
 import { runInCallIfNeeded } from "./context/call-tree.ts";
 

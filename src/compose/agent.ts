@@ -10,6 +10,7 @@ import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import { endsTurn } from "../call/admit/turn-rules.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { toolOfResult } from "../runtime/tool-of-result.ts";
 import { createLoop, type Loop, type ResumeDecisions } from "./loop.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import type { LoopOptions } from "./loop-options.ts";
@@ -314,12 +315,12 @@ function isLastReplyEmpty({ log }: RuntimeSession): boolean {
 const REPLY_EVENTS: ReadonlySet<SessionEvent["type"]> = new Set(["round-end", "call-end", "job-start", "job-output", "job-end"]);
 
 /** Whether the last calls are answered and one of them ended the turn, as when a loop ends with `tool-ended-turn`. */
-function hasEndedTurn(messages: readonly ModelMessage[], { registry }: RuntimeSession): boolean {
+function hasEndedTurn(messages: readonly ModelMessage[], session: RuntimeSession): boolean {
   const results = messages.slice(messages.findLastIndex((message) => message.role !== "result" && !isSilentJobEnd(message)) + 1);
   return results.some((message) => {
     if (message.role !== "result") return false;
-    const { name, status, error } = message.result;
-    const tool = registry.get(name)?.tool;
+    const { status, error } = message.result;
+    const tool = toolOfResult(session, message.result)?.tool;
     return (
       tool !== undefined && endsTurn(tool) && status !== "skipped" && error?.outcome !== "not_started" && error?.code !== "outcome_unknown"
     );

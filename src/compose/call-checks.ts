@@ -8,7 +8,8 @@ import { plural } from "../core/base/wording.ts";
 import type { LoopBudget } from "./loop-budget.ts";
 import { RepeatGuard } from "./repeat-guard.ts";
 import { endsTurn, runsOncePerTurn } from "../call/admit/turn-rules.ts";
-import type { Registry } from "../registry/registry.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { toolOfResult } from "../runtime/tool-of-result.ts";
 import type { RoundCall } from "./reason-to-stop.ts";
 import type { CheckedLimits } from "./loop-limits.ts";
 import type { AddedCall } from "./run-model-request.ts";
@@ -16,7 +17,7 @@ import type { AddedCall } from "./run-model-request.ts";
 export interface CallChecksOptions {
   readonly limits: CheckedLimits;
   readonly budget: LoopBudget;
-  readonly registry: Registry;
+  readonly session: RuntimeSession;
   /** Returns the program's own refusals. */
   readonly refuse: (call: ModelCall) => ToolError | undefined;
   /** Returns the name under which the model was offered a tool. */
@@ -72,8 +73,9 @@ export class CallChecks {
 
   /** Returns the calls in the form that `reasonToStop` takes. @param endedBy the tool that ended the turn */
   roundCalls(results: readonly ToolResult[], endedBy: string | undefined): readonly RoundCall[] {
-    return results.map(({ name, status, error }) => {
-      const category = this.#categoryOf(name);
+    return results.map((result) => {
+      const { name, status, error } = result;
+      const category = this.#categoryOf(result);
       return { category, admitted: category !== "TERMINAL" || (endedBy === name && status !== "skipped"), code: error?.code };
     });
   }
@@ -93,12 +95,12 @@ export class CallChecks {
     if (refusal !== undefined) return this.#repeatRefusals.has(refusal) ? guard.recordRefusal(call) : undefined;
     if (result.status === "cancelled" || result.status === "skipped" || result.error?.code === "approval_required") return undefined;
     if (call.kind === "approval" && result.status === "ok") return undefined; // only the provider knows the outcome of the call itself
-    const effects = this.#options.registry.get(result.name)?.tool.effects;
+    const effects = toolOfResult(this.#options.session, result)?.tool.effects;
     return guard.recordResult(call, result, effects?.writes !== undefined && !declaresNoWrites(effects));
   }
 
-  #categoryOf(name: string): ToolCategory {
-    const tool = this.#options.registry.get(name)?.tool;
+  #categoryOf(result: ToolResult): ToolCategory {
+    const tool = toolOfResult(this.#options.session, result)?.tool;
     if (tool === undefined) return "SAFE_CHAIN";
     if (endsTurn(tool)) return "TERMINAL";
     if (runsOncePerTurn(tool)) return "DANGEROUS";

@@ -4,6 +4,7 @@ import type { ShownTool } from "../core/approvals.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelCall } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
+import { findCalledTool } from "../registry/called-tool.ts";
 import type { RoundOptions } from "../runtime/round.ts";
 import type { SessionTurn } from "../runtime/runtime-session.ts";
 import { NO_USAGE } from "./loop-result.ts";
@@ -44,8 +45,8 @@ function shownOf({ session }: SessionTurn, { name, reason, definition }: Pending
 }
 
 /** The kind of the call to make. If a tool is run by the provider, the waiting call is a question of the provider. */
-function kindOf({ session: { registry } }: SessionTurn, { name }: PendingCall): Pick<ModelCall, "kind"> {
-  return registry.get(name)?.tool.providerExecuted === true ? { kind: "approval" } : {};
+function kindOf({ session: { registry } }: SessionTurn, { name, input }: PendingCall): Pick<ModelCall, "kind"> {
+  return findCalledTool(registry, name, input)?.tool.providerExecuted === true ? { kind: "approval" } : {};
 }
 
 function checkDecisions(decisions: ApprovalDecisions, waiting: readonly PendingCall[]): void {

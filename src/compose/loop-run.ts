@@ -100,17 +100,17 @@ export class LoopRun {
 
   constructor(dependencies: RunDependencies, turn: SessionTurn) {
     const { options, limits } = dependencies;
-    const { ports, registry } = turn.session;
+    const { session } = turn;
     this.#dependencies = dependencies;
     this.#turn = turn;
-    this.#countedEvents = turn.session.length;
-    this.#startedAt = ports.clock.now();
-    this.#budget = new LoopBudget(limits.budget, ports.clock);
+    this.#countedEvents = session.length;
+    this.#startedAt = session.ports.clock.now();
+    this.#budget = new LoopBudget(limits.budget, session.ports.clock);
     const refuse = options.refuse ?? (() => undefined);
     const { model } = options;
     const offeredName = (this.#offeredName = (name: string): string =>
       model.toolNameOf?.(name) ?? (model.format === undefined ? name : providerName(name)));
-    this.#checks = new CallChecks({ limits, budget: this.#budget, registry, offeredName, refuse: (call) => refuse(call, this.#round) });
+    this.#checks = new CallChecks({ limits, budget: this.#budget, session, offeredName, refuse: (call) => refuse(call, this.#round) });
     this.#host = this.#createHost();
   }
 

@@ -12,8 +12,8 @@ export interface TrimOptions {
   readonly budgetBytes: number;
   /** The share of the budget above which results are left out; 0 = always. A number from 0 to 1. @default 0.75 */
   readonly threshold?: number;
-  /** Returns the tool of a qualified name. Results of unknown tools, and of tools without `supersedes`, are kept. */
-  readonly toolOf: (name: string) => Pick<Tool, "supersedes"> | undefined;
+  /** Returns the tool of a qualified name, and of overloads the one that the input is meant for. Results of unknown tools, and of tools without `supersedes`, are kept. */
+  readonly toolOf: (name: string, input: JsonObject) => Pick<Tool, "supersedes"> | undefined;
   /** Returns the input that ran, after repair. @default the input that the model sent, if that is an object */
   readonly inputOf?: (callId: string) => JsonObject | undefined;
   /** True for a call whose result must stay. */
@@ -104,7 +104,6 @@ class TrimReplay {
   readonly dropped = new Set<string>();
   readonly #options: TrimOptions;
   readonly #limit: number;
-  readonly #rules = new Map<string, Rule | undefined>();
   /** Calls whose results have not come yet. */
   readonly #open = new Map<string, { readonly message: CallMessage; readonly group: CallGroup }>();
   readonly #seen = new Set<string>();
@@ -154,8 +153,8 @@ class TrimReplay {
     this.#bytes += bytes;
     if (opened !== undefined && this.replacedBy.has(message.callId)) return this.#countReplaced(opened.group);
     if (opened === undefined || message.result.status !== "ok") return;
-    const rule = this.#findRule(message.result.name);
     const input = this.#options.inputOf?.(message.callId) ?? opened.message.call.input ?? {};
+    const rule = isJsonObject(input) ? this.#findRule(message.result.name, input) : undefined;
     if (rule === undefined || !isJsonObject(input)) return;
     const past: PastCall = { name: rule.name, input, output: message.result.output };
     this.#compare({ callId: message.callId, group: opened.group, past, bytes }, rule);
@@ -184,13 +183,11 @@ class TrimReplay {
     if (this.#options.pinned?.(newer.callId) !== true) candidates.push(newer);
   }
 
-  #findRule(qualifiedName: string): Rule | undefined {
-    if (this.#rules.has(qualifiedName)) return this.#rules.get(qualifiedName);
-    const supersedes = this.#options.toolOf(qualifiedName)?.supersedes;
+  #findRule(qualifiedName: string, input: JsonObject): Rule | undefined {
+    const supersedes = this.#options.toolOf(qualifiedName, input)?.supersedes;
+    if (supersedes === undefined) return undefined;
     const { namespace = DEFAULT_NAMESPACE, name } = splitName(qualifiedName);
-    const rule = supersedes === undefined ? undefined : { toolset: namespace, name, supersedes };
-    this.#rules.set(qualifiedName, rule);
-    return rule;
+    return { toolset: namespace, name, supersedes };
   }
 }
 

@@ -2,6 +2,8 @@
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { isComputerTool, readSafetyChecks, withoutSafetyChecks } from "../core/safety-checks.ts";
+import { compileSchema } from "../schema/compile-schema.ts";
+import { repairInput } from "../schema/repair/repair-input.ts";
 import { fingerprintOf } from "./prepare-toolset.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 
@@ -24,6 +26,17 @@ export function chooseOverload(candidates: readonly RegisteredTool[], input: Jso
   const usable = candidates.filter((candidate) => candidate.quarantine === undefined);
   const fitting = usable.filter((candidate) => candidate.inputValidator.check(input));
   return findMostKeys(fitting.length > 0 ? fitting : usable, input) ?? first;
+}
+
+/** Accepts any object. Text is parsed as JSON, as it would be for the tool's own schema. */
+const ANY_OBJECT = compileSchema(true);
+
+/** Returns the input by which an overload is chosen: text is read as the JSON that it holds. @param input plain JSON */
+export function toOverloadInput(input: unknown): JsonValue {
+  const sent = input as JsonValue; // copied into plain JSON by the caller
+  if (typeof sent !== "string") return sent;
+  const read = repairInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
+  return read.ok ? read.value : sent;
 }
 
 /** The fingerprint to offer a tool with; undefined unless several tools of its name are on offer. @param family all tools of its name */

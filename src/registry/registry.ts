@@ -12,7 +12,7 @@ import { compareToolsets, fingerprintOf, prepareToolset, rejectDuplicate } from 
 import type { ToolsetChange, ToolsetParts } from "./prepare-toolset.ts";
 import { listDeniedTools, listOfferedTools } from "./listed-tools.ts";
 import { checkRegisterOptions, checkRegistryOptions, type RegisterOptions, type RegistryOptions } from "./registry-options.ts";
-import { chooseOverload } from "./overload.ts";
+import { chooseOverload, toOverloadInput } from "./overload.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { TextIndex } from "./text-index.ts";
 import { LateOpenings } from "./late-openings.ts";
@@ -293,7 +293,7 @@ export class Registry implements Iterable<RegisteredTool> {
   match(call: ToolCall, namespaces: readonly string[] = this.namespaces()): RegisteredTool | undefined {
     checkArray(namespaces, "match() takes a call, and an array of namespaces.");
     const candidates = this.#names.resolveIn(call?.name, namespaces);
-    return candidates === undefined ? undefined : chooseOverload(candidates, toJsonInput(call));
+    return candidates === undefined ? undefined : chooseOverload(candidates, toOverloadInput(toJsonInput(call)));
   }
 
   /**

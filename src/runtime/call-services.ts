@@ -5,7 +5,6 @@ import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Slots } from "../core/slots.ts";
-import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { ApprovalGate } from "../policy/approval/approval-gate.ts";
 import { LargeResultStore } from "../policy/results/large-result-store.ts";
@@ -15,8 +14,8 @@ import { Limit } from "../policy/locks/limit.ts";
 import { Limits } from "../policy/locks/limits.ts";
 import { ResourceLocks } from "../policy/locks/resource-locks.ts";
 import { ResultCache } from "../policy/cache/result-cache.ts";
+import { findCalledTool } from "../registry/called-tool.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
-import type { Registry } from "../registry/registry.ts";
 import type { OrphanCount } from "../call/call-counters.ts";
 import type { CallServices, CallRun } from "../call/call-run.ts";
 import { PROVIDER_ENGINE } from "../call/approve/approve-for-provider.ts";
@@ -61,7 +60,7 @@ export function createCallServices(options: RuntimeOptions, own: OwnServices): C
     approvals: options.approvals ?? new ApprovalGate(options.approval ?? {}, ports, options.store),
     undecidedHook: undefined,
     chains: own.chains,
-    findTool: (name, input) => findCalledTool(registry, name, input),
+    findTool: (name, input) => findCalledTool(registry, name, input)?.tool,
     beforeHooks: hooks.filter((hook) => hook.beforeCall !== undefined),
     afterHooks: hooks.filter((hook) => hook.afterCall !== undefined),
     largeResults: new LargeResultStore({}),
@@ -88,12 +87,6 @@ export function createCallServices(options: RuntimeOptions, own: OwnServices): C
     simulate: own.simulate,
     emit: own.emit,
   };
-}
-
-/** The tool that a call had reached; of overloads, the one that its input is meant for. */
-function findCalledTool(registry: Registry, name: string, input: unknown): Tool | undefined {
-  const overload = registry.overloads(name).length > 1 ? registry.match({ name, input }) : undefined;
-  return (overload ?? registry.get(name))?.tool;
 }
 
 /** The slots of a runtime, and the leases that the calls of its shared toolsets take in its store. */

@@ -27,6 +27,7 @@ import type { OpenCall } from "./open-call.ts";
 import { groupCallsByJob, findJobErrors } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "./session-start.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
+import { toolOfResult } from "./tool-of-result.ts";
 import { Turn, redoChanges, undoChanges } from "../session/turn.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
 
@@ -220,7 +221,7 @@ function restoreOncePerTurn(session: RuntimeSession, turn: Turn, callId: string)
   for (const event of events) {
     if (event.type !== "call-end" || roots.get(event.callId) !== root || log.wasRevoked(event.callId)) continue;
     const { name, error } = event.result;
-    const tool = error?.outcome === "not_started" ? undefined : session.registry.get(name)?.tool;
+    const tool = error?.outcome === "not_started" ? undefined : toolOfResult(session, event.result)?.tool;
     if (tool !== undefined && runsOncePerTurn(tool)) turn.useOnce(name);
   }
 }

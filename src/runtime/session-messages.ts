@@ -6,6 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { createJobMessage, createPendingResult } from "../core/job-message.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { modelHistory, type ModelHistoryOptions } from "../history/model-history.ts";
+import { findCalledTool } from "../registry/called-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
 
@@ -194,6 +195,6 @@ export function buildMessages(session: MessagesSource, registry: Registry, optio
   );
   return modelHistory(conversation, {
     ...rest,
-    trim: { ...trim, toolOf: (name) => registry.get(name)?.tool, inputOf: (callId) => inputs.get(callId) },
+    trim: { ...trim, toolOf: (name, input) => findCalledTool(registry, name, input)?.tool, inputOf: (callId) => inputs.get(callId) },
   });
 }

@@ -5,6 +5,7 @@ import type { ErrorInfo, ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Tool } from "../core/tool.ts";
+import { findCalledTool } from "../registry/called-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import { Failures } from "./failures.ts";
@@ -157,7 +158,7 @@ export class CallSpans {
     const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? getActiveContext();
     const agentName = parent.getValue(AGENT_NAME);
     const name = formatToolName(call.name);
-    const tool = this.#registry.get(call.name)?.tool;
+    const tool = findCalledTool(this.#registry, call.name, call.input)?.tool;
     const attributes: Attributes = {
       [ATTRIBUTES.operation]: OPERATIONS.tool,
       [ATTRIBUTES.toolName]: name,

@@ -317,7 +317,20 @@ test("F0.10 match answers as a call is answered, whatever its input is, and neve
       throw new Error("no");
     },
   };
-  const inputs: readonly unknown[] = [{ id: 7 }, { surname: "Roe" }, { first: "Jo" }, {}, "x", null, undefined, thrower, [1], { id: 1n }];
+  const texts = ['{"id":7}', '{"surname":"Roe"}', '{"surname": "Roe",}', '```json\n{"surname":"Roe"}\n```', '{"first":"Jo"'];
+  const inputs: readonly unknown[] = [
+    ...texts,
+    { id: 7 },
+    { surname: "Roe" },
+    { first: "Jo" },
+    {},
+    "x",
+    null,
+    undefined,
+    thrower,
+    [1],
+    { id: 1n },
+  ];
   for (const input of inputs) {
     const call = { name: "people::find", input };
     const { error, output } = await runtime.execute({ ...call, input });

@@ -39,6 +39,19 @@ test("H05 the first 128 of 1,000 calls in one message run, and every other call 
   ]);
 });
 
+test("F0.8 F3.24 only the overload that is terminal ends the run", async () => {
+  const takes = (key: string) => ({ type: "object", properties: { [key]: {} }, required: [key] });
+  const tools = [
+    tool("say", () => "heard", { inputSchema: takes("whisper") }),
+    tool("say", () => "said", { inputSchema: takes("aloud"), category: "TERMINAL" }),
+  ];
+  const toolsets = [{ name: "voice", overloads: true, tools }];
+  const script = (_: unknown, index: number): ScriptedReply =>
+    index < 2 ? { calls: [{ name: "voice::say", input: { [index === 0 ? "whisper" : "aloud"]: 1 } }] } : { text: "Done." };
+  const { loop } = testLoop({ runtime: { toolsets }, script });
+  expect(await loop.run("go")).toMatchObject({ reason: "tool-ended-turn", rounds: 2 });
+});
+
 test("F3.23 ten safe calls in a row are run", async () => {
   const script = (request: unknown, index: number) => (index < 10 ? more(request, index) : { text: "Done." });
   expect(await testLoop({ tools: [count], script }).loop.run("go")).toMatchObject({ reason: "answered", rounds: 11 });

@@ -1,8 +1,9 @@
 import { expect, test } from "vitest";
-import type { PastCall } from "../../src/core/tool.ts";
+import type { PastCall, Tool } from "../../src/core/tool.ts";
 import { supersedesAt, supersedesSameInput } from "../../src/history/supersede.ts";
 import { trimResults } from "../../src/history/trim-results.ts";
 import { outline, round } from "../policy/model-messages.ts";
+import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 const call = (input: PastCall["input"], name = "get"): PastCall => ({ name, input, output: 1 });
 
@@ -29,4 +30,17 @@ test("F4.37 a tool with supersedesSameInput keeps its newest answer to each inpu
   const messages = [...ask("c1", "Oslo"), ...ask("c2", "Rome"), ...ask("c3", "Oslo")];
   const trimmed = trimResults(messages, { budgetBytes: 0, toolOf: () => ({ supersedes: supersedesSameInput }) });
   expect(outline(trimmed)).toEqual(["call c2", "result c2", "call c3", "result c3"]);
+});
+
+test("F0.8 F4.37 the answers of an overload are kept if only another overload declares supersedes", async () => {
+  const takes = (key: string): Tool["inputSchema"] => ({ type: "object", properties: { [key]: {} }, required: [key] });
+  const tools = [
+    tool("get", () => "now", { inputSchema: takes("city"), supersedes: supersedesSameInput }),
+    tool("get", () => "drawn", { inputSchema: takes("lottery") }),
+  ];
+  const { runtime } = testRuntime({ toolsets: [{ name: "data", overloads: true, tools }] });
+  const session = runtime.session("s");
+  for (const key of ["city", "lottery", "city", "lottery"]) await session.execute({ name: "data::get", input: { [key]: "a" } });
+  const shown = session.messages({ trim: { budgetBytes: 0 } });
+  expect(shown.flatMap((message) => (message.role === "result" ? [message.result.output] : []))).toEqual(["drawn", "now", "drawn"]);
 });

@@ -3,18 +3,15 @@ import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ResolvedEffects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { noHandlerError } from "../../core/missing-handler.ts";
-import type { JsonValue } from "../../core/base/json.ts";
 import { readProviderApproval } from "../../core/provider-approval.ts";
 import { withoutSafetyChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
-import { chooseOverload, offeredFingerprint } from "../../registry/overload.ts";
+import { chooseOverload, offeredFingerprint, toOverloadInput } from "../../registry/overload.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { resolveVisible } from "../../registry/visible-tool.ts";
-import { repairInput } from "../../schema/repair/repair-input.ts";
 import { takeBackgroundFlag } from "../jobs/background-flag.ts";
 import { toAdmittedCall, toResolvedCall, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "../call-run.ts";
 import { tooDeepError } from "../context/composite.ts";
-import { ANY_OBJECT } from "./fit-call.ts";
 import { passDocumentationGate } from "./documentation-gate.ts";
 import { route, type Answerer, type Route } from "../route.ts";
 import { applyTurnRules } from "./turn-rules.ts";
@@ -72,14 +69,6 @@ export async function resolveLater(run: CallRun, opening: Promise<unknown>): Pro
     timeoutError: () => new ToolError("timeout", "Its toolset did not open in time."),
   });
   return "ended" in waited ? waited.ended : resolveTool(run);
-}
-
-/** Returns the input by which an overload is chosen. @param input as `readCall` copied it */
-export function toOverloadInput(input: unknown): JsonValue {
-  const sent = input as JsonValue; // copied into plain JSON by readCall
-  if (typeof sent !== "string") return sent;
-  const read = repairInput(sent, ANY_OBJECT, { dropUnknownKeys: false, allowGuesses: true });
-  return read.ok ? read.value : sent;
 }
 
 /** Refuses tools that cannot or may not run, whatever their input. */

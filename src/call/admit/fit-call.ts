@@ -11,7 +11,7 @@ import { toFittedCall, type FittedCall, type ResolvedCall } from "../call-run.ts
 import { settleParsing } from "./settle-parsing.ts";
 
 /** Accepts any object. Text is parsed as JSON, as it would be for the tool's own schema. */
-export const ANY_OBJECT = compileSchema(true);
+const ANY_OBJECT = compileSchema(true);
 const ANY_OBJECT_FITTER = new InputRepairer(ANY_OBJECT);
 
 type Fitted = FittedCall | ToolError;

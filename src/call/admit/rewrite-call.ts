@@ -8,7 +8,7 @@ import { isComputerTool, readSafetyChecks } from "../../core/safety-checks.ts";
 import { callHook, hookContext } from "../call-hook.ts";
 import type { CallRun } from "../call-run.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { toOverloadInput } from "./admit-call.ts";
+import { toOverloadInput } from "../../registry/overload.ts";
 import { readCall } from "./read-call.ts";
 
 export function rewriteCall(run: CallRun): CallRun | ToolError | Promise<CallRun | ToolError> {

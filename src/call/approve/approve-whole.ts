@@ -4,6 +4,7 @@ import { isToolError, type ToolError } from "../../core/error.ts";
 import { isComputerTool, readSafetyChecks } from "../../core/safety-checks.ts";
 import { approvalDigest, approvalId } from "../../policy/approval/approval-digest.ts";
 import { readEvents } from "../../session/read-events.ts";
+import { findCalledTool } from "../../registry/called-tool.ts";
 import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.ts";
 import { plural } from "../../core/base/wording.ts";
 import { askApproval, recordCoveredApproval } from "./ask-approval.ts";
@@ -102,7 +103,7 @@ function limitShownCalls(calls: readonly CoveredCall[]): readonly CoveredCall[] 
 }
 
 function needsApproval({ services, turn }: AdmittedCall, { toolName, input }: CoveredCall): boolean {
-  const registered = services.registry.get(toolName);
+  const registered = findCalledTool(services.registry, toolName, input);
   const plan = registered === undefined ? undefined : services.planOf(registered);
   const isChecked = plan !== undefined && isComputerTool(plan.tool) && readSafetyChecks(input) !== undefined;
   const { destructive } = plan?.effects ?? plan?.effectsOf(input) ?? { destructive: false };

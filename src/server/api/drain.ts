@@ -1,5 +1,7 @@
 /** Stops a server in an order that loses no accepted work. */
+import type { ToolCall } from "../../core/call.ts";
 import { declaresNoWrites } from "../../core/effects.ts";
+import { findCalledTool } from "../../registry/called-tool.ts";
 import { handOverResume } from "./sessions/calls-in-progress.ts";
 import { settlesWithin } from "./settles-within.ts";
 import type { ApiServices } from "./services.ts";
@@ -18,7 +20,8 @@ export async function drain(services: ApiServices, signal?: AbortSignal): Promis
   const { graceMs } = settings;
   if (!(await settlesWithin(Promise.all([submissions.whenIdle(), forwardedWork.whenIdle()]), graceMs, clock, signal))) {
     sessions.releaseUnstarted();
-    cancelCalls(services, (name) => declaresNoWrites(services.runtime.registry.get(name)?.tool.effects));
+    const { registry } = services.runtime;
+    cancelCalls(services, ({ name, input }) => declaresNoWrites(findCalledTool(registry, name, input)?.tool.effects));
     if (!(await settlesWithin(submissions.whenIdle(), graceMs, clock, signal))) {
       cancelCalls(services);
       await settlesWithin(submissions.whenIdle(), graceMs, clock);
@@ -36,12 +39,12 @@ const FINAL_WRITE_MS = 5_000;
  */
 export function cancelCalls(
   { runtime, store, log }: Pick<ApiServices, "runtime" | "store" | "log">,
-  shouldCancel = (_name: string): boolean => true,
+  shouldCancel = (_call: Pick<ToolCall, "name" | "input">): boolean => true,
 ): void {
   for (const id of runtime.sessions.resuming) handOverResume(id, { runtime, log });
   const canHandOverJobs = store?.queue !== undefined;
   const waiting = new Set(runtime.underWay.flatMap(({ callId, waitsFor }) => (waitsFor === undefined ? [] : callId)));
-  for (const { callId, name, jobId } of runtime.running)
-    if (shouldCancel(name) && !(canHandOverJobs && jobId !== undefined) && !waiting.has(callId))
+  for (const { callId, name, input, jobId } of runtime.running)
+    if (shouldCancel({ name, input }) && !(canHandOverJobs && jobId !== undefined) && !waiting.has(callId))
       runtime.cancel(callId, "the server is stopping");
 }

@@ -79,6 +79,20 @@ describe("issue 18 F4.40 a program that is approved as a whole", () => {
     expect(booked).toEqual(["train", "hotel", "car"]);
   });
 
+  test("F0.8 is asked about if it calls an overload that needs approval, and not if it calls the one that needs none", async () => {
+    const takes = (key: string): Tool["inputSchema"] => ({ type: "object", properties: { [key]: {} }, required: [key] });
+    const tools = [
+      tool("book", () => "seen", { inputSchema: takes("number"), effects: { reads: ["bookings"] } }),
+      tool("book", () => "booked", { inputSchema: takes("item"), effects: BOOKING }),
+    ];
+    const toolsets = [{ name: "trip", overloads: true, tools }, programToolset({ approve: "whole" })];
+    const { runtime, asked } = bench({ toolsets });
+    await runtime.session("s").execute(program("return await tools.trip.book({ number: 'train-1' });"));
+    expect(asked).toEqual([]);
+    await runtime.session("t").execute(program("return await tools.trip.book({ item: 'train' });"));
+    expect(asked.map(({ toolName, covers }) => [toolName, covers])).toEqual([["program::run_program", books("train")]]);
+  });
+
   test("needs separate approval for a call that its simulation did not make: another input, or the same once more", async () => {
     const { runtime, asked, booked } = bench();
     const code = `const { number } = await tools.trip.book({ item: "train" });

@@ -5,6 +5,7 @@ import type { ToolCall } from "../../../src/core/call.ts";
 import type { Effects } from "../../../src/core/effects.ts";
 import type { Hook } from "../../../src/core/hook.ts";
 import type { Tool } from "../../../src/core/tool.ts";
+import type { Toolset } from "../../../src/core/toolset.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
@@ -199,6 +200,33 @@ describe("in a turn that a crash cut off", () => {
       (one) => one.execute({ name: "many" }),
       () => ({ tools: tools(false) }),
       () => ({ tools: tools(true) }),
+    );
+    expect([session.history[0]?.result?.output, ran]).toEqual([["ok", "ok", "limit_exceeded"], ["launch"]]);
+  });
+
+  test("F0.8 a handler does not repeat a once-per-turn overload that had run in its call", async () => {
+    const ran: string[] = [];
+    const takes = (key: string): Tool["inputSchema"] => ({ type: "object", properties: { [key]: {} }, required: [key] });
+    const toolsets = (isBack: boolean): readonly Toolset[] => {
+      const look = tool("launch", () => ran.push("look"), { inputSchema: takes("look") });
+      const launch = tool("launch", () => ran.push("launch"), {
+        inputSchema: takes("rocket"),
+        oncePerTurn: true,
+        effects: { writes: ["l"] },
+      });
+      const wait = tool("wait", () => (isBack ? 1 : never()));
+      const many = composite("many", async (_, { execute }) => {
+        const answers: unknown[] = [];
+        for (const name of ["pad::launch", "pad::wait", "pad::launch"])
+          answers.push((await execute({ name, input: { rocket: "A" } })).error?.code ?? "ok");
+        return answers;
+      });
+      return [{ name: "pad", overloads: true, tools: [look, launch, wait, many] }];
+    };
+    const session = await killed(
+      (one) => one.execute({ name: "pad::many" }),
+      () => ({ toolsets: toolsets(false) }),
+      () => ({ toolsets: toolsets(true) }),
     );
     expect([session.history[0]?.result?.output, ran]).toEqual([["ok", "ok", "limit_exceeded"], ["launch"]]);
   });

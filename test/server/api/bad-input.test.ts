@@ -1,5 +1,6 @@
 /** Requests that are wrong: a problem that says what would work, nothing started, no stack and no secret. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import type { ToolContext } from "../../../src/core/context.ts";
 import { staticToken } from "../../../src/server/auth/static-token.ts";
 import { TOKEN, startApi, type AskOptions } from "./api-server.ts";
 
@@ -286,6 +287,25 @@ test("issue 19.6 E15 a stopping server lets calls end, accepts no new ones, and 
   expect((await waits).json.results[0].output).toBe("passed");
   await closed;
   expect(api.added).toEqual([]);
+});
+
+test("F0.8 a stopping server cancels a call that only reads first, and lets one of another overload that writes end", async () => {
+  const api = await startApi();
+  const overload = (key: string, effects: object): void => {
+    const inputSchema = { type: "object", properties: { [key]: {} }, required: [key] };
+    const execute = (_: unknown, { signal }: ToolContext): Promise<string> => api.gate.pass(signal).then(() => "passed");
+    api.runtime.registry.register({ name: "stay", description: "", inputSchema, effects, execute }, "notes", { overload: true });
+  };
+  overload("read", { reads: ["a"] });
+  overload("write", { writes: ["b"] });
+  const stay = (key: string) => api.ask("POST", "/v1/execute", { body: { calls: [{ name: "notes::stay", input: { [key]: 1 } }] } });
+  const [read, write] = [stay("read"), stay("write")];
+  await vi.waitUntil(() => api.runtime.running.length === 2);
+  const closed = api.server.close();
+  expect((await read).json.results[0].status).toBe("cancelled");
+  api.gate.open();
+  expect((await write).json.results[0]).toMatchObject({ status: "ok", output: "passed" });
+  await closed;
 });
 
 test("a server that is told to stop at once cancels running calls, however long its grace period is", async () => {

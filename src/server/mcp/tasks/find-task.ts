@@ -1,5 +1,6 @@
 /** Finds a caller's task in memory, or in the store if an earlier process of the server began it. */
 import { ToolError } from "../../../core/error.ts";
+import { findCalledTool } from "../../../registry/called-tool.ts";
 import { CallClient } from "../call-client.ts";
 import { withClient } from "../client.ts";
 import { Exchange, type ExchangeRound } from "../exchange.ts";
@@ -89,8 +90,8 @@ async function restoreTask(
         ...(info.caller.principal === undefined ? {} : { data: { principal: info.caller.principal } }),
       }),
     );
-    const name = session.history[0]?.result?.name ?? session.history[0]?.call.name;
-    const tool = name === undefined ? undefined : runtime.registry.get(name)?.tool;
+    const [first] = session.history;
+    const tool = first && findCalledTool(runtime.registry, first.result?.name ?? first.call.name, first.input ?? first.call.input)?.tool;
     const toEnd = (result: Parameters<typeof toTaskEnd>[0]): ReturnType<typeof toTaskEnd> =>
       toTaskEnd(result, { serving: handlerContext, client, tool });
     return await resumeTask({ tasks, runtime, settings }, slot, { session, exchange, client, toEnd });

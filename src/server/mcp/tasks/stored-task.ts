@@ -2,6 +2,7 @@
 import type { SessionEvent } from "../../../core/event.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../../core/error.ts";
+import { findCalledTool } from "../../../registry/called-tool.ts";
 import { readEvents } from "../../../session/read-events.ts";
 import type { ResultContext } from "../answer-call.ts";
 import { ServedTask, type TaskInput } from "./served-task.ts";
@@ -45,7 +46,7 @@ export async function readStoredTask({
   const own = { ...omitUndefined({ input }), cancel };
   const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, ...own });
   if (end?.type !== "call-end") return task;
-  const tool = runtime.registry.get(end.result.name)?.tool;
+  const tool = findCalledTool(runtime.registry, end.result.name, end.input)?.tool;
   task.finish(await toTaskEnd(end.result, { serving, client, tool }), end.at);
   return task;
 }
