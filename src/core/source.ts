@@ -1,4 +1,5 @@
 /** Where toolsets come from, repeatedly: a file of tools, a folder of descriptors, a list that a program generates. */
+import type { ToolError } from "./error.ts";
 import type { Log } from "./ports.ts";
 import type { Toolset } from "./toolset.ts";
 
@@ -21,4 +22,9 @@ export interface ToolSource {
 export interface SourceContext {
   readonly signal: AbortSignal;
   readonly log: Log;
+  /**
+   * Reports that a part of the source could not be read: it is listed under this name in the report of `open` or `refresh`, and is an error if
+   * `strict` is set. The toolsets that `load` returns are used all the same.
+   */
+  readonly failed?: (name: string, error: ToolError) => void;
 }

@@ -39,8 +39,9 @@ export function enrichedSource(
   let latest: Enriched | undefined;
   return {
     name: source.name,
-    async load({ signal, log }) {
-      const loaded = await enrich(await source.load({ signal, log }), enrichments, { ...options, signal, log });
+    async load(context) {
+      const { signal, log } = context;
+      const loaded = await enrich(await source.load(context), enrichments, { ...options, signal, log });
       latest = loaded;
       return loaded.toolsets;
     },

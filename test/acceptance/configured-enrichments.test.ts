@@ -1,7 +1,9 @@
 /** `tools.enrichments` of a configuration are made, run and checked, and samplers draw by their names (seed 000's YAML, F0.13). */
+import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { buildRuntimeParts, configuredRuntime, loadConfig, type Extensions } from "../../src/config/config.ts";
+import type { OpenReport, RefreshReport } from "../../src/registry/lifecycle/open-report.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { DataflowGraph, ToolNeighbors, embeddings, namedSamplers, type Enrichment } from "../../src/generate/generate.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
@@ -143,4 +145,26 @@ test("F0.13 names of enrichments and samplers are given once, and unknown ones l
     /There are: tc\/random, tc\/chain, tc\/fan_out, tc\/fan_in, tc\/neighbor, mine/u,
   );
   expect(() => samplers.make("toString", enriched, { k: 1 })).toThrow(/no sampler/u);
+});
+
+test("F0.11 F0.21 a file that cannot be read is in the reports of open and refresh, and fails strict, where tools are enriched", async () => {
+  const entry = (name: string): string => `    - { type: file, path: ${name}.json, namespace: ${name} }\n`;
+  const tools = '[{ "name": "load", "description": "Loads.", "parameters": {} }]';
+  const text = `tools:\n  registry:\n${entry("crane")}${entry("harbour")}  enrichments:\n    - { type: dataflow }\n`;
+  const folder = configFolder({ "haft.yaml": text, "crane.json": tools, "harbour.json": "[" });
+  const path = join(folder, "haft.yaml");
+
+  const strict = createRuntime({ ...(await configuredRuntime(path)), strict: true, ports: fakePorts() });
+  await expect(strict.open()).rejects.toThrow(/"harbour".*harbour\.json/u);
+  const runtime = createRuntime({ ...(await configuredRuntime(path)), ports: fakePorts() });
+  onTestFinished(async () => void (await runtime.close()));
+  const failedOf = ({ failed }: OpenReport | RefreshReport) => failed.map(({ toolset, error }) => [toolset, error.code]);
+  const opened = await runtime.open();
+  expect([opened.opened, failedOf(opened)]).toEqual([["crane"], [["harbour", "invalid_config"]]]);
+
+  await writeFile(join(folder, "harbour.json"), tools);
+  expect(failedOf(await runtime.refresh())).toEqual([]);
+  await writeFile(join(folder, "harbour.json"), "[");
+  expect(failedOf(await runtime.refresh())).toEqual([["harbour", "invalid_config"]]);
+  expect(runtime.registry.has("harbour::load")).toBe(true);
 });

@@ -1,6 +1,6 @@
 /** Makes the enrichments of a configuration, and applies them to its tools before the runtime gets these. */
 import type { ModelListeners } from "./model-listeners.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError } from "../../core/error.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { collectReply, endedWell, type Model } from "../../core/model.ts";
@@ -139,7 +139,7 @@ class EnrichedToolSource implements EnrichedSource {
       this.#loadedToolsets.set(source, await source.load(context));
     } catch (thrown: unknown) {
       if (context.signal.aborted) throw thrown;
-      context.log.warn(`The source ${JSON.stringify(source.name)} could not be loaded: ${describeThrown(thrown)}`);
+      context.failed?.(source.name, ToolError.fromUnknown(thrown, "unavailable"));
     }
   }
 

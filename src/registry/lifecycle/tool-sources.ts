@@ -33,7 +33,7 @@ export class ToolSources {
   /** Loads all sources again. One that fails keeps its earlier toolsets. Never rejects. */
   async load(): Promise<readonly ToolsetFailure[]> {
     const failures = await Promise.all(this.#sources.map((source) => source.load()));
-    return failures.filter((failure) => failure !== undefined);
+    return failures.flat();
   }
 
   /** Ends running loads with this error. */
@@ -64,10 +64,12 @@ class SourceLoader {
     this.#wait = { clock: ports.clock, wait: undefined };
   }
 
-  async load(): Promise<ToolsetFailure | undefined> {
+  async load(): Promise<readonly ToolsetFailure[]> {
     const { clock, log } = this.#ports;
     const controller = new AbortController();
-    const loading = new Promise<readonly Toolset[]>((resolve) => resolve(this.#source.load({ signal: controller.signal, log })));
+    const parts: ToolsetFailure[] = [];
+    const failed = (toolset: string, error: ToolError): void => void parts.push({ toolset, error });
+    const loading = new Promise<readonly Toolset[]>((resolve) => resolve(this.#source.load({ signal: controller.signal, log, failed })));
     const waited = await waitFor(this.#wait, loading, {
       endsAt: clock.now() + LOAD_TIMEOUT_MS,
       timeoutError: () => new ToolError("timeout", `it was not read within ${LOAD_TIMEOUT_MS} ms.`),
@@ -80,9 +82,9 @@ class SourceLoader {
       this.toolsets = waited.value.filter((_toolset, index) => faults[index] === undefined);
       const fault = faults.find((found) => found !== undefined);
       if (fault !== undefined) throw new ToolError("invalid_argument", `of the toolsets that its load() returned, ${fault} is left out.`);
-      return undefined;
+      return [...parts];
     } catch (thrown: unknown) {
-      return { toolset: this.name, error: ToolError.fromUnknown(thrown, "unavailable") };
+      return [...parts, { toolset: this.name, error: ToolError.fromUnknown(thrown, "unavailable") }];
     }
   }
 
