@@ -130,6 +130,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   isRewritten = false; // a hook or its caller changed its input
   declare isProviderQuestion: true | undefined; // its answer goes to the model's provider, which runs the tool
   declare background: boolean | undefined; // the caller's choice whether it runs in the background, overriding its options
+  declare takesFlag: true | undefined; // the model was offered `run_in_background`
   declare resumed: ResumedCall | undefined; // set for a call that began before a crash
   /** Why it is not admitted: it cannot be read, its round refuses it, or it may not run again after a crash. The call ends with this error. */
   declare refusal: ToolError | undefined;

@@ -295,7 +295,8 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
   const { callId, intent, job, remoteId, askedReason, approvedDigest } = open;
-  const call = intent === undefined ? (flag?.call ?? open.call) : { ...open.call, ...intent.call };
+  const call =
+    intent === undefined ? (flag === undefined ? open.call : { ...open.call, input: flag.input }) : { ...open.call, ...intent.call };
   const run = new CallRun(servicesOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
   const hasIntent = intent !== undefined;
   const wasReal = open.answerFrom?.every(isRealSource) ?? true;
@@ -316,12 +317,18 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
   };
   if (job !== undefined) run.job = run.services.jobs.adopt(run, job); // however it ends now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
-  if (isQuestionOfProvider(session, call)) run.isProviderQuestion = true;
+  setOrigin(session, run, open);
   const ended = open.hasIncompleteMessage ? undefined : options.errors.get(callId);
   const never =
     ended === undefined ? findNotRunError(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
   run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknownError(open.call.name) : never);
   return run;
+}
+
+/** Notes what follows from the model having made the call. */
+function setOrigin(session: RuntimeSession, run: CallRun, { isModelCall, intent }: OpenCall): void {
+  if (isQuestionOfProvider(session, run.call)) run.isProviderQuestion = true;
+  if (isModelCall && intent === undefined) run.takesFlag = true; // what was recorded as its intent has no flag
 }
 
 /** Links the call to the trace in which it began. */

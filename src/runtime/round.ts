@@ -10,7 +10,7 @@ import { readUsage } from "../core/token-usage.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { dropWrittenResults } from "../call/cache/announce-write.ts";
 import { Batch, admitNext, finalResults, type Admission, type AdmissionState } from "../call/batch.ts";
-import { takeBackgroundFlag } from "../call/jobs/background-flag.ts";
+import { applyFlag, takeBackgroundFlag } from "../call/jobs/background-flag.ts";
 import { CallRun, lockKeysOf, type AdmittedCall, type CallServices } from "../call/call-run.ts";
 import type { CallOptions, ResultNotes } from "../call/call-options.ts";
 import { approvalReason } from "../call/context/composite.ts";
@@ -297,10 +297,12 @@ export class Round {
   #startCall(call: ModelCall): CallRun {
     const { services, turn, offersBackground } = this.#host;
     const run = startCall(services, turn, withoutKind(call), this.#options);
-    const flagged = offersBackground ? takeBackgroundFlag(run.call, services.registry) : undefined;
+    if (!offersBackground) return run;
+    run.takesFlag = true;
+    const flagged = takeBackgroundFlag(run.call, services.registry);
     if (flagged === undefined) return run;
-    run.call = flagged.call;
-    run.background = flagged.background;
+    run.call = { ...run.call, input: flagged.input };
+    applyFlag(run, flagged);
     return run;
   }
 

@@ -2,6 +2,7 @@
 import { expect, test } from "vitest";
 import { createLoop, createRuntime } from "../../src/index.ts";
 import type { ModelRequest } from "../../src/core/model.ts";
+import type { ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { withBackgroundFlag } from "../../src/call/jobs/background-flag.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
@@ -54,6 +55,65 @@ test("F1.13 run_in_background moves a call to the background, and neither the ha
   expect(second.text).toBe("It was built.");
   expect(requests.at(-1)?.messages.find(({ role }) => role === "job")).toMatchObject({ content: expect.stringContaining("done") });
 });
+
+test.each<[flag: unknown, status: string]>([
+  [false, "ok"],
+  ["true", "pending"],
+  ["False", "ok"],
+  [null, "ok"], // as strict modes of providers write an absent value
+  ["yes", "ok"],
+  [1, "ok"],
+  [{ later: true }, "ok"],
+])("F1.13 run_in_background: %j never reaches the handler, and the call is %s", async (flag, status) => {
+  const { seen, result } = await callWithFlag({ target: "all", run_in_background: flag });
+  expect([seen, result?.status]).toEqual([[{ target: "all" }], status]);
+  const isUnknown = flag === "yes" || typeof flag === "number" || typeof flag === "object";
+  expect(result?.warnings).toEqual(isUnknown && flag !== null ? ["run_in_background is neither true nor false, and was ignored."] : []);
+});
+
+test.each([
+  '{"target": "all", "run_in_background": true}',
+  '{"target": "all", "run_in_background": true,}',
+  '```json\n{"target": "all", "run_in\\u005fbackground": "true"}\n```',
+])("F1.13 run_in_background is found in arguments that are JSON text: %s", async (text) => {
+  const { seen, result } = await callWithFlag(text);
+  expect([seen, result?.status]).toEqual([[{ target: "all" }], "pending"]);
+});
+
+test("F1.13 arguments without their end run no tool that writes, also with run_in_background in them", async () => {
+  const { seen, result } = await callWithFlag('{"run_in_background": true, "target": "all"');
+  expect([seen, result?.error?.code]).toEqual([[], "invalid_input"]);
+});
+
+test("F1.13 run_in_background in JSON text does not decide which overload is called", async () => {
+  const seen: string[] = [];
+  const overload = (key: string): Tool => ({
+    ...named("find", { [key]: { type: "string" } }),
+    inputSchema: { type: "object", properties: { [key]: { type: "string" } }, required: [key], additionalProperties: false },
+    effects: { reads: [], writes: [] },
+    execute: () => (seen.push(key), key),
+  });
+  await using runtime = createRuntime({ toolsets: [{ name: "lookup", tools: [overload("name"), overload("place")], overloads: true }] });
+  const model = scriptedModel([
+    { calls: [{ name: "lookup::find", input: '{"place": "here", "run_in_background": false,}' }] },
+    { text: "Done." },
+  ]);
+  const { results } = await createLoop({ session: runtime.session(), model, offerBackground: true }).run("Go.");
+  expect([results.map(({ status }) => status), seen]).toEqual([["ok"], ["place"]]);
+});
+
+async function callWithFlag(input: unknown): Promise<{ readonly seen: readonly unknown[]; readonly result: ToolResult | undefined }> {
+  const seen: unknown[] = [];
+  const build: Tool = {
+    ...named("build", { target: { type: "string" } }),
+    effects: { reads: [], writes: ["out"] },
+    execute: (target: unknown) => (seen.push(target), "built"),
+  };
+  await using runtime = createRuntime({ tools: [build] });
+  const model = scriptedModel([{ calls: [{ name: "default::build", input }] }, { text: "Done." }]);
+  const { results } = await createLoop({ session: runtime.session(), model, offerBackground: true }).run("Go.");
+  return { seen, result: results[0] };
+}
 
 const OWN_FLAG = { type: "object", properties: { run_in_background: { type: "boolean" } } };
 

@@ -8,6 +8,7 @@ import { InputRepairer } from "../../schema/repair/repair-input.ts";
 import { readProblems } from "../../registry/check-input.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { toFittedCall, type FittedCall, type ResolvedCall } from "../call-run.ts";
+import { applyFlag, mayHaveFlag, takeBackgroundFlag } from "../jobs/background-flag.ts";
 import { settleParsing } from "./settle-parsing.ts";
 
 /** Accepts any object. Text is parsed as JSON, as it would be for the tool's own schema. */
@@ -17,8 +18,29 @@ const ANY_OBJECT_FITTER = new InputRepairer(ANY_OBJECT);
 type Fitted = FittedCall | ToolError;
 
 export function fitCall(run: ResolvedCall): Fitted | Promise<Fitted> {
-  const sent = run.call.input as JsonValue; // copied into plain JSON by readCall
+  const sent = run.takesFlag === true ? takeLateFlag(run) : sentInput(run);
+  if (sent instanceof Error) return sent;
   return mayHaveSafetyChecks(sent) && isComputerTool(run.plan.tool) ? fitWithSafetyChecks(run, sent) : fitInput(run, sent);
+}
+
+function sentInput({ call }: ResolvedCall): JsonValue {
+  return call.input as JsonValue; // copied into plain JSON by readCall
+}
+
+/** Returns the input without the flag `run_in_background`, if it was sent as JSON text, or added by a hook. */
+function takeLateFlag(run: ResolvedCall): JsonValue | ToolError {
+  const { call, repairs, services } = run;
+  const sent = sentInput(run);
+  if (typeof sent === "string" && !mayHaveFlag(sent)) return sent;
+  const input = typeof sent === "string" ? refitInput(run, sent, ANY_OBJECT_FITTER) : sent;
+  if (input instanceof Error) return input;
+  const flagged = takeBackgroundFlag({ ...call, input }, services.registry);
+  if (flagged === undefined) {
+    run.repairs = repairs; // the text is read once more, for the tool's schema
+    return sent;
+  }
+  applyFlag(run, flagged);
+  return flagged.input;
 }
 
 function mayHaveSafetyChecks(sent: JsonValue): boolean {

@@ -6,6 +6,7 @@ import type { ModelTool } from "../../core/model.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { References } from "../../schema/references/references.ts";
+import { coerceText } from "../../schema/repair/coerce.ts";
 
 /** The name that other agents use. */
 const BACKGROUND_FLAG = "run_in_background";
@@ -58,14 +59,40 @@ function findFlagProperty(schema: object): boolean {
   return false;
 }
 
-/** Returns the call without the flag, and the flag's value; undefined if the call has no flag, or if it is the tool's own parameter. */
-export function takeBackgroundFlag(
-  call: ToolCall,
-  registry: Registry,
-): { readonly call: ToolCall; readonly background: boolean } | undefined {
+/** What the flag of a call says. */
+export interface TakenFlag {
+  /** The input without it. */
+  readonly input: JsonObject;
+  /** Undefined if the tool decides: the flag was null, as strict modes of providers write an absent value, or it was not understood. */
+  readonly background: boolean | undefined;
+  readonly warning: string | undefined;
+}
+
+/** Returns the flag of a call, whatever its value, and the input without it; undefined if the call has no flag, or if it is the tool's own parameter. */
+export function takeBackgroundFlag(call: ToolCall, registry: Registry): TakenFlag | undefined {
   const { name, input } = call;
-  if (!isJsonObject(input) || typeof input[BACKGROUND_FLAG] !== "boolean") return undefined;
+  if (!isJsonObject(input) || !Object.hasOwn(input, BACKGROUND_FLAG)) return undefined;
   if (registry.overloads(name).some(({ tool }) => hasFlagProperty(tool.inputSchema))) return undefined;
-  const { [BACKGROUND_FLAG]: background, ...rest } = input;
-  return { call: { ...call, input: Object.freeze(rest) }, background };
+  const { [BACKGROUND_FLAG]: flag = null, ...rest } = input;
+  const background = typeof flag === "string" ? coerceText(flag, ["boolean"]) : flag;
+  const isBoolean = typeof background === "boolean";
+  return {
+    input: Object.freeze(rest),
+    background: isBoolean ? background : undefined,
+    warning: isBoolean || flag === null ? undefined : `${BACKGROUND_FLAG} is neither true nor false, and was ignored.`,
+  };
+}
+
+/** Sends the call to the background as its flag says. */
+export function applyFlag(
+  run: { background: boolean | undefined; warnings: readonly string[] },
+  { background, warning }: Pick<TakenFlag, "background" | "warning">,
+): void {
+  run.background = background;
+  if (warning !== undefined) run.warnings = [...run.warnings, warning];
+}
+
+/** Whether a text may have the flag once it is read as JSON. */
+export function mayHaveFlag(text: string): boolean {
+  return text.includes(BACKGROUND_FLAG) || text.includes("\\u");
 }
