@@ -266,7 +266,8 @@ function unicodeEscape(text: string): string {
   return `\\u${text.charCodeAt(0).toString(16).padStart(4, "0")}`;
 }
 
-function writeAttributes({ name, input }: WrittenCall, { start, end }: Delimiters): string {
+function writeAttributes({ name, input }: WrittenCall, delimiters: Delimiters): string {
+  const { start, end, slash } = delimiters;
   const escapeIn = (key: string): string =>
     key.replaceAll(/[^]/gu, (char) =>
       /[&\s"'<>=]/u.test(char) || start.includes(char) || end.includes(char) ? `&#${char.codePointAt(0)};` : char,
@@ -274,5 +275,6 @@ function writeAttributes({ name, input }: WrittenCall, { start, end }: Delimiter
   const attributes = inputEntries(input).map(
     ([key, value]) => ` ${escapeIn(key)}="${toPlainText(value).replaceAll(/[&<>"\n]/gu, (mark) => ATTRIBUTE_MARKS.get(mark) ?? mark)}"`,
   );
-  return `${start}${name}${attributes.join("")}/${end}`;
+  const written = name + attributes.join("");
+  return slash === "opens" ? `${start}/${written}${end}${delimitersOf(name, delimiters).close}` : `${start}${written}/${end}`;
 }

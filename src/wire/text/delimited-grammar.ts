@@ -10,17 +10,17 @@ import { allowsType, argumentNames, propertySchema, parseStrict } from "./typed-
 
 /** The delimiters between which a model writes its calls. */
 export interface Delimiters {
-  /** Text before a name. */
+  /** Text before a name. It does not begin with white space. */
   readonly start: string;
-  /** Text after a name. */
+  /** Text after a name. It does not begin with white space, or with a letter, a digit or one of `_.:-`, which names have. */
   readonly end: string;
-  /** The meaning of the slash next to a name. `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`. */
+  /** The meaning of the slash next to a name. `opens`: `[/name]…[name/]`; `closes`: `<name>…</name>`, or `<name/>`. */
   readonly slash: "opens" | "closes";
   /** `lines`: one argument per line before the body; `attributes`: `key="value"` in the opening, which is also accepted with `lines`. */
   readonly arguments: "lines" | "attributes";
-  /** Text before the key of an argument line. @default "@@" */
+  /** Text before the key of an argument line, on the same line: not only white space. @default "@@" */
   readonly prefix?: string;
-  /** Text between key and value of an argument line. @default "=" */
+  /** Text between key and value of an argument line, without a line end. @default "=" */
   readonly separator?: string;
   /** The argument that the body is, by tool. @default `content`, the one required argument that is missing, or the only one that can be a string */
   readonly bodyArguments?: Readonly<Record<string, string>>;
@@ -48,6 +48,24 @@ export function checkDelimiters(format: string, delimiters: Delimiters): void {
     if (typeof text !== "string" || text === "") throw wrongDelimiter(format, key, "must be a string that is not empty");
   for (const [key, words] of Object.entries(CHOICES))
     if (!words.includes(Reflect.get(delimiters, key))) throw wrongDelimiter(format, key, `must be ${words.join(" or ")}`);
+  const rule = findBrokenRule({ start, end, prefix, separator });
+  if (rule !== undefined) throw wrongDelimiter(format, ...rule);
+}
+
+/** Delimiters with which no call could be read: the reader skips white space before arguments, and reads a name as far as it goes. */
+function findBrokenRule({
+  start,
+  end,
+  prefix,
+  separator,
+}: Record<"start" | "end" | "prefix" | "separator", string>): readonly [string, string] | undefined {
+  for (const [key, text] of Object.entries({ start, end }))
+    if (/^\s/u.test(text)) return [key, `must not begin with white space: ${JSON.stringify(text)}`];
+  if (BEGINS_LIKE_NAME.test(end)) return ["end", `must begin with a character that no name has: ${JSON.stringify(end)}`];
+  if (prefix.trim() === "") return ["prefix", `must not be only white space: ${JSON.stringify(prefix)}`];
+  for (const [key, text] of Object.entries({ prefix, separator }))
+    if (text.includes("\n")) return [key, `must not contain a line end: ${JSON.stringify(text)}`];
+  return undefined;
 }
 
 function wrongDelimiter(format: string, key: string, rule: string): ToolError {
@@ -73,6 +91,7 @@ export function delimitedGrammar(delimiters: Delimiters): TextGrammar {
 }
 
 const NAME = /[\p{L}\p{M}\p{N}_.:-]/u;
+const BEGINS_LIKE_NAME = /^[\p{L}\p{M}\p{N}_.:-]/u;
 const MAX_NAME = 256;
 const KEY = /[^\s"'<>=]/u;
 const DEFAULT_BODY = "content";
@@ -173,9 +192,11 @@ function* readLines(
   const start = prefix.trimStart();
   const { all: names } = argumentNames(values.schema);
   for (let lines = 0; ; lines++) {
-    const space = start === "" ? "" : yield* input.readWhile(/\s/u);
+    const space = yield* input.readWhile(/\s/u);
     const before = lines === 0 ? space.replace(FIRST_LINE_END, "") : space;
-    if (!(yield* input.tryRead(start === "" ? prefix : start))) return { end: "body", space: before };
+    // the end of the call may begin like an argument line
+    if ((close.startsWith(start) && (yield* input.startsWith(close))) || !(yield* input.tryRead(start)))
+      return { end: "body", space: before };
     const { text, marker } = yield* input.readTextUntil(lineEnds);
     if (marker === undefined) return undefined;
     if (setJsonLine(values, text, separator)) {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
+import { repeated } from "../../ci.ts";
 import { openAiChat } from "../../../src/wire/openai-chat.ts";
 import type { Delimiters } from "../../../src/wire/text/delimited-grammar.ts";
 import { delimitedFormat, textFormat } from "../../../src/wire/text/formats.ts";
@@ -188,6 +189,65 @@ test("F1.41 H07 any split gives the same calls, text and warnings", () => {
   }
 });
 
+const VALUES = [
+  "",
+  "a>b",
+  "</read>",
+  "[read/]",
+  "@@x=1",
+  "\n",
+  "  lead",
+  "x\n",
+  '"q"',
+  "'",
+  "a&b &amp; &#10;",
+  "[/read]",
+  "}}",
+  "null",
+  "5",
+  "@@",
+  "😀",
+  "\r\n",
+  "/",
+];
+const anyDelimiters: fc.Arbitrary<Delimiters> = fc.record(
+  {
+    start: fc.constantFrom("[", "<", "{{", "((", "«", "%", "@", "call: ", "|", "/", "~", "--", "```", '"'),
+    end: fc.constantFrom("]", ">", "}}", "»", ";", "%", "|", "/", "~", "]\n", "=", '"', "`"),
+    slash: fc.constantFrom("opens" as const, "closes" as const),
+    arguments: fc.constantFrom("lines" as const, "attributes" as const),
+    prefix: fc.constantFrom("-", "--", "arg ", ":", "\t@", "<"),
+    separator: fc.constantFrom(":", "->", " ", "==", " = "),
+  },
+  { requiredKeys: ["start", "end", "slash", "arguments"] },
+);
+
+test("F1.37 F1.41 with any delimiters, calls are read as they were written, however they are split", () => {
+  const inputOf = (...keys: string[]): fc.Arbitrary<Record<string, string>> =>
+    fc.dictionary(fc.constantFrom(...keys), fc.constantFrom(...VALUES), { maxKeys: 3 });
+  const call = fc.oneof(
+    fc.record({ name: fc.constant("write"), input: inputOf("path", "content") }),
+    fc.record({ name: fc.constant("my-tool"), input: inputOf("path", "content", "x y", "a=b") }),
+  );
+  fc.assert(
+    fc.property(anyDelimiters, fc.array(call, { minLength: 1, maxLength: 2 }), (delimiters, calls) => {
+      const format = delimitedFormat("any", delimiters);
+      const text = format.writeCalls(calls);
+      for (const pieces of [[text], text.split("")]) expect(readPieces(format, pieces).reply.calls).toEqual(calls);
+    }),
+    { numRuns: repeated(500) },
+  );
+});
+
+test("F1.37 a slash that opens, with attributes: the form that a model is told is the one that is read", () => {
+  const format = delimitedFormat("x", { start: "[", end: "]", slash: "opens", arguments: "attributes" });
+  expect(format.writeCalls([{ name: "read", input: { path: "a" } }])).toBe('[/read path="a"][read/]');
+  expect(readText(format, '[/read path="a"][read/] [/read path="b"/]')[0]).toEqual([
+    ["read", { path: "a" }],
+    ["read", { path: "b" }],
+  ]);
+});
+
 describe("F1.37 unusable delimiters throw at once", () => {
   const whole = { start: "[", end: "]", slash: "opens", arguments: "lines" };
   test.each([
@@ -200,6 +260,13 @@ describe("F1.37 unusable delimiters throw at once", () => {
     ["an empty separator", { ...whole, separator: "" }, 'separator of the text format "x" must be a string that is not empty.'],
     ["no slash", { ...whole, slash: undefined }, 'slash of the text format "x" must be opens or closes.'],
     ["another slash", { ...whole, slash: "toString" }, 'slash of the text format "x" must be opens or closes.'],
+    ["a start after white space", { ...whole, start: "\n[" }, 'start of the text format "x" must not begin with white space: "\\n[".'],
+    ["a line end for an end", { ...whole, end: "\n" }, 'end of the text format "x" must not begin with white space: "\\n".'],
+    ["an end of names", { ...whole, end: ":" }, 'end of the text format "x" must begin with a character that no name has: ":".'],
+    ["a letter for an end", { ...whole, end: "é" }, 'end of the text format "x" must begin with a character that no name has: "é".'],
+    ["a blank prefix", { ...whole, prefix: "  " }, 'prefix of the text format "x" must not be only white space: "  ".'],
+    ["lines in a prefix", { ...whole, prefix: "a\n-" }, 'prefix of the text format "x" must not contain a line end: "a\\n-".'],
+    ["a line end for a separator", { ...whole, separator: "\n" }, 'separator of the text format "x" must not contain a line end: "\\n".'],
     ["no arguments", { ...whole, arguments: undefined }, 'arguments of the text format "x" must be lines or attributes.'],
   ])("%s", (_what, given: unknown, message) => {
     const making = (): unknown => delimitedFormat("x", given as Delimiters); // what plain JavaScript may pass
