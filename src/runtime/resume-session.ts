@@ -13,7 +13,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural, quoteValue } from "../core/base/wording.ts";
 import { principalIdOf } from "../core/principal-id.ts";
 import { readProviderApproval } from "../core/provider-approval.ts";
-import { takeBackgroundFlag } from "../call/jobs/background-flag.ts";
+import { takeBackgroundFlag, type TakenFlag } from "../call/jobs/background-flag.ts";
 import { CallRun } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import type { EarlierCalls } from "../call/admit/earlier-calls.ts";
@@ -295,8 +295,7 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
   const { callId, intent, job, remoteId, askedReason, approvedDigest } = open;
-  const call =
-    intent === undefined ? (flag === undefined ? open.call : { ...open.call, input: flag.input }) : { ...open.call, ...intent.call };
+  const call = callToResume(open, flag);
   const run = new CallRun(servicesOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
   const hasIntent = intent !== undefined;
   const wasReal = open.answerFrom?.every(isRealSource) ?? true;
@@ -323,6 +322,12 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     ended === undefined ? findNotRunError(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
   run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknownError(open.call.name) : never);
   return run;
+}
+
+/** The call as it was recorded before it was to run, else as its caller made it, without the flag `run_in_background`. */
+function callToResume({ call, intent }: OpenCall, flag: TakenFlag | undefined): ToolCall {
+  if (intent !== undefined) return { ...call, ...intent.call };
+  return flag === undefined ? call : { ...call, input: flag.input };
 }
 
 /** Notes what follows from the model having made the call. */

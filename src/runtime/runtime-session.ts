@@ -2,8 +2,7 @@
 /** A session that can run calls, be branched, simulated and resumed: a program's handle to a conversation. */
 import type { ToolCall } from "../core/call.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { checkArgument, checkSession, checkString, wrongTypeError } from "../core/check-argument.ts";
-import { isOptionsObject } from "../core/base/wording.ts";
+import { checkArgument, checkSession, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Approvals } from "../core/approvals.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
@@ -28,7 +27,7 @@ import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
 import type { SessionHead } from "../session/session.ts";
 import { closedSessionError, noBranchError, noJobsError } from "./session-errors.ts";
-import { SIMULATE_OPTIONS, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
+import { SIMULATE_OPTIONS, checkSubmission, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { checkMessagesOptions, buildMessages, type MessagesOptions } from "./session-messages.ts";
 import type { SessionSnapshot } from "./snapshot.ts";
@@ -202,7 +201,7 @@ export class RuntimeSession extends ReceivingSession {
    */
   async submit(call: ToolCall, options: SubmitOptions = NO_OPTIONS): Promise<JobStatus> {
     if (this.simulation !== undefined) throw noJobsError();
-    if (!isOptionsObject(options)) throw wrongTypeError("The options of submit() must be an object", options);
+    checkSubmission(call, options);
     return jobOf(await this.execute(call, { ...options, background: true }));
   }
 

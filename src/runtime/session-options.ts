@@ -1,7 +1,10 @@
 /** Options of `simulate` and `submit`, and the results of a simulation. */
 import type { ToolResult } from "../core/result.ts";
 import { EXECUTE_OPTIONS, type ExecuteOptions } from "../call/execute-options.ts";
-import type { OptionNames } from "../core/known-keys.ts";
+import { checkArgument } from "../core/check-argument.ts";
+import { isOptionsObject } from "../core/base/wording.ts";
+import { ToolError } from "../core/error.ts";
+import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionDiff } from "../session/session-diff.ts";
 
 /** How a call is simulated. */
@@ -12,9 +15,21 @@ export interface SimulateOptions extends Omit<ExecuteOptions, "recordHistory" | 
 
 const { recordHistory: _recordHistory, idempotencyKey: _idempotencyKey, ...ALSO_SIMULATED } = EXECUTE_OPTIONS;
 export const SIMULATE_OPTIONS: OptionNames<SimulateOptions> = { ...ALSO_SIMULATED, allowSideEffects: ["array", "boolean"] };
+const { background: _background, onError: _onError, ...OF_SUBMIT } = ALSO_SIMULATED;
+const SUBMIT_OPTIONS: OptionNames<SubmitOptions> = OF_SUBMIT;
 
 /** How a background job is started. */
 export type SubmitOptions = Omit<ExecuteOptions, "background" | "onError" | "idempotencyKey" | "recordHistory">;
+
+/** @throws ToolError `invalid_argument` for anything but one call, and for options of `execute` that no job has */
+export function checkSubmission(call: unknown, options: SubmitOptions): void {
+  checkArgument(!Array.isArray(call), "submit(call, options)", "one call", call, "Start several: execute(calls, { background: true }).");
+  if (isOptionsObject(options) && "idempotencyKey" in options)
+    throw new ToolError("invalid_argument", 'submit() has no option "idempotencyKey".', {
+      hint: "Use execute(call, { background: true, idempotencyKey }): its first result is pending, and a later one is the job's.",
+    });
+  checkKnownKeys(options, SUBMIT_OPTIONS, "submit()");
+}
 
 /** The results that calls would have had. */
 export interface Simulation {

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { createRuntime } from "../../../src/index.ts";
+import { createRuntime, pure } from "../../../src/index.ts";
 import type { RuntimeEvent } from "../../../src/core/event.ts";
+import type { ToolCall } from "../../../src/core/call.ts";
 import type { EndedJob } from "../../../src/core/job-status.ts";
 import { resultText } from "../../../src/core/result.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
@@ -49,6 +50,18 @@ describe("background jobs", () => {
     const job = await session.submit({ name: "slow", input: {} });
     expect(job).toMatchObject({ state: "running", toolName: "default::slow", mode: "background" });
     expect(runtime.jobs.get(job.id)?.state).toBe("running");
+  });
+
+  test.each<[string, unknown, object, string]>([
+    ["several calls", [{ name: "slow" }], {}, "submit(call, options) takes one call, not an array."],
+    ["an idempotency key", { name: "slow" }, { idempotencyKey: "k" }, 'submit() has no option "idempotencyKey".'],
+    ["background: false", { name: "slow" }, { background: false }, 'submit() has no option "background".'],
+  ])("F1.20 submit refuses %s before anything runs", async (_what, call, options, message) => {
+    let runs = 0;
+    const { runtime } = runtimeOf([{ name: "slow", description: "", inputSchema: {}, effects: pure, mode: "background", execute: () => void runs++ }]);
+    const session = runtime.session();
+    await expect(session.submit(call as ToolCall, options)).rejects.toMatchObject({ code: "invalid_argument", message }); // plain JavaScript
+    expect([runs, runtime.jobs.list()]).toEqual([0, []]);
   });
 
   test("F1.22 a wait that times out leaves the job running; cancel returns whether it ended the job", async () => {
