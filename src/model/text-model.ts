@@ -24,7 +24,7 @@ const OPTIONS: OptionNames<TextToolsOptions> = {
   onWarnings: "function",
   thinking: true,
   unknownTools: true,
-  bodyArguments: true,
+  bodyArguments: "object",
   maxChars: true,
 };
 

@@ -42,6 +42,8 @@ export type SequenceRun =
  * layer as one message. A call whose reference has no value, because the call it names failed or its output has nothing there, ends `invalid_input`
  * and is not run; calls that do not depend on it continue. References see the whole of an output that was cut for the model.
  *
+ * Background tools are waited for, and slow calls are not promoted, unless `background` is true; a `stateful` tool still becomes a job.
+ *
  * @throws ToolError `invalid_argument` for invalid options and for a session that is closed or gets closed meanwhile: its log has the outcome of the
  * calls that had begun; `cancelled` if the signal aborts before the turn begins; `store_failed`. All by rejecting
  */
@@ -54,6 +56,14 @@ export async function runSequence(
   if (target instanceof RuntimeSession) return await runInSession(target, calls, options);
   if (!(target instanceof Runtime))
     throw new ToolError("invalid_argument", "A sequence runs in a runtime or in a session of a runtime.", { operatorHint: ONE_COPY_HINT });
+  if (options.background === true)
+    throw new ToolError(
+      "invalid_argument",
+      'The option "background" of runSequence() needs a session: the jobs would end with the sequence.',
+      {
+        hint: "Use runSequence(session, calls, { background: true }).",
+      },
+    );
   const session = target.session();
   try {
     return await runInSession(session, calls, options);
@@ -98,7 +108,7 @@ class SequenceRunner {
     this.#turn = turn;
     this.#sequence = sequence;
     this.#options = options;
-    this.#roundOptions = roundOptionsOf(options);
+    this.#roundOptions = { ...roundOptionsOf(options), background: options.background ?? false };
   }
 
   async run(): Promise<readonly ToolResult[]> {

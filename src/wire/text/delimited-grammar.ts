@@ -36,7 +36,7 @@ const DELIMITERS: OptionNames<Delimiters> = {
   arguments: true,
   prefix: true,
   separator: true,
-  bodyArguments: true,
+  bodyArguments: "object",
 };
 const CHOICES: Readonly<Record<string, readonly unknown[]>> = { slash: ["opens", "closes"], arguments: ["lines", "attributes"] };
 

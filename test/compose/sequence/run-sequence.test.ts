@@ -340,3 +340,39 @@ test.each([
 ])("F0.61 %s throw with a clear message", (_what, check, message) => {
   expect(check).toThrow(message);
 });
+
+describe("F1.11 F1.14 background tools and slow calls in a sequence", () => {
+  const slow = (mode: "direct" | "background"): Tool => ({
+    name: `slow_${mode}`,
+    description: "Takes its time.",
+    inputSchema: { type: "object" },
+    effects: pure,
+    mode,
+    promoteAfterMs: 1,
+    execute: async () => {
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      return { id: 7 };
+    },
+  });
+  const sequence = (name: string): readonly unknown[] => [call("$1", name), call("$2", "price", { id: "$1.id" })];
+
+  test.each(["slow_direct", "slow_background"])("%s is waited for, with a session and without one", async (name) => {
+    const { runtime } = world([slow("direct"), slow("background")]);
+    await using session = runtime.session();
+    for (const target of [session, runtime]) {
+      const { results } = await runSequence(target, sequence(name));
+      expect(brief(results)).toEqual([{ id: 7 }, { id: 7 }]);
+    }
+    expect(runtime.jobs.list()).toEqual([]);
+  });
+
+  test("with background: true the calls are jobs of the session; without a session it is refused before anything runs", async () => {
+    const { runtime, ran } = world([slow("direct")]);
+    await using session = runtime.session();
+    const { results } = await runSequence(session, sequence("slow_direct"), { background: true });
+    expect(brief(results)).toEqual(["pending", "invalid_input"]);
+    await runtime.jobs.wait(results[0]?.callId ?? "");
+    await expect(runSequence(runtime, [call("$1", "echo")], { background: true })).rejects.toMatchObject({ code: "invalid_argument" });
+    expect(ran).toEqual([]);
+  });
+});

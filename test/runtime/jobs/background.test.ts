@@ -58,7 +58,9 @@ describe("background jobs", () => {
     ["background: false", { name: "slow" }, { background: false }, 'submit() has no option "background".'],
   ])("F1.20 submit refuses %s before anything runs", async (_what, call, options, message) => {
     let runs = 0;
-    const { runtime } = runtimeOf([{ name: "slow", description: "", inputSchema: {}, effects: pure, mode: "background", execute: () => void runs++ }]);
+    const { runtime } = runtimeOf([
+      { name: "slow", description: "", inputSchema: {}, effects: pure, mode: "background", execute: () => void runs++ },
+    ]);
     const session = runtime.session();
     await expect(session.submit(call as ToolCall, options)).rejects.toMatchObject({ code: "invalid_argument", message }); // plain JavaScript
     expect([runs, runtime.jobs.list()]).toEqual([0, []]);

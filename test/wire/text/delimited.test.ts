@@ -267,6 +267,11 @@ describe("F1.37 unusable delimiters throw at once", () => {
     ["a blank prefix", { ...whole, prefix: "  " }, 'prefix of the text format "x" must not be only white space: "  ".'],
     ["lines in a prefix", { ...whole, prefix: "a\n-" }, 'prefix of the text format "x" must not contain a line end: "a\\n-".'],
     ["a line end for a separator", { ...whole, separator: "\n" }, 'separator of the text format "x" must not contain a line end: "\\n".'],
+    [
+      "a number for bodyArguments",
+      { ...whole, bodyArguments: 5 },
+      'The option "bodyArguments" of the text format "x" must be an object, not a number.',
+    ],
     ["no arguments", { ...whole, arguments: undefined }, 'arguments of the text format "x" must be lines or attributes.'],
   ])("%s", (_what, given: unknown, message) => {
     const making = (): unknown => delimitedFormat("x", given as Delimiters); // what plain JavaScript may pass
