@@ -59,9 +59,9 @@ function findFlagProperty(schema: object): boolean {
   return false;
 }
 
-/** What the flag of a call says. */
+/** The value of a call's flag, and the input without it. */
 export interface TakenFlag {
-  /** The input without it. */
+  /** Frozen. */
   readonly input: JsonObject;
   /** Undefined if the tool decides: the flag was null, as strict modes of providers write an absent value, or it was not understood. */
   readonly background: boolean | undefined;
