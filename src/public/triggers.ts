@@ -1,7 +1,8 @@
 /** Wakes agents by timers, schedules and messages on channels: `haft/triggers`. @packageDocumentation */
 export { createChannels } from "../triggers/channels.ts";
 export type { ChannelOwner, Channels, ChannelsOptions } from "../triggers/channels.ts";
-export type { Channel, ChannelKind, ChannelOptions, SendMessageOptions, SubscribeOptions } from "../triggers/channel.ts";
+export type { Channel, ChannelKind, ChannelOptions, SubscribeOptions } from "../triggers/channel.ts";
+export type { SendMessageOptions } from "../triggers/new-message.ts";
 export type { ChannelMessage } from "../triggers/channel-message.ts";
 export type { ReceiveMessageOptions, Subscription } from "../triggers/subscription.ts";
 export { createTriggers } from "../triggers/triggers.ts";

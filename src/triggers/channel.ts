@@ -1,14 +1,12 @@
 /** A channel for messages between agents and programs, in memory or kept in a store. */
-import { omitUndefined } from "../core/base/omit-undefined.ts";
-import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
-import { plural, quoteValue } from "../core/base/wording.ts";
+import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
-import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
-import { checkTraceparent } from "../core/traceparent.ts";
 import { notifySafely } from "../policy/notify-safely.ts";
 import type { ChannelMessage } from "./channel-message.ts";
+import { checkNonEmptyString, createMessage, type SendMessageOptions } from "./new-message.ts";
 import type { StoredMessages } from "./stored-messages.ts";
 import { createStoredSubscription, readUntilAborted } from "./stored-subscription.ts";
 import { isMessageFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";
@@ -29,21 +27,6 @@ export interface ChannelOptions {
   readonly whenFull?: "wait" | "refuse";
 }
 
-/** Options of a message to send. */
-export interface SendMessageOptions {
-  /** The name of the sender, as readers see it. */
-  readonly sender: string;
-  /** Identifies the sender, which does not receive the message: the `subscriber` of its subscription. @default `sender` */
-  readonly senderId?: string;
-  readonly metadata?: JsonObject;
-  /** The span in which the message is sent, in the format of the `traceparent` header. The run of an agent that the message wakes is linked to it. */
-  readonly traceparent?: string | undefined;
-  /** Ends the wait for room. */
-  readonly signal?: AbortSignal;
-  /** @default that of the channel */
-  readonly whenFull?: "wait" | "refuse";
-}
-
 /** Options of a subscription. */
 export interface SubscribeOptions {
   /** Whether the subscription takes a message; the others are left to other subscriptions. @default all */
@@ -53,14 +36,6 @@ export interface SubscribeOptions {
 /** Default of `ChannelOptions.capacity`. */
 export const DEFAULT_CAPACITY = 1_000;
 
-const SEND_OPTIONS: OptionNames<SendMessageOptions> = {
-  sender: true,
-  senderId: true,
-  metadata: true,
-  traceparent: true,
-  signal: "AbortSignal",
-  whenFull: true,
-};
 /** The reader id of an observer, which receives the messages of every sender. */
 const NO_SENDER = "";
 /** Number of latest messages kept for `history` and `latest`. */
@@ -143,11 +118,12 @@ export class Channel {
    * Sends a message. Resolves to it once the channel has it; if the channel is kept in a store, once the message is durable. If the channel is full,
    * waits for room or rejects, as `whenFull` says.
    *
-   * @throws ToolError `invalid_argument`; `resource_busy` if the channel is full and refuses; `cancelled` if the signal aborts, or the channel is
+   * @throws ToolError `invalid_argument`; `not_json`; `too_large` if the content or the metadata has more than 8,388,608 characters, or the metadata more
+   * than 100,000 values or 64 levels; `resource_busy` if the channel is full and refuses; `cancelled` if the signal aborts, or the channel is
    * removed from memory, before there is room, and then nothing was sent; `store_failed`. All as a rejection
    */
   async send(content: string, options: SendMessageOptions): Promise<ChannelMessage> {
-    const message = this.#createMessage(content, options);
+    const message = createMessage(content, options, { channel: this.name, ports: this.#ports });
     const { signal, whenFull = this.whenFull } = options;
     if (signal?.aborted === true) throw waitCancelledError(signal);
     if (this.#stored !== undefined) {
@@ -253,29 +229,6 @@ export class Channel {
     if (this.#history.length > MAX_HISTORY) this.#history.shift();
   }
 
-  #createMessage(content: string, options: SendMessageOptions): ChannelMessage {
-    checkKnownKeys(options, SEND_OPTIONS, "send()");
-    const { sender, senderId = sender, metadata = {}, traceparent, whenFull = "wait" } = options;
-    if (typeof content !== "string") throw new ToolError("invalid_argument", "The content of a message on a channel must be a string.");
-    for (const [name, value] of Object.entries({ sender, senderId })) checkNonEmptyString(value, `${name} of a message on a channel`);
-    checkTraceparent(traceparent, "traceparent of a message on a channel");
-    checkWhenFull(whenFull);
-    const copy = copyJson(metadata).value;
-    if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "The metadata of a message on a channel must be an object.");
-    const { clock, ids } = this.#ports;
-    const id = ids.next("message");
-    return Object.freeze({
-      id,
-      channel: this.name,
-      sender,
-      senderId,
-      content,
-      metadata: copy,
-      at: clock.wallTime(),
-      ...omitUndefined({ traceparent }),
-    });
-  }
-
   #acceptMessage(message: ChannelMessage): void {
     this.#addToHistory(message);
     if (this.kind === "queue") this.#queue.push(message);
@@ -379,14 +332,4 @@ export class Channel {
       hint: "Try again when some have been received.",
     });
   }
-}
-
-function checkNonEmptyString(value: unknown, what: string): void {
-  if (typeof value !== "string" || value === "") throw new ToolError("invalid_argument", `The ${what} must be a non-empty string.`);
-}
-
-/** @throws ToolError `invalid_argument` */
-export function checkWhenFull(value: unknown): void {
-  if (value !== "wait" && value !== "refuse")
-    throw new ToolError("invalid_argument", `whenFull of a channel is ${quoteValue(value)}; it takes "wait" or "refuse".`);
 }

@@ -7,7 +7,8 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import type { Store } from "../core/store.ts";
-import { Channel, DEFAULT_CAPACITY, checkWhenFull, type ChannelOptions } from "./channel.ts";
+import { Channel, DEFAULT_CAPACITY, type ChannelOptions } from "./channel.ts";
+import { checkWhenFull } from "./new-message.ts";
 import { StoredMessages } from "./stored-messages.ts";
 
 /** Options of `createChannels`. */

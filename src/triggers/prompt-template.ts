@@ -1,6 +1,8 @@
 /** Prompts with placeholders for parts of a channel's message: `{sender} wrote: {content}`. */
 import { isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { firstChars } from "../core/base/truncate-text.ts";
 import type { ChannelMessage } from "./channel-message.ts";
+import { MAX_CONTENT_CHARS } from "./new-message.ts";
 import { SettingsError } from "./settings-error.ts";
 import { valueText } from "../core/content.ts";
 
@@ -25,13 +27,28 @@ export function checkPromptTemplate(template: string): void {
   }
 }
 
-/** Returns the prompt with its placeholders replaced; metadata that the message lacks becomes an empty text. */
+/** Maximum number of characters that the values of all placeholders may have together. */
+const MAX_FILLED_CHARS = 2 * MAX_CONTENT_CHARS;
+
+/**
+ * Returns the prompt with its placeholders replaced; metadata that the message lacks becomes an empty text.
+ *
+ * A template may repeat a placeholder, so the values are cut after 16,777,216 characters in all: what is left out becomes "…".
+ */
 export function fillPromptTemplate(template: string, message: ChannelMessage): string {
+  let room = MAX_FILLED_CHARS;
   return template.replace(WORD, (_all, literal: string | undefined, name: string = "") => {
     if (literal !== undefined) return `{${literal}}`;
-    const placeholder = Object.hasOwn(PLACEHOLDERS, name) ? PLACEHOLDERS[name] : undefined;
-    return placeholder === undefined ? metadataText(message, name.slice(METADATA.length)) : placeholder(message);
+    if (room <= 0) return "…";
+    const value = firstChars(valueOf(name, message), room);
+    room -= value.length;
+    return value;
   });
+}
+
+function valueOf(name: string, message: ChannelMessage): string {
+  const placeholder = Object.hasOwn(PLACEHOLDERS, name) ? PLACEHOLDERS[name] : undefined;
+  return placeholder === undefined ? metadataText(message, name.slice(METADATA.length)) : placeholder(message);
 }
 
 /** Looks the whole path up as one key first, then each part of it one level deeper. */

@@ -1,5 +1,6 @@
 /** Channels: queues and broadcasts, room and no room, readers and observers that fail. */
 import { describe, expect, test } from "vitest";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 
@@ -30,6 +31,31 @@ describe("F1.57 channels", () => {
         expect(await Promise.all(waiting)).toEqual(["2", "3"]);
       }
     }
+  });
+
+  test.each([
+    ["content", "x".repeat(8 * 1024 * 1024 + 1), {}, "too_large"],
+    ["metadata", "x", { metadata: { large: "x".repeat(8 * 1024 * 1024 + 1) } }, "too_large"],
+    ["metadata of many values", "x", { metadata: { many: Array.from({ length: 100_001 }, () => 0) } }, "too_large"],
+    ["sender", "x", { sender: "s".repeat(1_025) }, "invalid_argument"],
+    ["senderId", "x", { senderId: "s".repeat(1_025) }, "invalid_argument"],
+  ])("a message is refused if it is too large for its readers: %s", async (_what, content, more, code) => {
+    const store = memoryStore();
+    for (const channels of [createChannels(), createChannels({ store })]) {
+      const news = channels.open("news");
+      await expect(news.send(content, { sender: "a", ...more })).rejects.toMatchObject({ code });
+      expect([news.history, await news.countWaiting()]).toEqual([[], 0]);
+    }
+  });
+
+  test("the largest message reaches a reader of a store", async () => {
+    const news = createChannels({ store: memoryStore() }).open("news");
+    const subscription = news.subscribe("b");
+    const largest = "\u0001".repeat(8 * 1024 * 1024);
+    await news.send(largest, { sender: "a", metadata: { x: largest.slice(1) } });
+    const { content, metadata } = await subscription.receive();
+    expect([content === largest, metadata["x"] === largest.slice(1)]).toEqual([true, true]);
+    subscription.close();
   });
 
   test("a queue gives each message to one receiver, in order, and none to its sender", async () => {

@@ -42,3 +42,10 @@ test("F1.61 a hostile template takes linear time", () => {
   checkPromptTemplate(template);
   expect(fillPromptTemplate(template, message("x"))).toBe(template);
 });
+
+test("F1.61 a template that repeats a large message is filled up to a limit, and the rest is left out", () => {
+  const large = message("x".repeat(8 * 1024 * 1024), { large: "y".repeat(1024 * 1024) });
+  const filled = fillPromptTemplate("{content}".repeat(2_000) + "{metadata.large}".repeat(20), large);
+  expect(filled.length).toBe(16 * 1024 * 1024 + 2_018);
+  expect(filled.slice(-3)).toBe("………");
+});
