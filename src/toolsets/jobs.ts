@@ -10,6 +10,7 @@ import { jobsOf } from "../call/context/tool-context.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Triggers } from "../triggers/triggers.ts";
+import { asInputError } from "./as-input-error.ts";
 import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 const DEFAULT_WAIT_S = 60;
@@ -115,8 +116,9 @@ function sendTool() {
       additionalProperties: false,
     },
     effects: { reads: [], writes: "job:{id}" },
-    execute: ({ id, input }: { readonly id: string; readonly input: unknown }, context: ToolContext) => {
-      ownJobs(context, id).send(id, input);
+    execute: async ({ id, input }: { readonly id: string; readonly input: unknown }, context: ToolContext) => {
+      const jobs = ownJobs(context, id);
+      await asInputError(() => jobs.send(id, input));
       return `Sent to the job ${id}.`;
     },
   });

@@ -11,6 +11,7 @@ import { defineTool } from "../registry/define-tool.ts";
 import type { KnownTrigger } from "../triggers/known-triggers.ts";
 import type { SessionTriggers, TriggerStatus } from "../triggers/session-triggers.ts";
 import { Triggers } from "../triggers/triggers.ts";
+import { asInputError } from "./as-input-error.ts";
 import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 /** Options of `triggersToolset`. */
@@ -26,7 +27,7 @@ const READS = { reads: ["trigger"], writes: [], idempotent: true } as const;
 
 /**
  * Returns tools with which a model manages its own triggers: one for each universal kind (`add_timer`, `add_schedule`, `watch_channel`, and those of
- * the program), `list_triggers` and `remove_trigger`. They only reach triggers of the calling session.
+ * the program), `list_triggers` and `remove_trigger`. They only reach triggers of the calling session, and add none in the session of a delegate, which ends with its task.
  *
  * @throws ToolError `invalid_argument`
  */
@@ -66,7 +67,8 @@ function addTool(known: KnownTrigger, triggers: Triggers): Tool {
     effects: { reads: [], writes: ["trigger"] },
     mode: "direct",
     execute: async (settings: JsonObject, context: ToolContext) => {
-      const { id } = await ownTriggers(triggers, context).add({ ...settings, type: kind.name });
+      const own = wakeableTriggers(triggers, context);
+      const { id } = await asInputError(() => own.add({ ...settings, type: kind.name }));
       return { trigger_id: id };
     },
   });
@@ -111,6 +113,16 @@ function removeTool(triggers: Triggers) {
 
 function ownTriggers(triggers: Triggers, context: ToolContext): SessionTriggers {
   return triggers.of(runtimeSessionOf(context));
+}
+
+/** @throws ToolError `unavailable` for a session that ends with a call, such as that of a delegate: no agent would ever be woken in it */
+function wakeableTriggers(triggers: Triggers, context: ToolContext): SessionTriggers {
+  const session = runtimeSessionOf(context);
+  if (session.parentCall === undefined) return triggers.of(session);
+  throw new ToolError("unavailable", "The trigger was not added: this session ends with its task, so nothing could be woken later.", {
+    outcome: "not_started",
+    hint: "Say in the answer what is to be done, and when.",
+  });
 }
 
 /** Formats a trigger: `morning schedule {"dailyAt":"09:00"}, sent 3`. */

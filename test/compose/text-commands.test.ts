@@ -54,6 +54,13 @@ test("F1.46 wait in its documented form, with the timeout in the opening and the
     end();
   }));
 
+test("F1.46 send_to_job to a job that takes no input tells the model which jobs do", () =>
+  withJob(async (_runtime, session, id, end) => {
+    const { error } = await session.execute({ name: "send_to_job", input: { id, input: "x" } });
+    expect(error).toMatchObject({ code: "invalid_input", hint: "Only jobs of stateful tools do." });
+    end();
+  }));
+
 for (const how of CALLS) {
   test(`F1.46 jobs and read_job report a job when called ${how}, by lines from an offset`, () =>
     withJob(async (_runtime, session, id, end) => {

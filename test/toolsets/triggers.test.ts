@@ -1,6 +1,7 @@
 /** Triggers and channels in the hands of models: what their tools say, refuse and set going. */
 import { describe, expect, test } from "vitest";
 import { createAgent } from "../../src/compose/agent.ts";
+import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { textToolsModel } from "../../src/model/text-model.ts";
@@ -48,7 +49,7 @@ describe("F1.58 triggers as tools", () => {
     const call = async (name: string, input: object) => session.execute({ name, input });
     expect(codeOf(await call("add_timer", {}))).toBe("invalid_input");
     expect(codeOf(await call("add_timer", { interval: 0, prompt: "x" }))).toBe("invalid_input");
-    expect(codeOf(await call("add_schedule", { prompt: "x" }))).toBe("invalid_argument");
+    expect(codeOf(await call("add_schedule", { prompt: "x" }))).toBe("invalid_input");
     expect(codeOf(await call("add_schedule", { prompt: "x", daily_at: "9:00", hourlyAt: 5 }))).toBeDefined();
     expect((await call("watch_channel", { channel: "nwes" })).error).toMatchObject({ code: "not_found", hint: "Channels: news." });
     expect((await call("add_timer", { interval: 5, prompt: "x", name: "mine" })).output).toEqual({ trigger_id: "mine" });
@@ -57,6 +58,51 @@ describe("F1.58 triggers as tools", () => {
       message: expect.stringContaining('"mine"'),
     });
     expect(session.triggers).toHaveLength(1);
+  });
+
+  test.each([
+    ["add_schedule", { prompt: "x", everyMinutes: 5, hourlyAt: 3 }, "Set one of them, and omit the others."],
+    ["add_schedule", { prompt: "x", dailyAt: "9 am" }, "It is HH:MM, from 00:00 to 23:59."],
+    ["add_schedule", { prompt: "x", dailyAt: "09:00", zone: "Mars" }, "For example Europe/Berlin, America/New_York, UTC."],
+    [
+      "watch_channel",
+      { channel: "news", prompt: "{text}" },
+      "Known placeholders: {content}, {channel}, {sender}, {message_id}, {metadata.<key>}. Write {{text}} for the word in braces itself.",
+    ],
+  ])("the model is told what would work: %s with %j", async (name, input, hint) => {
+    const { session, channels } = bench();
+    channels.open("news");
+    expect((await session.execute({ name, input })).error).toMatchObject({ code: "invalid_input", outcome: "not_started", hint });
+    expect(session.triggers).toEqual([]);
+  });
+
+  test("a delegate cannot add a trigger, because its session ends with its task", async () => {
+    const call = { name: "add_timer", input: { interval: 60, prompt: "x", name: "late" } };
+    const model = scriptedModel([{ calls: [call] }, { text: "Done." }]);
+    const { session } = bench({}, { tools: [delegateTool({ name: "helper", description: "Helps.", model })] });
+    expect((await session.execute({ name: "helper", input: { task: "Wake me." } })).output).toBe("Done.");
+    const results = model.requests[1]?.messages.flatMap((message) => (message.role === "result" ? [message.result] : []));
+    expect(results).toMatchObject([
+      {
+        error: {
+          code: "unavailable",
+          message: "The trigger was not added: this session ends with its task, so nothing could be woken later.",
+        },
+      },
+    ]);
+    expect(session.triggers).toEqual([]);
+  });
+
+  test("a trigger of a batch that is rolled back stays, and that of a branch is not committed", async () => {
+    const fails = { name: "fails", description: "", inputSchema: { type: "object" }, execute: () => Promise.reject(new Error("no")) };
+    const { session } = bench({}, { tools: [fails] });
+    const add = (name: string) => ({ name: "add_timer", input: { interval: 60, prompt: "x", name } });
+    await expect(session.execute([add("kept"), { name: "fails" }], { onError: "throw" })).rejects.toThrow("no");
+    const branch = session.fork();
+    await branch.execute(add("branch"));
+    expect(branch.triggers).toMatchObject([{ id: "branch" }]);
+    await branch.commit();
+    expect(session.triggers).toMatchObject([{ id: "kept" }]);
   });
 
   test("triggers are listed and removed by id; those of other sessions are not visible", async () => {
