@@ -32,6 +32,15 @@ test("F1.49 a veto is the model's result, and the tool never runs", async () => 
   expect([result.error?.code, result.error?.message, ran]).toEqual(["vetoed", "Not on a Sunday.", 0]);
 });
 
+test.each(["", " ", 5, undefined, {}])("F1.49 a veto with the reason %j still says that the call was stopped", async (veto) => {
+  const hooks = [{ name: "guard", beforeCall: () => ({ veto }) as { readonly veto: string } }];
+  const { runtime } = testRuntime({ hooks, tools: [tool("echo", () => "ran")] });
+  expect((await runtime.execute({ name: "echo" })).error).toMatchObject({
+    code: "vetoed",
+    message: "The call was stopped, and no reason was given.",
+  });
+});
+
 test("F1.49 a hook that throws or times out is logged and skipped; a rewrite to an unknown tool is a veto", async () => {
   const broken: Hook[] = [
     {

@@ -93,7 +93,11 @@ function applyDecision(run: CallRun, hook: Hook, decision: HookDecision | null):
 }
 
 function vetoError(hook: Hook, reason: unknown): ToolError {
-  return new ToolError("vetoed", typeof reason === "string" ? reason : describeThrown(reason), {
-    operatorHint: `The hook "${hook.name}" stopped this call.`,
-  });
+  return new ToolError("vetoed", vetoText(reason), { operatorHint: `The hook "${hook.name}" stopped this call.` });
+}
+
+/** Returns the reason for the model. An untyped hook may give an error, and another value or an empty text says nothing. */
+function vetoText(reason: unknown): string {
+  if (typeof reason === "string" && reason.trim() !== "") return reason;
+  return reason instanceof Error ? describeThrown(reason) : "The call was stopped, and no reason was given.";
 }
