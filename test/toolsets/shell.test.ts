@@ -15,6 +15,9 @@ import { testInCI } from "../test-in-ci.ts";
 describe("F1.64 a command that is rejected or fails", () => {
   test.each([
     ["sleep 60", "it only waits"],
+    ["sleep 1m", "it only waits"],
+    ["sleep 0.5h; ", "it only waits"],
+    ["sleep infinity", "it only waits"],
     ["vim notes.txt", "it needs a terminal, and there is none"],
     ["cd src && python3", "it would read its commands from a terminal, and there is none"],
     ["tail -f log.txt", "it never ends"],

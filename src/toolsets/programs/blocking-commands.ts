@@ -29,7 +29,7 @@ const EDITOR = /(?:^|\s)GIT_(?:SEQUENCE_)?EDITOR=(?!(?:vim?|nvim|nano|pico|emacs
 
 const BLOCKING_COMMANDS: readonly BlockingCommand[] = [
   {
-    pattern: /^sleep\s+(?:\d{2,}|[3-9])(?:\.\d+)?[smhd]?\s*$/u,
+    pattern: /^sleep\s+(?:(?:\d{2,}|[3-9])(?:\.\d+)?s?|\d+(?:\.\d+)?[mhd]|inf(?:inity)?)\s*$/u,
     reason: "it only waits",
     instead: "Run what you wait for as a background job, and wait for that.",
   },
