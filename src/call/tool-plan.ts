@@ -10,6 +10,8 @@ import type { SlotLimit, Slots } from "../core/slots.ts";
 import type { Limit } from "../policy/locks/limit.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import { localEngine } from "../engine/local.ts";
+import { isWithoutCircuit } from "../core/no-circuit.ts";
+import { onlyMakesCalls } from "../core/not-started-error.ts";
 import { Circuit, type CircuitSettings } from "../policy/attempts/circuit.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
@@ -107,7 +109,8 @@ export class ToolPlan {
     this.hasTurnRule = runsOncePerTurn(tool) || endsTurn(tool);
     this.caches = tool.cache !== undefined;
     this.isShared = toolset.shared === true;
-    this.circuit = options.circuit === false ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
+    const hasCircuit = !onlyMakesCalls(tool.execute) && !isWithoutCircuit(tool, engine); // the calls that it makes have their own
+    this.circuit = options.circuit === false || !hasCircuit ? undefined : new Circuit(options.circuit, options.clock, options.onCircuit);
     this.budget = new RetryBudget({ clock: options.clock });
     const named = quarantine === undefined ? namedLimits(registered, options.slots) : []; // an unusable tool needs no slot
     const whole = options.limit === undefined ? [] : [{ limit: options.limit, count: options.limit.maxConcurrent }];

@@ -28,9 +28,14 @@ export function markOnlyMakesCalls<Handler extends object>(handler: Handler): Ha
   return Object.defineProperty(handler, MARK, { value: true });
 }
 
+/** Whether a handler was marked as one that only makes calls. */
+export function onlyMakesCalls(handler: object | undefined): boolean {
+  return handler !== undefined && Object.hasOwn(handler, MARK);
+}
+
 /** Whether an error of this handler means that nothing at all happened. */
 export function isNotStartedError(thrown: unknown, handler: object | undefined): boolean {
-  return thrown instanceof NotStartedError && handler !== undefined && Object.hasOwn(handler, MARK);
+  return thrown instanceof NotStartedError && onlyMakesCalls(handler);
 }
 
 /** Returns the error to rethrow if the first call of such a handler was rejected with `thrown`. */

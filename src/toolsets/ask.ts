@@ -2,6 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { markNoCircuit } from "../core/no-circuit.ts";
 import type { Effects } from "../core/effects.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";
@@ -60,7 +61,7 @@ function askTool() {
     effects: ASK_EFFECTS,
     mode: "direct",
     ...NO_LIMIT,
-    execute: ({ question, options }: AskInput, context: ToolContext) => askUser(context, question, options),
+    execute: markNoCircuit(({ question, options }: AskInput, context: ToolContext) => askUser(context, question, options)),
   });
 }
 
@@ -87,12 +88,12 @@ function cardTool() {
     effects: ASK_EFFECTS,
     mode: "direct",
     ...NO_LIMIT,
-    execute: async ({ title, text, actions }: CardInput, context: ToolContext) => {
+    execute: markNoCircuit(async ({ title, text, actions }: CardInput, context: ToolContext) => {
       const card = text === undefined ? title : `${title}\n\n${text}`;
       if (actions !== undefined) return askUser(context, card, actions);
       context.output(`${card}\n`);
       return "Shown.";
-    },
+    }),
   });
 }
 

@@ -8,6 +8,7 @@ import { plural } from "../core/base/wording.ts";
 import type { Jobs } from "../call/jobs/jobs.ts";
 import { jobsOf } from "../call/context/tool-context.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { markNoCircuit } from "../core/no-circuit.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { asInputError } from "./as-input-error.ts";
@@ -130,11 +131,11 @@ function stopTool(triggers: Triggers | undefined) {
     description: triggers === undefined ? "Ends a background job." : "Ends a background job, or removes a trigger.",
     inputSchema: { type: "object", properties: { id: ID }, required: ["id"], additionalProperties: false },
     effects: { reads: [], writes: "job:{id}", idempotent: true },
-    execute: async ({ id }: { readonly id: string }, context: ToolContext) => {
+    execute: markNoCircuit(async ({ id }: { readonly id: string }, context: ToolContext) => {
       const own = triggers?.of(runtimeSessionOf(context));
       if (own?.get(id) !== undefined && (await own.remove(id))) return `The trigger ${id} is removed.`;
       return ownJobs(context, id).cancel(id, "the model stopped it") ? `The job ${id} is being ended.` : `The job ${id} had ended already.`;
-    },
+    }),
   });
 }
 

@@ -5,6 +5,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import { plural } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { markNoCircuit } from "../core/no-circuit.ts";
 import { markOnlyMakesCalls } from "../core/not-started-error.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
@@ -55,8 +56,9 @@ function listTool(): Tool {
     description: "Lists the MCP servers, or with a server its tools with their arguments, its resources and its prompts.",
     inputSchema: { type: "object", properties: { server: SERVER }, additionalProperties: false },
     effects: READS,
-    execute: async ({ server }: { readonly server?: string }, context: ToolContext) =>
+    execute: markNoCircuit(async ({ server }: { readonly server?: string }, context: ToolContext) =>
       server === undefined ? visibleServers(context).map(serverSummary) : await listContents(getServer(context, server), context),
+    ),
   });
 }
 
@@ -128,10 +130,10 @@ function readTool(): Tool {
       additionalProperties: false,
     },
     effects: { ...READS, external: true },
-    execute: async ({ server, uri }: { readonly server: string; readonly uri: string }, context: ToolContext) => {
+    execute: markNoCircuit(async ({ server, uri }: { readonly server: string; readonly uri: string }, context: ToolContext) => {
       const { contents } = await getServer(context, server).peer.readResource({ uri }, peerOptions(context));
       return new ToolOutput({ content: isJsonArray(contents) ? contents.map(toPart) : [] });
-    },
+    }),
   });
 }
 
@@ -163,8 +165,10 @@ function promptTool(): Tool {
       additionalProperties: false,
     },
     effects: { ...READS, external: true },
-    execute: async ({ server, prompt, arguments: args = {} }: McpPrompt, context: ToolContext) =>
-      await getServer(context, server).peer.getPrompt({ name: prompt, arguments: args }, peerOptions(context)),
+    execute: markNoCircuit(
+      async ({ server, prompt, arguments: args = {} }: McpPrompt, context: ToolContext) =>
+        await getServer(context, server).peer.getPrompt({ name: prompt, arguments: args }, peerOptions(context)),
+    ),
   });
 }
 
@@ -182,11 +186,11 @@ function connectTool(runtime: NonNullable<McpAccessOptions["runtime"]>): Tool {
     description: "Connects to a configured MCP server that is not connected.",
     inputSchema: ONE_SERVER,
     effects: { writes: ["mcp:connections"], idempotent: true },
-    execute: async ({ server }: { readonly server: string }, context: ToolContext) => {
+    execute: markNoCircuit(async ({ server }: { readonly server: string }, context: ToolContext) => {
       const known = getServer(context, server);
       if (known.peer.identity === undefined) await runtime().openToolset(known.name);
       return serverSummary(getServer(context, server));
-    },
+    }),
   });
 }
 
@@ -196,10 +200,10 @@ function disconnectTool(runtime: NonNullable<McpAccessOptions["runtime"]>): Tool
     description: "Ends the connection to an MCP server. Its tools are gone until it is connected again.",
     inputSchema: ONE_SERVER,
     effects: { writes: ["mcp:connections"], idempotent: true },
-    execute: async ({ server }: { readonly server: string }, context: ToolContext) => {
+    execute: markNoCircuit(async ({ server }: { readonly server: string }, context: ToolContext) => {
       const known = getServer(context, server);
       if (known.peer.identity !== undefined) await runtime().closeToolset(known.name);
       return { server: known.name, state: "not connected" };
-    },
+    }),
   });
 }

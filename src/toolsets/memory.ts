@@ -6,6 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { Store } from "../core/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { didYouMean } from "../core/base/near-names.ts";
+import { markNoCircuit } from "../core/no-circuit.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { MAX_TEXT_LENGTH, readMemories, type Memory } from "./memory/read-memories.ts";
@@ -73,13 +74,13 @@ function searchTool(options: MemoryOptions) {
     } as const,
     effects: { reads: [], writes: [], idempotent: true },
     mode: "direct",
-    execute: async (input, context: ToolContext) => {
+    execute: markNoCircuit(async (input: unknown, context: ToolContext) => {
       const { query, mode = "auto", k = DEFAULT_COUNT, session } = input as SearchInput; // the schema, and so its keys, depends on the options
       const memories = await collectMemories(options, session, context);
       const found = await rankMemories(memories, { query, mode, limit: k, embed, signal: context.signal });
       if (found.length === 0) return `Nothing was found for ${JSON.stringify(query)}.`;
       return found.map(entryText).join("\n\n");
-    },
+    }),
   });
 }
 

@@ -175,7 +175,10 @@ function shellCall(
   const asked = typeof input["shell"] === "string" ? input["shell"] : shell;
   const program = asked === undefined ? (runner.find("bash") ?? runner.find("sh")) : runner.find(asked);
   if (program === undefined)
-    throw new ToolError("unavailable", `There is no shell ${JSON.stringify(asked ?? "sh")} here.`, { retryable: false });
+    throw new ToolError(asked === shell ? "unavailable" : "invalid_input", `There is no shell ${JSON.stringify(asked ?? "sh")} here.`, {
+      retryable: false,
+      ...(asked === shell ? {} : { hint: "Leave out shell for the usual one." }),
+    });
   return { what: "command", program, args: ["-c", command], timeoutMs: timeoutOf(input) };
 }
 

@@ -5,6 +5,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolContext } from "../core/context.ts";
+import { markNoCircuit } from "../core/no-circuit.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";
@@ -66,11 +67,11 @@ function addTool(known: KnownTrigger, triggers: Triggers): Tool {
     outputSchema: { type: "object", properties: { trigger_id: { type: "string" } }, required: ["trigger_id"] },
     effects: { reads: [], writes: ["trigger"] },
     mode: "direct",
-    execute: async (settings: JsonObject, context: ToolContext) => {
+    execute: markNoCircuit(async (settings: JsonObject, context: ToolContext) => {
       const own = wakeableTriggers(triggers, context);
       const { id } = await asInputError(() => own.add({ ...settings, type: kind.name }));
       return { trigger_id: id };
-    },
+    }),
   });
 }
 
@@ -81,10 +82,10 @@ function listTool(triggers: Triggers) {
     inputSchema: { type: "object", properties: {}, additionalProperties: false },
     effects: READS,
     mode: "direct",
-    execute: (_input: object, context: ToolContext) => {
+    execute: markNoCircuit((_input: object, context: ToolContext) => {
       const list = ownTriggers(triggers, context).list();
       return list.length === 0 ? "There are no triggers." : list.map(statusLine).join("\n");
-    },
+    }),
   });
 }
 
@@ -100,14 +101,14 @@ function removeTool(triggers: Triggers) {
     },
     effects: { reads: [], writes: ["trigger"], idempotent: true },
     mode: "direct",
-    execute: async ({ trigger_id: id }: { readonly trigger_id: string }, context: ToolContext) => {
+    execute: markNoCircuit(async ({ trigger_id: id }: { readonly trigger_id: string }, context: ToolContext) => {
       const own = ownTriggers(triggers, context);
       if (await own.remove(id)) return `The trigger ${id} is removed.`;
       const ids = own.list().map((trigger) => trigger.id);
       throw new ToolError("not_found", `There is no trigger ${JSON.stringify(id)}.`, {
         hint: ids.length === 0 ? "You have no triggers." : `Your triggers are ${ids.slice(0, 20).join(", ")}.`,
       });
-    },
+    }),
   });
 }
 

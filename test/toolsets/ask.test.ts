@@ -37,6 +37,16 @@ describe("F1.72 ask_user and show_card", () => {
     });
   });
 
+  test.each([
+    ["ask_user", { question: "Which colour?" }],
+    ["show_card", { title: "Colours", actions: ["Blue"] }],
+  ])("F1.72 questions that nobody answered do not stop %s for a user who is there", async (name, input) => {
+    const { runtime } = bench();
+    for (let n = 0; n < 8; n++) expect((await runtime.execute({ name, input })).error?.code).toBe("unavailable");
+    const answer: QuestionAnswer = { action: "accept", content: { answer: "Blue" } };
+    expect((await runtime.execute({ name, input }, { ask: () => answer })).output).toBe("Blue");
+  });
+
   test("F1.72 a declined question is an answer", async () => {
     const { runtime } = bench(() => ({ action: "decline" }));
     expect((await runtime.execute({ name: "ask_user", input: { question: "Your age?" } })).output).toBe("The user declined to answer.");

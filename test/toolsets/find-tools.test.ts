@@ -1,6 +1,6 @@
 /** The toolset with which a model finds tools, and calls them where its list of tools cannot grow. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import { createRuntime, ToolOutput, type Runtime, type RuntimeOptions, type Tool } from "haft";
+import { createRuntime, ToolError, ToolOutput, type Runtime, type RuntimeOptions, type Tool } from "haft";
 import { findToolsToolset } from "haft/find-tools";
 import { toAiSdkTools, toLangChainTools } from "haft/adapters";
 import { tool } from "../runtime/bench-runtime.ts";
@@ -35,6 +35,15 @@ function runtimeOf(options: Partial<RuntimeOptions> = {}): Runtime {
 
 const find = (query: string) => ({ name: "catalog::find_tools", input: { query } });
 const call = (name: string, input?: object) => ({ name: "catalog::call_tool", input: { name, ...(input === undefined ? {} : { input }) } });
+
+test("call_tool calls other tools after a tool that it called was down, and the circuit of that tool is its own", async () => {
+  const down = tool("down", () => Promise.reject(new ToolError("unavailable", "It is down.")));
+  const runtime = runtimeOf({ toolsets: [{ name: "shop", tools: [down, ...SHOP] }, findToolsToolset({ callTool: true })] });
+  const messages = new Set<string | undefined>();
+  for (let n = 0; n < 8; n++) messages.add((await runtime.execute(call("shop::down"))).error?.message.replace(/\d+ ms/u, "… ms"));
+  expect([...messages]).toEqual(["It is down.", "shop::down has failed repeatedly: calls are refused for another … ms."]);
+  expect((await runtime.execute(call("shop::pay", { amount: 1 }))).output).toEqual({ paid: true });
+});
 
 describe("find_tools", () => {
   test("returns the tools it finds with their input schemas, where the list of tools cannot grow", async () => {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
 import { pure } from "../../src/core/effects.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
@@ -62,6 +63,25 @@ async function connected(options: RuntimeOptions = {}): Promise<Runtime> {
 async function call(runtime: Runtime, name: string, input: JsonObject = {}) {
   return runtime.execute({ name: `mcp::${name}`, input });
 }
+
+test("an MCP server that is down does not keep a model from the others", async () => {
+  const fails = (): Promise<never> => Promise.reject(new ToolError("unavailable", "Its disk is gone."));
+  const { runtime: broken } = await openRuntime({ tools: [] });
+  const { url } = await listening(broken, { providers: [{ ...provider, readResource: fails, getPrompt: fails }] });
+  const near = await connected();
+  const { runtime: far } = await openRuntime({ tools: [] });
+  const other = await listening(far, { providers: [provider] });
+  const { runtime } = await openRuntime({
+    toolsets: [mcpToolset("broken", { url }), mcpToolset("other", { url: other.url }), mcpAccessToolset({ runtime: () => near })],
+    maxAttempts: 1,
+  });
+  const ask = async (server: string) => [
+    (await call(runtime, "mcp_read_resource", { server, uri: "note://a" })).status,
+    (await call(runtime, "mcp_get_prompt", { server, prompt: "greet" })).status,
+  ];
+  for (let n = 0; n < 8; n++) expect(await ask("broken")).toEqual(["error", "error"]);
+  expect(await ask("other")).toEqual(["ok", "ok"]);
+});
 
 test("F1.71 a model can list servers and their contents, call tools, and read resources and prompts", async () => {
   const runtime = await connected();

@@ -181,6 +181,15 @@ describe("F1.64 a command that is rejected or fails", () => {
     expect(result.output).toMatch(/^ready\n(?:Terminated\n)?saved\n$/u);
   });
 
+  test("a shell that a model asks for and that is missing is its mistake, and does not keep others from the usual shell", async () => {
+    const root = folderWith();
+    const runtime = await openedRuntime({ root, sandbox: "none", shell: "/bin/sh", env: { PATH: root } });
+    const asked = { name: "shell::bash", input: { command: "echo x", shell: "zsh" } };
+    for (let n = 0; n < 8; n++)
+      expect((await runtime.execute(asked)).error).toMatchObject({ code: "invalid_input", hint: "Leave out shell for the usual one." });
+    expect((await bash(runtime, "echo x")).output).toBe("x\n");
+  });
+
   test("a NUL character, a missing shell, a missing folder and other invalid options are reported", async () => {
     const root = folderWith();
     const runtime = await openedRuntime({ root, sandbox: "none", shell: "no-such-shell" });

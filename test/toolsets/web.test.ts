@@ -193,6 +193,15 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect((await fetchPage("/")).error?.code).toBe("permission_denied");
   });
 
+  test("F1.69 a site that is down does not keep a model from the others", async () => {
+    const { fetchPage } = await bench((request, response) => {
+      if (request.url === "/down") response.writeHead(503).end();
+      else send("text/plain", "Here.")(request, response);
+    });
+    for (let n = 0; n < 8; n++) expect((await fetchPage("/down")).error?.code).not.toBe("circuit_open");
+    expect(resultText(await fetchPage("/"))).toContain("Here.");
+  });
+
   test("F1.69 a status that is not 2xx is an error with the status; a body over maxBytes is rejected", async () => {
     const { fetchPage } = await bench(send("text/html", "<p>gone", 410));
     expect((await fetchPage("/")).error).toMatchObject({ code: "execution_failed", message: expect.stringMatching(/^HTTP 410: /u) });

@@ -2,6 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
+import { markToolsWithoutCircuit } from "../../core/no-circuit.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -39,6 +40,7 @@ export class WebEngine implements Engine {
     const { search } = options;
     const key = typeof search === "object" ? search.apiKey : undefined;
     this.#secrets = new Secrets({ document: {}, ...(key === undefined ? {} : { auth: { type: "bearer", token: key } }) });
+    markToolsWithoutCircuit(this, [FETCH_TOOL.name]); // each page may be of another server
   }
 
   open({ clock, log }: EngineContext): Promise<readonly Tool[]> {
