@@ -26,6 +26,7 @@ import type { LoopOptions, LoopRound } from "./loop-options.ts";
 import { NO_USAGE, addUsage, type LoopResult } from "./loop-result.ts";
 import { jobsNote } from "./jobs-note.ts";
 import type { LoopTimers } from "./loop-timers.ts";
+import { findMetCondition } from "./stop-conditions.ts";
 import { readFoundTools } from "../registry/found-tools.ts";
 import type { DeferredTools } from "./prompt/deferred-tools.ts";
 import { programTools } from "./program/program-tools.ts";
@@ -303,12 +304,7 @@ export class LoopRun {
     const { stopWhen = [] } = this.#dependencies.options;
     if (stopWhen.length === 0) return undefined;
     const elapsedMs = this.#turn.session.ports.clock.now() - this.#startedAt;
-    const state = { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage };
-    for (const condition of stopWhen) {
-      const met = await condition(state);
-      if (met !== undefined) return met;
-    }
-    return undefined;
+    return findMetCondition(stopWhen, { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage });
   }
 
   /** Returns the note for the model if its context has reached a fuller level. */

@@ -12,6 +12,7 @@ import { visibilityOf, type Visibility } from "../policy/visibility.ts";
 import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";
 import { checkCostIsCounted, checkLoopLimits, type CheckedLimits } from "./loop-limits.ts";
+import { checkStopConditions } from "./stop-conditions.ts";
 import { EventQueue } from "./event-queue.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
@@ -152,6 +153,7 @@ class SessionLoop implements Loop {
     checkLoopOptions(options);
     this.#options = options;
     this.#limits = checkLoopLimits(options.limits);
+    checkStopConditions(options.stopWhen, "stopWhen of a loop");
     checkCostIsCounted(options, "A loop");
     this.#parts = createSessionParts(options.session, options);
     this.#visibilityFor = compileAllow(options.allow);

@@ -5,7 +5,7 @@ import { checkArgument, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { TokenUsage } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, quoteValue } from "../core/base/wording.ts";
 
 /** The state of a run after a round. */
 export interface LoopState {
@@ -21,8 +21,17 @@ export interface LoopState {
   readonly usage: TokenUsage;
 }
 
-/** Returns why the loop is to end, or undefined if it may continue. Called after each round; if it throws, the run ends with the error. */
+/**
+ * Returns why the loop is to end, a non-empty string, or undefined if it may continue. Called after each round; if it throws, or returns another value,
+ * the run ends with the error.
+ */
 export type StopCondition = (state: LoopState) => string | undefined | Promise<string | undefined>;
+
+/** @throws ToolError `invalid_argument` unless every condition is a function */
+export function checkStopConditions(conditions: readonly StopCondition[] = [], owner: string): void {
+  const fits = Array.isArray(conditions) && conditions.every((condition) => typeof condition === "function");
+  checkArgument(fits, owner, "an array of conditions", conditions, 'For example [stopAfterRounds(5), stopAtKeyword("DONE")].');
+}
 
 /** Ends the run after this many rounds. */
 export function stopAfterRounds(rounds: number): StopCondition {
@@ -55,14 +64,30 @@ export function stopAtKeyword(...keywords: readonly string[]): StopCondition {
 
 /** Ends the run when at least `atLeast` of the conditions are met; the reason joins theirs. @default 1 */
 export function stopByVote(conditions: readonly StopCondition[], options: { readonly atLeast?: number } = {}): StopCondition {
-  const fits = Array.isArray(conditions) && conditions.every((condition) => typeof condition === "function");
-  checkArgument(fits, "stopByVote()", "an array of conditions", conditions, 'For example [stopAfterRounds(5), stopAtKeyword("DONE")].');
+  checkStopConditions(conditions, "stopByVote()");
   checkKnownKeys(options, { atLeast: true }, "stopByVote()");
   const { atLeast = 1 } = options;
   checkNumber(atLeast, "atLeast of stopByVote()", COUNT);
   return async (state) => {
-    const votes = await Promise.all(conditions.map(async (condition) => condition(state)));
+    const votes = await Promise.all(conditions.map(async (condition) => checkReason(await condition(state))));
     const reasons = votes.filter((vote) => vote !== undefined);
     return reasons.length >= atLeast && reasons.length > 0 ? reasons.join(" ") : undefined;
   };
+}
+
+/** Returns the reason of the first condition that is met. @throws ToolError `invalid_argument` for one that returns no reason; what they throw */
+export async function findMetCondition(conditions: readonly StopCondition[], state: LoopState): Promise<string | undefined> {
+  for (const condition of conditions) {
+    const reason = checkReason(await condition(state));
+    if (reason !== undefined) return reason;
+  }
+  return undefined;
+}
+
+/** Rejects booleans, which conditions of other libraries return: `false` would end the run. */
+function checkReason(reason: unknown): string | undefined {
+  if (reason === undefined || (typeof reason === "string" && reason !== "")) return reason;
+  throw new ToolError("invalid_argument", `A condition of stopWhen returned ${quoteValue(reason)}.`, {
+    hint: "It returns why the loop is to end, a non-empty string, or undefined if it may continue.",
+  });
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { checkLoopLimits, reactLimits } from "../../src/compose/loop-limits.ts";
-import { stopAfterMs, stopAfterRounds, stopAtKeyword, stopByVote } from "../../src/compose/stop-conditions.ts";
+import { stopAfterMs, stopAfterRounds, stopAtKeyword, stopByVote, type StopCondition } from "../../src/compose/stop-conditions.ts";
 import type { ScriptedReply } from "../../src/model/scripted-model.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { tool } from "../runtime/bench-runtime.ts";
@@ -245,6 +245,21 @@ test.each([
     detail,
     rounds: 3,
   });
+});
+
+test.each([false, true, null, "", 0, { stop: true }])("F1.52 a stop condition that returns %j is an error, not a reason", async (value) => {
+  const condition = (async () => value) as unknown as StopCondition;
+  for (const stopWhen of [[condition], [stopByVote([condition])]])
+    await expect(testLoop({ tools: [count], script: more, stopWhen }).loop.run("go")).rejects.toMatchObject({
+      code: "invalid_argument",
+      message: expect.stringMatching(/^A condition of stopWhen returned /u),
+      hint: "It returns why the loop is to end, a non-empty string, or undefined if it may continue.",
+    });
+});
+
+test("F1.52 a stop condition that is not a function is rejected when the loop is created", () => {
+  const stopWhen = [5 as unknown as StopCondition];
+  expect(() => testLoop({ tools: [count], script: more, stopWhen })).toThrow("stopWhen of a loop takes an array of conditions");
 });
 
 test("F1.52 stopAfterMs ends the run after the round, and maxDurationMs ends it at once", async () => {

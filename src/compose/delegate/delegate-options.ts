@@ -11,6 +11,7 @@ import { visibilityOf, type VisibilityRules } from "../../policy/visibility.ts";
 import type { SchemaSource } from "../../registry/define-tool.ts";
 import { checkCostIsCounted, checkLoopLimits } from "../loop-limits.ts";
 import type { LoopOptions } from "../loop-options.ts";
+import { checkStopConditions } from "../stop-conditions.ts";
 import { SHARED_CONTEXTS, type SharedContext } from "./shared-context.ts";
 
 /** The options of the loop that a delegate runs. */
@@ -144,6 +145,7 @@ export function checkDelegate(options: DelegateOptions): void {
   if (prompt !== undefined && typeof prompt !== "function")
     throw new ToolError("invalid_argument", `prompt of ${owner.replace("The", "the")} must be a function of its arguments.`);
   checkLoopLimits(options.limits);
+  checkStopConditions(options.stopWhen, `stopWhen of ${owner.replace("The", "the")}`);
   checkCostIsCounted(options, owner);
   checkReasoningEffort(reasoningEffort, `reasoningEffort of ${owner.replace("The", "the")}`);
   if (allow !== undefined) visibilityOf(allow);
