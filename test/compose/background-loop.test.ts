@@ -205,7 +205,7 @@ test("F1.46 F1.47 wait, read_job, jobs, send_to_job and stop_job work on the ses
   expect(await say("send_to_job", { id, input: "this" })).toBe(`Sent to the job ${id}.`);
   expect(await say("wait", { id })).toBe("DONE\nYou said this.");
   expect(await say("stop_job", { id })).toBe(`The job ${id} had ended already.`);
-  expect(await say("send_to_job", { id, input: "more" })).toBe("invalid_argument");
+  expect(await say("send_to_job", { id, input: "more" })).toBe("invalid_input");
   const second = await session.execute({ name: "talk", input: {} });
   expect(await say("wait", { id: second.callId, timeout: 5 })).toContain("WAITING");
   expect(await say("stop_job", { id: second.callId })).toContain("is being ended");
