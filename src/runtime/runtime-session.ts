@@ -318,8 +318,9 @@ export class RuntimeSession extends ReceivingSession {
   }
 
   /**
-   * Closes the session here: further calls are refused, and engines end it. Its events in a store stay and can be resumed. Idempotent. Resolves when
-   * everything is written, and rejects if that fails. For a handler of its own turn, it resolves at once, and the session ends after the turn.
+   * Closes the session here: further calls are refused, its jobs are cancelled, and engines end it once its running calls have ended; to end those
+   * sooner, abort their signals. Its events in a store stay and can be resumed. Idempotent. Resolves when everything is written, and rejects if that
+   * fails. For a handler of its own turn, it resolves at once, and the session ends after the turn.
    */
   close(): Promise<void> {
     this.markClosed();
