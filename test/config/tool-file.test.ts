@@ -232,6 +232,28 @@ describe("one tool", () => {
     expect(result.unknown).toEqual(['tools.yaml:1:3: [0]: timoutMs: unknown key. Did you mean "timeoutMs"?']);
   });
 
+  test("is left out if an unknown key seems to limit it, unless that is switched off", async () => {
+    const limits = [
+      "requires_approval: true",
+      "confirm: always",
+      "disabled: true",
+      "permissions: [admin]",
+      "Dangerous: 1",
+      "efects: pure",
+      "one_per_turn: true",
+    ];
+    const free = ["disabled: false", "requires_approval: null", "read_only: true", "timoutMs: 3"];
+    const lines = [...limits, ...free].map((key, index) => `- { name: t${index}, description: A, ${key} }\n`);
+    const result = await read("tools.yaml", lines.join(""));
+
+    expect(names(result)).toEqual(free.map((_, index) => `default::t${index + limits.length}`));
+    expect(result.problems).toHaveLength(limits.length);
+    expect(result.problems.slice(0, 1)).toEqual([
+      'tools.yaml:1:3: [0]: requires_approval is an unknown key that seems to limit the tool, so the tool is left out. What limits a tool: "enabled", "effects" (with destructive: true, approval is asked), and the tables [permission] and [approval] of a configuration.',
+    ]);
+    expect(result.problems[5]).toContain('Did you mean "effects"?');
+  });
+
   test("may be overloaded with another schema; an overload with the same schema is reported", async () => {
     const text = JSON.stringify([lookup, { ...lookup, parameters: {} }, { ...lookup, description: "Again.", parameters: { ...SCHEMA } }]);
     const result = await read("tools.json", text);

@@ -8,7 +8,7 @@ import { PLAIN_FIELDS, toolFromJson } from "../../registry/tool-definition.ts";
 import { importSchema } from "../../schema/import-schema.ts";
 import { EFFECT_PRESETS } from "../tables/effects-config.ts";
 import { kindOf } from "../table-reader.ts";
-import { unknownKey } from "../near-key.ts";
+import { nearKey, unknownKey } from "../near-key.ts";
 
 export interface ToolFromFile {
   readonly tool: Tool;
@@ -30,6 +30,10 @@ const ENABLED_WORDS = ["enabled", "enable"];
 const CACHE_WORDS = ["cacheable", "cache_scope", "cache_ttl"];
 /** Keys that other systems write and that have no meaning here. */
 const OTHER_WORDS = ["type", "strict", "annotations", "_meta", "icons", "execution", "cache_control", "$schema"];
+/** Unknown keys with which other systems limit a tool: without its limit, the tool is not loaded. */
+const PROTECTIVE_KEY = /approv|confirm|permission|danger|destructive|disabled?$|forbid|restrict/iu;
+/** Our keys that limit a tool: a tool with a misspelled one is not loaded. */
+const PROTECTIVE_WORDS: ReadonlySet<string> = new Set(["effects", "enabled", "oncePerTurn", "requires", "requiresReading"]);
 const MAX_UNKNOWN = 20;
 const SUGGESTED = ["inputSchema", "outputSchema", ...OWN_WORDS];
 const KNOWN: ReadonlySet<string> = new Set([
@@ -58,6 +62,7 @@ export function toolFromFile(value: unknown, key?: string): ToolFromFile {
   if (type !== undefined && type !== "function")
     throw invalidToolError(`a tool of type ${JSON.stringify(type)} is not read; a definition is of type "function".`);
   const unknown = Object.keys(fields).filter((word) => !KNOWN.has(word) && !(wrapped !== undefined && word === "function"));
+  checkProtection(fields, unknown);
   const namespace = namespaceOf(fields);
   const { tool } = toolFromJson(toCanonicalFields(fields, key, notes));
   checkTool(tool);
@@ -68,6 +73,21 @@ export function toolFromFile(value: unknown, key?: string): ToolFromFile {
     unknown: unknown.slice(0, MAX_UNKNOWN).map((word) => `${word}: ${unknownKey(word, SUGGESTED)}`),
   };
 }
+
+/** @throws ToolError for an unknown key that seems to limit the tool, and is not switched off */
+function checkProtection(fields: object, unknown: readonly string[]): void {
+  const ignored = unknown.find((word) => {
+    const value = readField(fields, word);
+    return value !== undefined && value !== false && (PROTECTIVE_KEY.test(word) || PROTECTIVE_WORDS.has(nearKey(word, SUGGESTED) ?? ""));
+  });
+  if (ignored === undefined) return;
+  const near = nearKey(ignored, SUGGESTED);
+  const instead = near !== undefined && PROTECTIVE_WORDS.has(near) ? `Did you mean ${JSON.stringify(near)}?` : PROTECTION_HINT;
+  throw invalidToolError(`${ignored} is an unknown key that seems to limit the tool, so the tool is left out. ${instead}`);
+}
+
+const PROTECTION_HINT =
+  'What limits a tool: "enabled", "effects" (with destructive: true, approval is asked), and the tables [permission] and [approval] of a configuration.';
 
 /** Whether the table has any key that is specific to tools. */
 export function looksLikeTool(value: object): boolean {
