@@ -407,7 +407,7 @@ test("F3.37 a tool that the allow rules of a round exclude is not offered, and a
     ["default::sleep", "default::work", "haft::read_result"],
     ["default::sleep", "default::work", "haft::read_result"],
   ]);
-  expect(() => testLoop({ script: [], allow: { allow: [""] } })).toThrow("not a string");
+  expect(() => testLoop({ script: [], allow: { allow: [""] } })).toThrow("empty pattern");
 });
 
 test("F3.40 turns beyond maxTurns are left out of the next request, and maxBytes applies in each round", async () => {
