@@ -122,7 +122,7 @@ test("runtimes that share approvals share their questions", async () => {
 test.each<[string, unknown, string]>([
   ["locks without request()", { locks: {} }, 'The option "locks" of createRuntime() has no request().'],
   ["slots without limit()", { slots: {} }, 'The option "slots" of createRuntime() has no limit().'],
-  ["approvals that are none", { approvals: 1 }, 'The option "approvals" of createRuntime() has no needed().'],
+  ["approvals that are none", { approvals: 1 }, 'The option "approvals" of createRuntime() has no reasonFor().'],
   [
     "rules besides approvals",
     { approval: {}, approvals: new ApprovalGate({}, fakePorts()) },
