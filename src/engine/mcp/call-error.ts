@@ -217,7 +217,7 @@ export function findRpcFailure(error: unknown): RpcFailure | undefined {
     const text = isJsonObject(data) ? data["text"] : POST_ERROR.exec(each.message)?.[2];
     if (typeof text !== "string") continue;
     try {
-      const message = parseJson(text);
+      const message = parseJson(text, { longIntegers: "string" });
       if (isJsonObject(message) && isJsonObject(message["error"])) return toRpcFailure(message["error"], { cause: error });
     } catch {
       // a body that is not JSON

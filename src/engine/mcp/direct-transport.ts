@@ -5,7 +5,9 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { parseExactly } from "../../core/base/parse-exactly.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { describeThrown } from "../../core/error.ts";
+import { LONG_NUMBER } from "./long-numbers.ts";
 import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
 
 type TransportClass = typeof StreamableHTTPClientTransport;
@@ -143,7 +145,7 @@ function parsePlainAnswer(text: string, wanted: string | number): JSONRPCMessage
   if (text.includes("__proto__")) return undefined;
   let message: unknown;
   try {
-    message = parseExactly(text);
+    message = parseExactly(text, LONG_NUMBER.test(text) ? stringifyLongNumber : undefined);
   } catch {
     return undefined; // the SDK reports the problem
   }

@@ -1,6 +1,7 @@
 /** The flat forms of elicitation: which questions are allowed, and how an answer is checked. */
 import { type JsonObject, type JsonValue, copyJson, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
+import { restoreBounds } from "./long-numbers.ts";
 import { mentionsSecret } from "./secret-text.ts";
 
 const MAX_FIELDS = 100;
@@ -26,7 +27,7 @@ export interface ElicitationForm {
  */
 export function readForm(requested: unknown, message = ""): ElicitationForm | string {
   if (!isJsonObject(requested) || requested["type"] !== "object") return "its form is not an object schema";
-  const schema = copyJson(requested, { maxDepth: 8, maxNodes: 10_000 }).value;
+  const schema = copyJson(restoreBounds(requested), { maxDepth: 8, maxNodes: 10_000 }).value;
   if (!isJsonObject(schema) || !isJsonObject(schema["properties"])) return "its form has no fields";
   if (JSON.stringify(schema).length > MAX_FORM_LENGTH) return `its form has more than ${MAX_FORM_LENGTH} characters`;
   const fields = Object.entries(schema["properties"]);

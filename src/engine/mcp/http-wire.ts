@@ -17,8 +17,9 @@ import { ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { withRefusedTokens } from "./refused-token.ts";
 import { withSharedRenewals } from "./shared-renewals.ts";
+import { quoteLongNumbers, quoteLongNumbersInEvents } from "./long-numbers.ts";
 import { serverUrl, redactUrl, type McpUrlOptions } from "./options.ts";
-import { ServerStream, withoutServerStream } from "./server-stream.ts";
+import { ServerStream, isEventStream, withoutServerStream } from "./server-stream.ts";
 import { withTimeLimit } from "../../processes/sleep.ts";
 import { checkAnswer } from "./check-answer.ts";
 import { CLOSED_REASON, type ServerStreamEvents, type Wire } from "./wire.ts";
@@ -209,11 +210,12 @@ function withReceivedStats(fetch: FetchLike, received: ReceivedStats, kind: Http
     if (response.status === 429) throw await rateLimitError(response);
     if (response.body === null) return response;
     const { status, statusText, headers } = response;
-    const answer = new Response(countBytes(response.body.getReader(), received, init?.signal), { status, statusText, headers });
+    const counted = countBytes(response.body.getReader(), received, init?.signal);
+    const answer = new Response(isEventStream(headers) ? quoteLongNumbersInEvents(counted) : counted, { status, statusText, headers });
     const body = init?.body;
     if (kind === "sse" || typeof body !== "string" || !answer.ok || !JSON_CONTENT_TYPE.test(headers.get("content-type") ?? ""))
       return answer;
-    return new Response(checkAnswer(body, await answer.text()), { status, statusText, headers });
+    return new Response(quoteLongNumbers(checkAnswer(body, await answer.text())), { status, statusText, headers });
   };
 }
 

@@ -7,6 +7,7 @@ import type { Log } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { McpConnection } from "./connection.ts";
+import { restoreBounds } from "./long-numbers.ts";
 import { parameterHeaders, sendsParameterHeaders } from "./parameter-headers.ts";
 import { EffectOverrides, compileNamePattern } from "../effect-overrides.ts";
 import { applyRenames } from "../rename-tools.ts";
@@ -84,7 +85,9 @@ function listError(options: ListOptions, reason: string): ToolError {
 
 function toTool(item: unknown, connection: McpConnection, options: ListOptions): Tool | undefined {
   if (!isJsonObject(item)) return skipTool(options, "a tool that is not an object.");
-  const { name, title, description, inputSchema, outputSchema, annotations } = item;
+  const { name, title, description, annotations } = item;
+  const inputSchema = restoreBounds(item["inputSchema"]);
+  const outputSchema = restoreBounds(item["outputSchema"]);
   try {
     checkName(name, "tool");
   } catch (error: unknown) {
@@ -101,8 +104,8 @@ function toTool(item: unknown, connection: McpConnection, options: ListOptions):
     name,
     ...(typeof shownTitle === "string" ? { title: shownTitle } : {}),
     description: typeof description === "string" ? description : "",
-    inputSchema: inputSchema as unknown as JsonSchema, // untrusted: the registry checks every schema
-    ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as unknown as JsonSchema }),
+    inputSchema: inputSchema as JsonSchema, // untrusted: the registry checks every schema
+    ...(outputSchema === undefined ? {} : { outputSchema: outputSchema as JsonSchema }),
     ...(effects === undefined ? {} : { effects }),
     metadata: { server: connection.origin, annotations: hints, ...taskSupport(item["execution"]) },
   };

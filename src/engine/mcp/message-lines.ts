@@ -5,6 +5,7 @@ import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { findStringEnd, parseExactly } from "../../core/base/parse-exactly.ts";
 import { LONG_INTEGER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { MAX_MESSAGE_BYTES, EDGE_LENGTH } from "../../processes/line-reader.ts";
+import { LONG_NUMBER } from "./long-numbers.ts";
 import { oversizeError, withoutDeepTools, findAnsweredId } from "./oversize-answer.ts";
 import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./rpc-codes.ts";
 
@@ -112,7 +113,7 @@ export function parseMessage(line: string): JSONRPCMessage | undefined {
   checkCost(line);
   let message: unknown;
   try {
-    message = parseExactly(line, LONG_INTEGER.test(line) ? stringifyLongNumber : undefined);
+    message = parseExactly(line, LONG_NUMBER.test(line) ? stringifyLongNumber : undefined);
   } catch {
     return undefined;
   }
@@ -130,7 +131,7 @@ function parseBatch(line: string): readonly string[] {
   checkCost(line);
   let batch: unknown;
   try {
-    batch = parseExactly(line, LONG_INTEGER.test(line) ? stringifyLongNumber : undefined);
+    batch = parseExactly(line, LONG_NUMBER.test(line) ? stringifyLongNumber : undefined);
   } catch {
     return [];
   }

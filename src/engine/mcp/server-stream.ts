@@ -200,8 +200,10 @@ class OpenStream {
   }
 }
 
-function isEventStream(headers: Headers): boolean {
-  return headers.get("content-type")?.startsWith("text/event-stream") === true;
+const EVENT_STREAM = /^text\/event-stream\s*(?:;|$)/iu;
+
+export function isEventStream(headers: Headers): boolean {
+  return EVENT_STREAM.test(headers.get("content-type") ?? "");
 }
 
 /** A `fetch` that answers a transport's request for the server's stream with 405, so that the transport opens none of its own. */
