@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { JsonObject } from "../../src/core/base/json.ts";
 import { findHeaderMismatch } from "../../src/server/mcp/param-headers.ts";
 
 const schema = {
@@ -36,4 +37,16 @@ test("D19 arguments that are absent, null or annotated in the wrong place need n
   for (const args of [{}, { region: null }, { list: ["x"] }, { bad: "x" }, { deep: "x" }, undefined, null, 7])
     expect(problem(args)).toBeUndefined();
   expect(findHeaderMismatch(true, { region: "eu" }, new Headers())).toBeUndefined();
+});
+
+test("D19 a header is checked however deep its argument is", () => {
+  let nested: object = { type: "string", "x-mcp-header": "Deep" };
+  let args: unknown = "eu";
+  for (let depth = 0; depth < 20; depth++) {
+    nested = { type: "object", properties: { inner: nested } };
+    args = { inner: args };
+  }
+  expect(findHeaderMismatch(nested as JsonObject, args, new Headers({ "mcp-param-deep": "us" }))).toMatch(
+    /^the header Mcp-Param-Deep and /u,
+  );
 });

@@ -15,7 +15,8 @@ const KEYWORD = "x-mcp-header";
 const TOKEN = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/u;
 const ENCODED = /^=\?base64\?(.*)\?=$/su;
 const BASE64 = /^[A-Za-z0-9+/]*={0,2}$/u;
-const MAX_DEPTH = 8;
+/** Maximum depth of a declared header; clients leave out a tool that nests deeper. */
+const MAX_DEPTH = 64;
 
 /**
  * Returns how a call's headers differ from its arguments; undefined if they agree.
