@@ -184,6 +184,12 @@ test("F2.17 an output that breaks its schema is kept, and its result is partial 
   expect(result.error?.details).toEqual(["$.n: expected type integer, got string"]);
 });
 
+test("F2.17 a long integer that was read as a string does not break a schema that says integer", async () => {
+  const outputSchema = { type: "object", properties: { id: { type: "integer" } } };
+  const { runtime } = testRuntime({ tools: [tool("find", () => ({ id: "1915883588174806058" }), { outputSchema })] });
+  expect(await runtime.execute({ name: "find" })).toMatchObject({ status: "ok", output: { id: "1915883588174806058" } });
+});
+
 test("F2.18 validate: false skips the checks of input and output", async () => {
   const { runtime } = testRuntime({ tools: [{ ...echo, outputSchema: { type: "string" } }] });
   const result = await runtime.execute({ name: "echo", input: { a: "x" } }, { validate: false });

@@ -6,6 +6,7 @@ import { waitFor } from "../../policy/attempts/deadline.ts";
 import { SingleFlight } from "../../policy/cache/single-flight.ts";
 import type { CachedAnswer } from "../../policy/cache/result-cache.ts";
 import type { StoredResults } from "../../policy/cache/stored-results.ts";
+import { isValidOutput } from "../../schema/long-integers.ts";
 import { artifactIdsIn, hasAllArtifacts } from "./cached-artifacts.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { CallRun, lockKeysOf, type AdmittedCall } from "../call-run.ts";
@@ -256,7 +257,7 @@ function parseStoredAnswer(run: AdmittedCall, body: string): CachedAnswer | unde
     if (!isJsonObject(value)) return undefined;
     const { output, content, metadata, exitCode }: Partial<JsonObject> = value;
     const validator = run.plan.outputValidator;
-    if (validator !== undefined && !validator.check(output)) return undefined;
+    if (validator !== undefined && !isValidOutput(validator, output)) return undefined;
     if (metadata !== undefined && !isJsonObject(metadata)) return undefined;
     return {
       output,

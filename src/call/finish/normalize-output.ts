@@ -6,6 +6,7 @@ import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
 import { isForeignHandler } from "../../core/foreign-handler.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
+import { isValidOutput } from "../../schema/long-integers.ts";
 import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import type { ParsedInput } from "../../core/tool.ts";
@@ -170,7 +171,7 @@ function checkOutput(run: AdmittedCall, original: unknown): void {
   const { answer } = run;
   if (!run.options.validate || answer.error !== undefined) return;
   const validator = run.plan.outputValidator;
-  if (validator === undefined || validator.check(original ?? answer.output)) return;
+  if (validator === undefined || isValidOutput(validator, original ?? answer.output)) return;
   const problems = validator.problems(answer.output); // not those of the original, which quote it
   answer.error = invalidOutputError(
     run,
