@@ -3,7 +3,7 @@ import type { JsonSchema } from "../core/tool.ts";
 import { ANY_TYPE, type Rule, type SchemaNode, ValidationRun } from "./compiled-schema.ts";
 import { Evaluated } from "./keywords/evaluated.ts";
 import { MAX_PROBLEMS, MAX_VISIT_DEPTH } from "./schema-limits.ts";
-import { type SchemaProblem, createProblem, typeName } from "./schema-problem.ts";
+import { type SchemaProblem, createProblem, isLongInteger, typeName } from "./schema-problem.ts";
 
 const [NULL, BOOLEAN, INTEGER, FRACTION, STRING, ARRAY, OBJECT] = [1, 2, 4, 8, 16, 32, 64] as const;
 
@@ -108,10 +108,14 @@ function typeBit(value: unknown): number {
   }
 }
 
+/** A string is the only way in which a caller can send such an integer, so that its type alone would not say what is wrong. */
+const TOO_LONG = "a string with an integer beyond ±9007199254740991, which is not supported";
+
 function reportType(node: SchemaNode, value: unknown, run: ValidationRun): false {
   const declared = node.raw["type"];
   const expected = Array.isArray(declared) ? declared.join(" or ") : String(declared);
-  return run.report("type", `expected type ${expected}, got ${typeName(value)}`);
+  const isTooLong = (node.types & INTEGER) !== 0 && isLongInteger(value);
+  return run.report("type", `expected type ${expected}, got ${isTooLong ? TOO_LONG : typeName(value)}`);
 }
 
 /** The validator that `compileSchema` returns. */

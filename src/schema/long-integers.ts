@@ -1,10 +1,10 @@
 /** Checks outputs in which integers that JavaScript cannot hold are strings. */
 import { unescapePointerStep } from "../core/base/json-pointer.ts";
 import type { Validator } from "./compile-schema.ts";
+import { isLongInteger } from "./schema-problem.ts";
 
 /** Maximum number of such integers in one output. */
 const MAX_INTEGERS = 1_000;
-const LONG_INTEGER = /^-?[1-9]\d{15,}$/u;
 
 /**
  * Whether an output matches its schema. Where the schema allows no string, one that is a long integer, `"1915883588174806058"`, counts as that
@@ -31,8 +31,4 @@ function restoreInteger(root: object, place: readonly string[]): void {
   const container = place.slice(0, -1).reduce<unknown>(memberOf, root);
   const step = place.at(-1) ?? "";
   if (typeof container === "object" && container !== null) Reflect.set(container, step, Number(memberOf(container, step)));
-}
-
-function isLongInteger(value: unknown): boolean {
-  return typeof value === "string" && LONG_INTEGER.test(value) && Number.isFinite(Number(value)) && !Number.isSafeInteger(Number(value));
 }

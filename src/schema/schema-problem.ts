@@ -37,6 +37,13 @@ export function typeName(value: unknown): string {
   return Number.isFinite(value) ? (Number.isInteger(value) ? "integer" : "number") : String(value); // NaN and Infinity are not JSON
 }
 
+const LONG_INTEGER = /^-?[1-9]\d{15,}$/u;
+
+/** Whether a value is a string with an integer that JavaScript cannot hold. */
+export function isLongInteger(value: unknown): boolean {
+  return typeof value === "string" && LONG_INTEGER.test(value) && Number.isFinite(Number(value)) && !Number.isSafeInteger(Number(value));
+}
+
 const MAX_SHOWN = 80;
 
 /** Returns a value as JSON of at most 80 characters; the work is limited too, whatever its size. */

@@ -30,3 +30,9 @@ test.each<readonly [string, object, unknown]>([
 ])("C02 %s does not match", (_, schema, output) => {
   expect(isValidOutput(compileSchema(schema), output)).toBe(false);
 });
+
+test("the problem of an input says that an integer is too long", () => {
+  expect(compileSchema({ properties: { id } }).problems({ id: LONG })).toMatchObject([
+    { path: "$.id", message: "expected type integer, got a string with an integer beyond ±9007199254740991, which is not supported" },
+  ]);
+});
