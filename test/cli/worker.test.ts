@@ -11,7 +11,7 @@ const SKIPPED = postgresPrograms === undefined || !inCI;
 const TOKEN = "a-token-for-the-tests";
 
 const FILES = {
-  "haft.toml": '[toolsets.shop]\ntype = "module"\npath = "./shop.mjs"\n\n[worker]\nlookMs = 300\n',
+  "haft.toml": '[toolsets.shop]\ntype = "module"\npath = "./shop.mjs"\n\n[worker]\npollMs = 300\n',
   "shop.mjs": `
 const after = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 export const build = {

@@ -7,6 +7,7 @@ import { ServerFault } from "./failure.ts";
 import { findAnsweredId } from "./oversize-answer.ts";
 
 const MAX_QUOTED = 200;
+const VERSION_KEY = "io.modelcontextprotocol/protocolVersion";
 const RESULT_OR_ERROR = /"(?:result|error)"\s*:/u;
 
 /**
@@ -32,6 +33,20 @@ export function checkAnswer(posted: string, text: string): string {
     ? `a message that has ${own["result"] === undefined ? "neither a result nor an error" : "both a result and an error"}`
     : describeAnswerProblem(messages, id);
   throw new ServerFault("invalid_output", `it answered ${method} with ${problem}: ${stripControlCharacters(text).slice(0, MAX_QUOTED)}`);
+}
+
+/**
+ * Checks that a request was not merely accepted (HTTP 202). Up to 2025-11-25 the answer may still come on another stream; later there is none.
+ *
+ * @throws ToolError `invalid_output` for a request of the revision 2026-07-28, except for the version probe
+ */
+export function checkAccepted(posted: string): void {
+  const request = tryParse(posted);
+  if (!isJsonObject(request) || typeof request["method"] !== "string" || request["id"] === undefined) return;
+  const { method, params } = request;
+  const meta = isJsonObject(params) ? params["_meta"] : undefined;
+  if (method === "server/discover" || !isJsonObject(meta) || meta[VERSION_KEY] === undefined) return;
+  throw new ServerFault("invalid_output", `it answered ${method} with HTTP 202, which has no answer`);
 }
 
 function tryParse(text: string): JsonValue | undefined {

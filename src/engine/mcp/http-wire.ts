@@ -21,7 +21,7 @@ import { quoteLongNumbers, quoteLongNumbersInEvents } from "./long-numbers.ts";
 import { serverUrl, redactUrl, type McpUrlOptions } from "./options.ts";
 import { ServerStream, isEventStream, withoutServerStream } from "./server-stream.ts";
 import { withTimeLimit } from "../../processes/sleep.ts";
-import { checkAnswer } from "./check-answer.ts";
+import { checkAccepted, checkAnswer } from "./check-answer.ts";
 import { CLOSED_REASON, type ServerStreamEvents, type Wire } from "./wire.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { findInnerToolError } from "./call-error.ts";
@@ -208,6 +208,7 @@ function withReceivedStats(fetch: FetchLike, received: ReceivedStats, kind: Http
     const response = await fetch(url, init);
     received.problem = undefined;
     if (response.status === 429) throw await rateLimitError(response);
+    if (response.status === 202 && kind === "http" && typeof init?.body === "string") checkAccepted(init.body);
     if (response.body === null) return response;
     const { status, statusText, headers } = response;
     const counted = countBytes(response.body.getReader(), received, init?.signal);

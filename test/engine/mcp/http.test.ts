@@ -582,3 +582,14 @@ describe("options", () => {
     expect(ended).toEqual([session, session]);
   });
 });
+
+test("a call that a server of 2026-07-28 only accepts (HTTP 202) ends at once, as no other stream could bring its answer", async () => {
+  const { url } = await loopbackMcp({ ...modern(), "tools/call": ({ response }) => void response.writeHead(202).end() });
+  const { engine } = await openHttp({ url });
+
+  expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+    code: "invalid_output",
+    message: 'MCP server "far": it answered tools/call with HTTP 202, which has no answer',
+    outcome: "unknown",
+  });
+});
