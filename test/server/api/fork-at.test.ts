@@ -44,3 +44,21 @@ test.each([
   expect((await api.ask(method, path, body === undefined ? {} : { body })).status).toBe(status);
   expect(api.added).toEqual([]);
 });
+
+test("a commit, a discard and a diff of a stored session that is no open branch say so, and that it exists", async () => {
+  const { ask } = await startApi();
+  await ask("POST", "/v1/sessions", { body: { id: "trip" } });
+  await ask("POST", "/v1/sessions/trip/fork", { body: { id: "branch" } });
+  await ask("POST", "/v1/sessions/branch/fork", { body: { id: "twig" } }); // keeps the branch in the store after its commit
+  expect((await ask("POST", "/v1/sessions/branch/commit")).status).toBe(200);
+  expect((await ask("GET", "/v1/sessions/branch")).status).toBe(200);
+  for (const [method, what] of [
+    ["POST", "commit"],
+    ["POST", "discard"],
+    ["GET", "diff"],
+  ] as const) {
+    const { status, json } = await ask(method, `/v1/sessions/branch/${what}`);
+    expect([what, status, json.code, json.detail]).toEqual([what, 409, "conflict", 'The session "branch" is not a branch that is open.']);
+  }
+  expect((await ask("POST", "/v1/sessions/nowhere/commit")).status).toBe(404);
+});

@@ -136,7 +136,7 @@ export const sessionHandlers = {
     const { sessions } = services;
     checkVisible(principal, sessionId);
     refuseSessionKey(principal); // a commit writes to the parent, which is another session
-    const branch = checkOpenBranch(runtime.sessions.get(sessionId), sessionId);
+    const branch = await requireOpenBranch(runtime.sessions.get(sessionId), sessionId, services);
     const parent = branch.parent?.id ?? "";
     await branch.commit();
     await sessions.close(branch);
@@ -146,20 +146,20 @@ export const sessionHandlers = {
 
   async discardSession({ runtime, principal, params: { sessionId } }, services) {
     checkVisible(principal, sessionId);
-    const branch = checkOpenBranch(runtime.sessions.get(sessionId), sessionId);
+    const branch = await requireOpenBranch(runtime.sessions.get(sessionId), sessionId, services);
     await branch.discard();
     await services.sessions.close(branch);
     await endReaders(sessionId, services);
     return noContent();
   },
 
-  getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, services) {
+  async getDiff({ runtime, principal, params: { sessionId }, query: { with: otherId, at, withAt: otherAt } }, services) {
     checkVisible(principal, sessionId);
     if (otherId === undefined && (at ?? otherAt) !== undefined)
       throw new ToolError("invalid_argument", "at and withAt need another session or point to compare with.", {
         hint: "Name it with ?with=; it may be the same session.",
       });
-    if (otherId === undefined) return checkOpenBranch(runtime.sessions.get(sessionId), sessionId).diff();
+    if (otherId === undefined) return (await requireOpenBranch(runtime.sessions.get(sessionId), sessionId, services)).diff();
     checkVisible(principal, otherId);
     return services.sessions.use(sessionId, async (session) => {
       const other = runtime.sessions.get(otherId);
@@ -268,13 +268,12 @@ async function waitUntilStored(session: RuntimeSession): Promise<void> {
   }
 }
 
-function checkOpenBranch(session: RuntimeSession | undefined, id: string): RuntimeSession {
+async function requireOpenBranch(session: RuntimeSession | undefined, id: string, { sessions }: ApiServices): Promise<RuntimeSession> {
   if (session?.parent !== undefined) return session;
-  throw session === undefined
-    ? noSession(id)
-    : new ToolError("conflict", `The session ${JSON.stringify(id)} is not a branch.`, {
-        hint: "Fork a session first; a restart of the server ends its branches.",
-      });
+  if (session === undefined && (await sessions.findStored(id)) === undefined) throw noSession(id);
+  throw new ToolError("conflict", `The session ${JSON.stringify(id)} is not a branch${session === undefined ? " that is open" : ""}.`, {
+    hint: "Fork a session first; a commit and a restart of the server end its branches.",
+  });
 }
 
 function toApiSession(session: RuntimeSession): ApiSession {
