@@ -18,9 +18,9 @@ export interface ErrorInfo {
   readonly message: string;
   readonly retryable: boolean;
   readonly outcome: Outcome;
-  /** A hint at what would work, for the model. It names no setting of the program, and no way round a gate. */
+  /** A hint at what would work, for the model; at most 4,096 characters. It names no setting of the program, and no way round a gate. */
   readonly hint?: string;
-  /** A remedy for the operator of the program. Never shown to a model. */
+  /** A remedy for the operator of the program; at most 4,096 characters. Never shown to a model. */
   readonly operatorHint?: string;
   /** One line for each problem, such as a schema violation with its `$` path; at most 20 are kept. @default none */
   readonly details?: readonly string[];
@@ -32,9 +32,9 @@ export interface ErrorInfo {
 
 /** The fields of an error besides its code and message. */
 export interface ToolErrorOptions {
-  /** A hint for the model, shown to it with the message. */
+  /** A hint for the model, shown to it with the message; cut to 4,096 characters, like the message. */
   readonly hint?: string;
-  /** A hint for the operator of the program: settings, commands, options. Never shown to a model. */
+  /** A hint for the operator of the program: settings, commands, options; cut to 4,096 characters. Never shown to a model. */
   readonly operatorHint?: string;
   readonly details?: readonly string[];
   /** Qualified names of tools in message, hint and details, other than the tool that was called. */
@@ -77,8 +77,8 @@ export class ToolError extends Error {
     this.code = code;
     this.retryable = options.retryable ?? info.retryable;
     this.outcome = options.outcome ?? info.outcome;
-    this.hint = options.hint;
-    this.operatorHint = options.operatorHint;
+    this.hint = truncateHint(options.hint);
+    this.operatorHint = truncateHint(options.operatorHint);
     this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(truncateMessage));
     this.toolNames =
       options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossibleToolName).slice(0, MAX_DETAILS));
@@ -186,8 +186,8 @@ function isValidError({ code, message, retryable, outcome, hint, operatorHint, d
     message.length <= MAX_MESSAGE_LENGTH &&
     typeof retryable === "boolean" &&
     OUTCOMES.has(outcome) &&
-    (hint === undefined || typeof hint === "string") &&
-    (operatorHint === undefined || typeof operatorHint === "string") &&
+    isValidHint(hint) &&
+    isValidHint(operatorHint) &&
     Array.isArray(toolNames) &&
     toolNames.every((name) => typeof name === "string") &&
     Array.isArray(details) &&
@@ -196,10 +196,22 @@ function isValidError({ code, message, retryable, outcome, hint, operatorHint, d
   );
 }
 
+function isValidHint(hint: unknown): boolean {
+  return hint === undefined || (typeof hint === "string" && hint.length <= MAX_MESSAGE_LENGTH);
+}
+
 const OUTCOMES: ReadonlySet<unknown> = new Set<Outcome>(["not_started", "failed", "unknown"]);
 
-/** Returns a short text for anything that can be thrown; never throws itself. */
+/**
+ * Returns a short text for anything that can be thrown; never throws itself. An AggregateError without a message is described by its first 20 errors,
+ * as for a host with several addresses that all refuse.
+ */
 export function describeThrown(thrown: unknown): string {
+  return describeDirectly(thrown, describeErrors);
+}
+
+/** @param ofErrors describes the errors of an AggregateError without a message */
+function describeDirectly(thrown: unknown, ofErrors: (errors: readonly unknown[]) => string | undefined): string {
   try {
     if (typeof thrown === "string") return thrown === "" ? "threw an empty string" : thrown;
     if (thrown === null || thrown === undefined) return `threw ${String(thrown)}`;
@@ -207,10 +219,23 @@ export function describeThrown(thrown: unknown): string {
     const message: unknown = Reflect.get(thrown, "message");
     if (typeof message === "string" && message !== "") return message;
     const name: unknown = Reflect.get(thrown, "name");
-    return typeof name === "string" && name !== "" ? `threw ${withArticle(name)}` : "threw an object without a message";
+    const errors: unknown = name === "AggregateError" ? Reflect.get(thrown, "errors") : undefined;
+    const text = Array.isArray(errors) ? ofErrors(errors) : undefined;
+    return text ?? (typeof name === "string" && name !== "" ? `threw ${withArticle(name)}` : "threw an object without a message");
   } catch {
     return "threw a value that cannot be read";
   }
+}
+
+function describeErrors(errors: readonly unknown[]): string | undefined {
+  // errors of these errors are left out: they may be a cycle
+  const texts = errors.slice(0, MAX_DETAILS).map((error) => describeDirectly(error, () => undefined));
+  return texts.length === 0 ? undefined : truncateMessage(texts.join("; "));
+}
+
+/** Leaves what is not a string, which an untyped program may give, to the check of thrown errors. */
+function truncateHint(hint: string | undefined): string | undefined {
+  return typeof hint === "string" ? truncateMessage(hint) : hint;
 }
 
 function truncateMessage(text: string): string {

@@ -27,3 +27,12 @@ test.each(["gett", "files.read", "send mail", "b_c__get", "__proto__", "a__gett"
     expect(resultText(result, (one) => providerName(one))).toContain(JSON.stringify(written));
   },
 );
+
+test("hints are cut to 4,096 characters like the message, so that a tool's error cannot fill the context of a model", async () => {
+  const long = "h".repeat(1_000_000);
+  const fetchPage = tool("fetch_page", () => {
+    throw new ToolError("execution_failed", long, { hint: long, operatorHint: long });
+  });
+  const { error } = await testRuntime({ tools: [fetchPage] }).runtime.execute({ name: "fetch_page", input: {} });
+  expect([error?.message.length, error?.hint?.length, error?.operatorHint?.length]).toEqual([4_096, 4_096, 4_096]);
+});

@@ -155,6 +155,29 @@ describe("F4.24 B07 a system error is a network_error with outcome unknown:", ()
     });
   });
 
+  test("a failed fetch whose cause says nothing about a retry has the cause's message", () => {
+    const error = classifyError(
+      new TypeError("fetch failed", { cause: withFields("certificate has expired", { code: "CERT_HAS_EXPIRED" }) }),
+    );
+    expect({ code: error.code, message: error.message, retryable: error.retryable }).toEqual({
+      code: "execution_failed",
+      message: "fetch failed: certificate has expired",
+      retryable: false,
+    });
+    expect(classifyError(new TypeError("fetch failed")).message).toBe("fetch failed");
+    expect(classifyError(new TypeError("not a fetch", { cause: new Error("inner") })).message).toBe("not a fetch");
+  });
+
+  test("several errors without a message of their own are reported by their messages, or names", () => {
+    const errors = [new Error("a is down"), new AggregateError([new Error("inner")]), new Error("")];
+    expect(classifyError(new AggregateError(errors)).message).toBe("a is down; threw an AggregateError; threw an Error");
+    const cycle = new AggregateError([]);
+    cycle.errors = [cycle, cycle];
+    expect(classifyError(cycle).message).toBe("threw an AggregateError; threw an AggregateError");
+    expect(classifyError(new AggregateError([])).message).toBe("threw an AggregateError");
+    expect(classifyError(new AggregateError(Array.from({ length: 50 }, () => new Error("x".repeat(1_000))))).message.length).toBe(4_096);
+  });
+
   test("several addresses that all refuse, without a message of their own, are reported by their code", () => {
     const error = classifyError(Object.assign(new AggregateError([], ""), { code: "ECONNREFUSED" }));
     expect(error.message).toBe("ECONNREFUSED");

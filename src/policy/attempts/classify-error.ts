@@ -19,6 +19,8 @@ const MAX_CAUSES = 5;
  * abort or timeout error by name, a Node or undici error by its own `code`, an HTTP error by `status`, with its Retry-After header. Any other
  * error is judged by the words in its message.
  *
+ * The message has the message of the cause that decided, and of the cause of a failed `fetch`, whose own message names no reason.
+ *
  * The outcome is always `unknown`, even if a connection was refused: the handler may have had its effect before it failed. Only a thrower who
  * knows that nothing happened can say so, with a ToolError.
  */
@@ -31,7 +33,13 @@ export function classifyError(thrown: unknown): ToolError {
     if (finding !== undefined) return buildError(finding, thrown, link);
     link = readField(link, "cause");
   }
-  return buildError(classifyByMessage(thrown) ?? { code: "execution_failed" }, thrown, thrown);
+  return buildError(classifyByMessage(thrown) ?? { code: "execution_failed" }, thrown, findFetchReason(thrown) ?? thrown);
+}
+
+/** Returns the cause of an error of Node's `fetch`: its own message is only `fetch failed`, whatever the reason, such as an expired certificate. */
+function findFetchReason(thrown: unknown): unknown {
+  if (readField(thrown, "name") !== "TypeError" || readField(thrown, "message") !== "fetch failed") return undefined;
+  return readField(thrown, "cause") ?? undefined;
 }
 
 /** Handles the rejection of a promise that was thrown: unhandled, it would end the process. */

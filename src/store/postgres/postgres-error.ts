@@ -186,8 +186,6 @@ export function isPostgresUnstorable(thrown: unknown): boolean {
 }
 
 function textOf(thrown: unknown): string {
-  // for a host with several addresses, the AggregateError has one error for each and no message
-  if (thrown instanceof AggregateError && thrown.message === "") return thrown.errors.map(describeThrown).join("; ");
   return describeThrown(thrown).replace(/\.$/u, "");
 }
 
