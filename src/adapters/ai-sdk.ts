@@ -8,6 +8,7 @@ import { readPdfData } from "../core/data-uri.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { partText, type ToolResult } from "../core/result.ts";
+import { sendablePart } from "../policy/results/sendable-content.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
 import { createInputRepair } from "../registry/input-repair.ts";
 import type { Runtime } from "../runtime/runtime.ts";
@@ -234,7 +235,7 @@ function isAiSdkContent(output: unknown): output is AiSdkContent {
 }
 
 function toAiSdkOutput(output: JsonValue | AiSdkContent): AiSdkOutput {
-  if (isAiSdkContent(output)) return { type: "content", value: output.content.map(toAiSdkPart) };
+  if (isAiSdkContent(output)) return { type: "content", value: output.content.map((part) => toAiSdkPart(sendablePart(part))) };
   return typeof output === "string" ? { type: "text", value: output } : { type: "json", value: output };
 }
 

@@ -26,7 +26,7 @@ const PICTURE: Tool = {
     new ToolOutput({
       content: [
         { type: "text", text: "a cat" },
-        { type: "image", mediaType: "image/png", data: "AAAA" },
+        { type: "image", mediaType: "image/png", data: "iVBORw0KGgoA" },
       ],
     }),
 };

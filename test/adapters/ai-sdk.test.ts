@@ -139,6 +139,20 @@ test("a result's model output survives serialization, and no answer can forge it
   expect(await shown("plot")).toMatchObject({ value: [{ text: '{"chart":"[image 1]"}' }, { type: "file", mediaType: "image/png" }] });
 });
 
+test("a model is shown no image that its provider would refuse, and one with a wrong type under its own", async () => {
+  const content = ["not base64!", "/9j/4AAQ"].map((data) => ({ type: "image", mediaType: "image/png", data }) as const);
+  const draw = defineTool({ name: "draw", description: "Draws.", execute: () => new ToolOutput({ content }) });
+  const { draw: given } = toAiSdkTools(createRuntime({ tools: [draw] }));
+  const shown = given?.toModelOutput({ output: await given.execute({}, {}) });
+  expect(shown).toEqual({
+    type: "content",
+    value: [
+      { type: "text", text: expect.stringContaining("not shown: its bytes are not an image of this type") },
+      { type: "file", mediaType: "image/jpeg", data: { type: "data", data: "/9j/4AAQ" } },
+    ],
+  });
+});
+
 test("AI SDK's schemas check and transform the input, and a tool with rejected input does not run", async () => {
   const tools = await fromAiSdkTools({
     year: tool({

@@ -2,7 +2,7 @@
 import type { ContentPart } from "../../core/content.ts";
 import { readFileData, readPdfData, readDataUri } from "../../core/data-uri.ts";
 import { getContentParts, type ModelMessage } from "../../core/message.ts";
-import { partText } from "../../core/result.ts";
+import { partText, type ToolResult } from "../../core/result.ts";
 import { mapTexts } from "./data-urls.ts";
 import { imageType, isValidImage, isImageType, isValidPdf } from "./extract-data-urls.ts";
 import { MAX_MEDIA_BYTES } from "./media-limits.ts";
@@ -51,6 +51,12 @@ function dropOldestFiles(messages: ModelMessage[]): void {
       if (whole !== undefined) messages[oldest.index] = replaceFilesByMentions(whole);
     }
   }
+}
+
+/** Returns a result whose files providers accept, for a program that keeps the conversation itself. The same result if nothing changes. */
+export function sendableResult(result: ToolResult): ToolResult {
+  const parts = result.content?.map(sendablePart);
+  return parts === undefined || isSame(parts, result.content) ? result : { ...result, content: parts };
 }
 
 /** Whether the message has a part that is not text. */
@@ -134,7 +140,8 @@ function isSame(parts: readonly ContentPart[], others: readonly ContentPart[] | 
   return parts.every((part, index) => part === others?.[index]);
 }
 
-function sendablePart(part: ContentPart): ContentPart {
+/** Returns the part, an image under the type that its bytes show, or a text in place of a file that is empty, damaged or too large. */
+export function sendablePart(part: ContentPart): ContentPart {
   if (part.type === "image") return sendableImage(part);
   if (part.type === "audio") return sendableAudio(part);
   const pdf = part.type === "file" ? readPdfData(part) : undefined;

@@ -1,4 +1,5 @@
 /** Whole messages of models over HTTP: their calls are run, and answered in the form of the provider. */
+import { ToolOutput, defineTool, type ContentPart } from "haft";
 import { createClient } from "haft/client";
 import { expect, test } from "vitest";
 import { TOKEN, startApi } from "./api-server.ts";
@@ -63,6 +64,23 @@ test.each(CASES)("issue 19.2 a message of %s is executed, and answered in the sa
     outputs: [result],
   });
   expect(api.added).toEqual(["Buy milk"]);
+});
+
+test("images that a provider would refuse, and so every later request, are not in the answer to a message", async () => {
+  const api = await startApi({ store: "none" });
+  const content: readonly ContentPart[] = [
+    { type: "image", mediaType: "image/png", data: "not base64!" },
+    { type: "image", mediaType: "image/png", data: "/9j/4AAQ" },
+  ];
+  const draw = defineTool({ name: "draw", description: "Draws.", execute: () => new ToolOutput({ content }) });
+  api.runtime.registry.register(draw);
+  const message = { role: "assistant", content: [{ type: "tool_use", id: "a", name: "draw", input: {} }] };
+  const { json } = await api.ask("POST", "/v1/execute", { body: { message, format: "anthropic-messages" } });
+  expect(json.messages[0].content[0].content).toEqual([
+    { type: "text", text: expect.stringContaining("not shown: its bytes are not an image of this type") },
+    { type: "image", source: { type: "base64", media_type: "image/jpeg", data: "/9j/4AAQ" } },
+  ]);
+  expect(json.results[0].content).toEqual(content);
 });
 
 test("issue 19.2 a message can also be simulated, waited for, and executed once with a key", async () => {

@@ -5,6 +5,7 @@ import { ToolError } from "../../../core/error.ts";
 import { endedWell, type ModelCall, type ModelReply, type ModelTool } from "../../../core/model.ts";
 import { resultText, type ToolResult } from "../../../core/result.ts";
 import { modelTools } from "../../../compose/prompt/model-tools.ts";
+import { sendableResult } from "../../../policy/results/sendable-content.ts";
 import type { VisibilityRules } from "../../../policy/visibility.ts";
 import type { Registry } from "../../../registry/registry.ts";
 import { anthropicMessages } from "../../../wire/anthropic.ts";
@@ -96,7 +97,10 @@ export function readMessage(message: JsonValue, { format, registry, allow }: Rea
     ({ calls } = decodeComplete(format, () => wire.decodeReply(reply, { toolNames: wire.encodeTools(tools).toolNames })));
   return {
     calls,
-    encode: (results) => wire.encodeResults(results.map((result, index) => ({ ...pickCall(calls, index), name: result.name, result }))),
+    encode: (results) =>
+      wire.encodeResults(
+        results.map((result, index) => ({ ...pickCall(calls, index), name: result.name, result: sendableResult(result) })),
+      ),
   };
 }
 
