@@ -7,6 +7,7 @@ import { approveForProvider } from "./approve/approve-for-provider.ts";
 import { approveWhole, restoreCoverage, isCovered, wasApprovedBefore } from "./approve/approve-whole.ts";
 import { askApproval } from "./approve/ask-approval.ts";
 import { attempt, hasFallbacks, retry, tryRoutes } from "./attempt/attempt.ts";
+import { APPROVAL_NEEDED, markCallersUnshared, noteNestedStart } from "./cache/unshared-answer.ts";
 import { markPossibleEarlierRun } from "./attempt/attempt-outcomes.ts";
 import { openEngineSession } from "./attempt/open-engine-session.ts";
 import { CallRun, type AdmittedCall, type ResultOrPromise, type CallServices, type ResolvedCall } from "./call-run.ts";
@@ -55,6 +56,7 @@ export function startCall(services: CallServices, turn: Turn, raw: unknown, opti
   if (read.warnings.length > 0) noteWarnings(run, read.warnings);
   services.running.add(run);
   if (places.inUse) run.callerRun = callerOf(turn);
+  if (run.callerRun !== undefined) noteNestedStart(run);
   const { parentCall } = turn;
   if (parentCall !== undefined || turn.joinedTurn !== undefined) noteNestedCall(run);
   if (options.isSubmitted !== true && run.hasObservers) run.record(createCallStart(run, options.inRound));
@@ -213,7 +215,9 @@ function approve(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
   if (!services.approvals.mayAsk && !run.effects.destructive && !isAsked) return run;
   if (plan.tool.composite === true && run.turn.session.simulation?.mayBeReal === false) return run; // all its calls are pretended
   const reason = approvalReason(run, run.effects.destructive);
-  return reason === undefined || wasApprovedBefore(run) || isCovered(run) ? run : askApproval(run, reason);
+  if (reason === undefined) return run;
+  markCallersUnshared(run, APPROVAL_NEEDED);
+  return wasApprovedBefore(run) || isCovered(run) ? run : askApproval(run, reason);
 }
 
 function enterLockQueueIfNeeded(run: AdmittedCall): PhaseOutcome<AdmittedCall> {

@@ -7,6 +7,7 @@ import { readEvents } from "../../session/read-events.ts";
 import { findCalledTool } from "../../registry/called-tool.ts";
 import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.ts";
 import { plural } from "../../core/base/wording.ts";
+import { APPROVAL_NEEDED, markCallersUnshared } from "../cache/unshared-answer.ts";
 import { askApproval, recordCoveredApproval } from "./ask-approval.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { approvalReason, approvalReasonIn } from "../context/composite.ts";
@@ -34,6 +35,7 @@ export async function approveWhole(run: AdmittedCall): Promise<AdmittedCall | To
   const reason =
     needing === 0 ? ownReason : `${run.toolName} would make ${plural(needing, "call")} that ${needing === 1 ? "needs" : "need"} approval.`;
   const covers = shownBefore ?? limitShownCalls(calls);
+  markCallersUnshared(run, APPROVAL_NEEDED);
   const answer = { isOfPerson: false };
   const allowed = await askApproval(run, reason ?? "", { preview, covers, onAllowed: () => (answer.isOfPerson = true) });
   if (isToolError(allowed) || !answer.isOfPerson) return allowed;

@@ -41,6 +41,12 @@ export interface CachedRead {
   versions: readonly number[] | undefined;
   /** Set if other calls may wait for this one. */
   flight: SingleFlight<CachedAnswer> | undefined;
+  /** The resources that the calls of its handler read, beyond `reads`. */
+  otherReads: readonly string[];
+  /** Number of calls of its handler that have not ended. */
+  openCalls: number;
+  /** Why equal calls must not get its answer; empty for a failed call of its handler, undefined if they may. */
+  unsharedBecause: string | undefined;
   /** It does not wait for another call's handler: it leads, or a call that it waited for ended without an answer. */
   runsAlone: boolean;
 }
@@ -58,18 +64,20 @@ export interface CachePlanOptions {
 export class CachePlan {
   readonly scope: CacheScope;
   readonly ttlMs: number | undefined;
-  readonly #identity: readonly string[];
+  /** Keys of `context.data` by which answers are kept apart. */
+  readonly identity: readonly string[];
   readonly #isPerUser: boolean;
   readonly #registered: RegisteredTool;
   readonly #prefix: string;
   readonly #log: Log;
   #storedPrefix: string | undefined;
   #hasWarned = false;
+  #hasWarnedAboutAnswer = false;
 
   constructor(registered: RegisteredTool, settings: CacheSettings, { number, log }: CachePlanOptions) {
     this.scope = settings.scope;
     this.ttlMs = settings.ttlMs;
-    this.#identity = [...(settings.identity ?? [])];
+    this.identity = [...(settings.identity ?? [])];
     this.#isPerUser = registered.toolset.engine?.perUser ?? false;
     this.#registered = registered;
     this.#prefix = `${number}:`;
@@ -91,8 +99,8 @@ export class CachePlan {
     const varied = (variation === "" ? "" : canonicalJson(variation)) + formatEnvironment(surroundings);
     const user = this.#isPerUser ? canonicalJson([principalIdOf(data) ?? null]) : "";
     const rules = visibility === undefined ? "" : visibility.text;
-    if (this.#identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;
-    const identity = formatIdentity(this.#identity, data);
+    if (this.identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;
+    const identity = formatIdentity(this.identity, data);
     if (typeof identity === "string") return this.#prefix + rules + user + identity + canonicalJson(input) + varied;
     this.#warnAboutIdentity(identity);
     return undefined;
@@ -107,6 +115,13 @@ export class CachePlan {
     );
   }
 
+  /** Warns, once, that an answer was not cached because of what its handler did. */
+  warnAboutAnswer(why: string): void {
+    if (this.#hasWarnedAboutAnswer) return;
+    this.#hasWarnedAboutAnswer = true;
+    this.#log.warn(`A result of ${this.#registered.qualifiedName} was not cached: ${why}.`);
+  }
+
   /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */
   storedKey(key: string): string {
     this.#storedPrefix ??= this.#describe();
@@ -117,7 +132,7 @@ export class CachePlan {
   #describe(): string {
     const { qualifiedName, fingerprint, tool } = this.#registered;
     const output = tool.outputSchema === undefined ? null : schemaFingerprint(tool.outputSchema);
-    return canonicalJson([qualifiedName, fingerprint, output, this.#identity]);
+    return canonicalJson([qualifiedName, fingerprint, output, this.identity]);
   }
 }
 

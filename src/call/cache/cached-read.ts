@@ -14,6 +14,7 @@ import { startTimeoutError } from "../attempt/not-started-errors.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Session } from "../../session/session.ts";
 import type { Turn } from "../../session/turn.ts";
+import { isSessionIndependent, mayShareAnswer } from "./unshared-answer.ts";
 
 /** The outcome of a cache look-up: an answer, an error that ends the attempt, or nothing. */
 export type LookupOutcome = "answered" | ToolError | undefined;
@@ -69,12 +70,13 @@ export function endCachedRead(run: CallRun, error: ToolError | undefined): void 
     run.answer.error === undefined &&
     run.faults?.answerFault === undefined &&
     run.answer.sameAs === undefined && // it refers to results that its own session was shown
-    run.answer.changedState !== true && // the handler changed session state, which a cached answer would not repeat
+    mayShareAnswer(cachedRead) &&
     !run.simulated &&
-    run.services.cache.versions.isUnchangedSince(cachedRead.asOf, cachedRead.reads);
+    run.services.cache.versions.isUnchangedSince(cachedRead.asOf, [...cachedRead.reads, ...cachedRead.otherReads]);
   // Cache the tool's own answer, before hooks and truncation: both are applied again on every hit.
   const { output, content, metadata, exitCode } = run.answer;
-  const answer = isSound ? { output, content, metadata, exitCode } : undefined;
+  const { otherReads } = cachedRead;
+  const answer = isSound ? { output, content, metadata, exitCode, ...(otherReads.length === 0 ? {} : { otherReads }) } : undefined;
   if (answer !== undefined) storeAnswer(run, cachedRead, answer);
   endFlight(cachedRead, answer);
 }
@@ -99,6 +101,9 @@ function startCachedRead(run: AdmittedCall): CachedRead | undefined {
     asOf: 0,
     versions: undefined,
     flight: undefined,
+    otherReads: [],
+    openCalls: 0,
+    unsharedBecause: undefined,
     runsAlone: false,
   };
 }
@@ -117,11 +122,6 @@ function findCachingTurn(turn: Turn): Turn | undefined {
   if (joinedTurn === undefined) return turn.isSingleCall ? undefined : turn;
   joinedTurn.cachesNestedAnswers = true;
   return joinedTurn;
-}
-
-/** Whether the answer depends on nothing private to a session: neither its own state, nor an engine's state for it. */
-function isSessionIndependent({ effects, route }: AdmittedCall): boolean {
-  return !effects.hasSessionKeys && (route.engine.state ?? "none") === "none" && route.engine.effectFree !== true;
 }
 
 /** Whether the answer depends only on declared reads. Otherwise it depends on the whole toolset, including changes of the call's own branch. */
@@ -144,6 +144,7 @@ function takeCachedAnswer(run: CallRun, answer: CachedAnswer): "answered" {
   own.metadata = answer.metadata;
   own.exitCode = answer.exitCode;
   own.isCached = true;
+  if (answer.otherReads !== undefined) own.otherReads = answer.otherReads;
   endFlightAndRead(run, answer);
   return "answered";
 }
@@ -237,7 +238,8 @@ function waitTimeoutError(run: AdmittedCall, awaited: string): ToolError {
 }
 
 function storeAnswer(run: CallRun, read: CachedRead, answer: CachedAnswer): void {
-  const { plan, stored, versions, reads } = read;
+  const { plan, stored, versions } = read;
+  const reads = read.otherReads.length === 0 ? read.reads : [...read.reads, ...read.otherReads];
   const { cache } = run.services;
   if (stored === undefined) {
     cache.store(read, answer, { asOf: read.asOf, reads, ttlMs: plan.ttlMs });

@@ -14,12 +14,14 @@ import type { Registry } from "../../registry/registry.ts";
 import type { Session } from "../../session/session.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { AdmittedCall } from "../call-run.ts";
+import { markUnshared, noteSessionRead } from "../cache/unshared-answer.ts";
 import { startNestedSession } from "./composite.ts";
 import { createContextExecute } from "./context-execute.ts";
 import { Jobs } from "../jobs/jobs.ts";
 import { isSequential } from "../route.ts";
 import { isShown } from "../finish/shown-results.ts";
 
+const HISTORY_READ = "its handler read the history of the session";
 const NO_VARIABLES: Readonly<Record<string, string>> = Object.freeze({});
 
 export class AttemptContext implements ToolContext {
@@ -116,12 +118,16 @@ export class AttemptContext implements ToolContext {
   }
 
   get history(): readonly HistoryEntry[] {
+    noteSessionRead(this.#run, HISTORY_READ);
     return (this.#history ??= visibleHistory(this.#run));
   }
 
   /** A bound function, so that a handler may destructure it from its context. */
   get isShown(): (callId: string) => boolean {
-    return (callId) => isShown(this.#run.turn, callId);
+    return (callId) => {
+      noteSessionRead(this.#run, HISTORY_READ);
+      return isShown(this.#run.turn, callId);
+    };
   }
 
   get data(): Readonly<Record<string, unknown>> {
@@ -200,6 +206,7 @@ export class AttemptContext implements ToolContext {
   get ask(): (question: Question, asker?: string) => Promise<QuestionAnswer> {
     return (question, asker) => {
       if (this.#endReason !== undefined) return Promise.resolve({ action: "cancel" });
+      markUnshared(this.#run, "its handler asked a person");
       this.#endController ??= new AbortController();
       return askQuestion(question, { run: this.#run, signal: this.#endController.signal, asker });
     };
@@ -261,11 +268,14 @@ export class AttemptContext implements ToolContext {
   #openState(owner: string): ToolState {
     const state = this.#run.turn.stateOf(owner, this.callId);
     return {
-      get: (key) => state.get(key),
+      get: (key) => {
+        noteSessionRead(this.#run, "its handler read state of the session, which its effects do not declare");
+        return state.get(key);
+      },
       update: (key, change) => {
         if (this.#endReason !== undefined)
           throw new ToolError("invalid_argument", `${this.toolName} changed state after its call had ended; that is too late.`);
-        this.#run.answer.changedState = true;
+        markUnshared(this.#run, "its handler changed state of the session");
         state.update(key, change);
       },
     };

@@ -24,10 +24,10 @@ export interface CallAnswer {
   sameAs?: string | undefined;
   /** How a recorded answer was truncated when it was recorded. */
   truncation?: ToolResult["truncation"];
-  /** Whether the handler changed a value of its session. */
-  changedState?: true | undefined;
   /** Whether the answer is that of an equal call. */
   isCached?: true | undefined;
+  /** For a cached answer, the resources that calls of its handler read, beyond those that its tool declares. */
+  otherReads?: readonly string[] | undefined;
   /** The latest output that the handler set with `partial`: kept if the call is cancelled or times out. */
   partialOutput?: unknown;
 }

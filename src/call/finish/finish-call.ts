@@ -16,6 +16,7 @@ import { READ_RESULT } from "../../registry/read-result-tool.ts";
 import { isVisible } from "../../registry/visible-tool.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import { endCachedRead } from "../cache/cached-read.ts";
+import { noteNestedEnd } from "../cache/unshared-answer.ts";
 import { callHook, hookContext, handleHookFailure } from "../call-hook.ts";
 import { NO_REPAIRS, NO_WARNINGS, type ResultOrPromise, type CallRun } from "../call-run.ts";
 import type { ResultNotes } from "../call-options.ts";
@@ -37,6 +38,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.plan?.needsNoResources === false) releaseResources(run);
   const end = error && toErrorSinceCrash(run, error);
   if (run.countedInTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.freeOnce(run.countedInTurn);
+  if (run.callerRun !== undefined) noteNestedEnd(run, end ?? run.answer.error);
   if (run.cachedRead !== undefined) endCachedRead(run, end);
   const partial = end === undefined ? undefined : readPartialOutput(run, end);
   if (partial instanceof Promise) {

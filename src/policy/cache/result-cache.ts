@@ -27,6 +27,8 @@ export interface CachedAnswer {
   readonly content: readonly ContentPart[] | undefined;
   readonly metadata: JsonObject | undefined;
   readonly exitCode?: number | undefined;
+  /** The resources that it was read from by calls of its handler, beyond those that its tool declares. */
+  readonly otherReads?: readonly string[] | undefined;
 }
 
 /** The resources that a result was read from, and how long it may be used. */
