@@ -185,6 +185,8 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   next: CallRun | undefined = undefined;
   /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.parentCall` is set within one session only. */
   declare callerRun: CallRun | undefined;
+  declare openNested: number | undefined; // how many calls nested in it have not ended
+  declare hasNestedEffect: true | undefined; // a call nested in it may have had an effect that must not be repeated
   declare unsuccessfulExecutes: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call
   /** Why its message was voided or its batch rolled back. Calls that its handler makes afterwards are not run. */
   declare revokedReason: string | undefined;

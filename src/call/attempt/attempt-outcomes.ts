@@ -31,6 +31,12 @@ export function withOutcomeSinceCrash(run: CallRun, last: ToolError): ToolError 
   return run.resumed?.mayHaveRun === true && isAdmitted(run) ? withOutcomeAtLeast(run, "unknown", last) : last;
 }
 
+/** The error of a call whose handler has begun, and whose own calls may have had an effect: the call was not without one. */
+export function withNestedOutcome(run: CallRun, last: ToolError): ToolError {
+  if (run.hasNestedEffect !== true || last.outcome !== "not_started" || !isAdmitted(run)) return last;
+  return asAnswerOf(run, last, withOutcome(last, "unknown"));
+}
+
 /** The error of a call that is not tried again because its tool has used up its retry budget: its `operatorHint` gives this reason. */
 export function outOfRetries(run: AdmittedCall, last: ToolError): ToolError {
   const spent = `It was not tried again after attempt ${run.attempts} of ${run.plan.settings.maxAttempts}: ${run.toolName} has used up its retry budget, which is ten retries or a tenth of its recent calls. Make the call again later.`;

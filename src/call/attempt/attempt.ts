@@ -34,6 +34,7 @@ import {
   answerFaultError,
 } from "./inject-fault.ts";
 import { abandonHandler } from "./orphan.ts";
+import { mightRepeatNestedEffect } from "./nested-effects.ts";
 import { needsAsyncContext, runInCallIfNeeded } from "../context/call-tree.ts";
 import { prepareAttempt, recallOrRefuse } from "./prepare-attempt.ts";
 import { definitionChangedError } from "../admit/definition-changed.ts";
@@ -126,7 +127,8 @@ function allowsRetry(run: AdmittedCall, error: ToolError, tries: number): boolea
     run.attempts > 0 &&
     !(error instanceof NoAnswer) &&
     (run.plan.tool.composite !== true || mayRetryComposite(run)) &&
-    mayRetry({ error, attempt: tries, maxAttempts: run.plan.settings.maxAttempts, repeatable: run.effects.repeatable })
+    mayRetry({ error, attempt: tries, maxAttempts: run.plan.settings.maxAttempts, repeatable: run.effects.repeatable }) &&
+    !mightRepeatNestedEffect(run)
   );
 }
 

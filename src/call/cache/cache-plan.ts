@@ -43,8 +43,6 @@ export interface CachedRead {
   flight: SingleFlight<CachedAnswer> | undefined;
   /** The resources that the calls of its handler read, beyond `reads`. */
   otherReads: readonly string[];
-  /** Number of calls of its handler that have not ended. */
-  openCalls: number;
   /** Why equal calls must not get its answer; empty for a failed call of its handler, undefined if they may. */
   unsharedBecause: string | undefined;
   /** It does not wait for another call's handler: it leads, or a call that it waited for ended without an answer. */

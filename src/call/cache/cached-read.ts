@@ -70,7 +70,7 @@ export function endCachedRead(run: CallRun, error: ToolError | undefined): void 
     run.answer.error === undefined &&
     run.faults?.answerFault === undefined &&
     run.answer.sameAs === undefined && // it refers to results that its own session was shown
-    mayShareAnswer(cachedRead) &&
+    mayShareAnswer(run, cachedRead) &&
     !run.simulated &&
     run.services.cache.versions.isUnchangedSince(cachedRead.asOf, [...cachedRead.reads, ...cachedRead.otherReads]);
   // Cache the tool's own answer, before hooks and truncation: both are applied again on every hit.
@@ -102,7 +102,6 @@ function startCachedRead(run: AdmittedCall): CachedRead | undefined {
     versions: undefined,
     flight: undefined,
     otherReads: [],
-    openCalls: 0,
     unsharedBecause: undefined,
     runsAlone: false,
   };

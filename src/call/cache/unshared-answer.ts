@@ -35,8 +35,7 @@ export function noteSessionRead(run: AdmittedCall, why: string): void {
 
 /** Notes, for the calls around this one, that it has begun: until it has ended, their answers are not complete. */
 export function noteNestedStart(run: CallRun): void {
-  for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun)
-    if (outer.cachedRead !== undefined) outer.cachedRead.openCalls++;
+  for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) outer.openNested = (outer.openNested ?? 0) + 1;
 }
 
 /** Notes, for the calls around this one, what their answers depend on because of it. Called at its end, before its own cache state is dropped. */
@@ -44,7 +43,6 @@ export function noteNestedEnd(run: CallRun, error: ToolError | undefined): void 
   for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) {
     const { cachedRead: read } = outer;
     if (read === undefined || !isAdmitted(outer)) continue;
-    read.openCalls--;
     if (read.unsharedBecause !== undefined) continue;
     if (error?.code === "permission_denied") continue; // calls under other rules are not equal
     if (error !== undefined || !isAdmitted(run)) markRead(read, ""); // the next call may succeed: not worth a warning
@@ -89,7 +87,7 @@ function markRead(read: CachedRead | undefined, why: string): void {
 }
 
 /** Whether the answer may be given to equal calls. Warns once for each tool whose answers may not, unless it was for a failure. */
-export function mayShareAnswer({ unsharedBecause: why, openCalls, plan }: CachedRead): boolean {
+export function mayShareAnswer({ openNested = 0 }: CallRun, { unsharedBecause: why, plan }: CachedRead): boolean {
   if (why !== undefined && why !== "") plan.warnAboutAnswer(why);
-  return why === undefined && openCalls === 0;
+  return why === undefined && openNested === 0;
 }

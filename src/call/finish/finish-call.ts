@@ -26,7 +26,8 @@ import type { CallJob } from "../jobs/job.ts";
 import { settleCalls } from "../context/call-tree.ts";
 import { storeWholeResult } from "../context/whole-results.ts";
 import { storePartFiles } from "./store-artifacts.ts";
-import { withOutcomeSinceCrash } from "../attempt/attempt-outcomes.ts";
+import { noteNestedEffect } from "../attempt/nested-effects.ts";
+import { withNestedOutcome, withOutcomeSinceCrash } from "../attempt/attempt-outcomes.ts";
 import { outcomeUnknownError } from "../admit/reconcile-call.ts";
 import { setMetadata } from "./normalize-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
@@ -38,7 +39,10 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
   if (run.plan?.needsNoResources === false) releaseResources(run);
   const end = error && toErrorSinceCrash(run, error);
   if (run.countedInTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.freeOnce(run.countedInTurn);
-  if (run.callerRun !== undefined) noteNestedEnd(run, end ?? run.answer.error);
+  if (run.callerRun !== undefined) {
+    noteNestedEffect(run, end);
+    noteNestedEnd(run, end ?? run.answer.error);
+  }
   if (run.cachedRead !== undefined) endCachedRead(run, end);
   const partial = end === undefined ? undefined : readPartialOutput(run, end);
   if (partial instanceof Promise) {
@@ -51,7 +55,7 @@ export function finishCall(run: CallRun, error: ToolError | undefined, status?: 
 function toErrorSinceCrash(run: CallRun, error: ToolError): ToolError {
   return run.resumed?.isInterrupted === true && error.outcome === "not_started"
     ? outcomeUnknownError(run.toolName, error.message)
-    : withOutcomeSinceCrash(run, error);
+    : withNestedOutcome(run, withOutcomeSinceCrash(run, error));
 }
 
 interface CallEnd {
