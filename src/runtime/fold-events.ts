@@ -269,9 +269,16 @@ export class SessionFold {
     const open = this.#open.get(event.callId);
     if (open === undefined) return;
     open.askedAt = undefined;
-    if (event.type === "call-intent")
+    if (event.type === "call-intent") {
       open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
-    else open.remoteId = event.remoteId;
+      this.#noteNestedIntent(open);
+    } else open.remoteId = event.remoteId;
+  }
+
+  /** Stops at a call that was noted already: a damaged log may say that calls were made in one another. */
+  #noteNestedIntent({ parentCallId }: OpenCall): void {
+    let outer = this.#open.get(parentCallId ?? "");
+    for (; outer?.hasNestedIntent === false; outer = this.#open.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
   }
 
   #applyJobEvent(event: SessionEvent): void {

@@ -59,6 +59,8 @@ export interface OpenCall {
   awaitsWithin: boolean;
   /** The handler of a composite tool has made calls in it, so it was allowed to run before. Its nested calls still need approval. */
   hasMadeCalls: boolean;
+  /** A call that its handler made may have been dispatched, and may not be repeated. */
+  hasNestedIntent: boolean;
 }
 
 /** Returns the call as it was when it began. */
@@ -92,6 +94,7 @@ export function toOpenCall(
     askedAt: undefined,
     awaitsWithin: false,
     hasMadeCalls: false,
+    hasNestedIntent: false,
   };
 }
 

@@ -297,12 +297,12 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
   const { callId, intent, job, remoteId, askedReason, approvedDigest } = open;
   const call = callToResume(open, flag);
   const run = new CallRun(servicesOf(session), turn, callOptions, call, { callId, idempotencyKey: intent?.idempotencyKey });
-  const hasIntent = intent !== undefined;
   const wasReal = open.answerFrom?.every(isRealSource) ?? true;
-  const isInterrupted = hasIntent || (wasReal && session.eventLog?.options.durability === "async");
+  const isInterrupted = intent !== undefined || open.hasNestedIntent || (wasReal && session.eventLog?.options.durability === "async");
   run.resumed = {
-    hasIntent,
+    hasIntent: intent !== undefined,
     isInterrupted,
+    hasNestedIntent: open.hasNestedIntent,
     isAnswered: false,
     job,
     within: options.within(open),

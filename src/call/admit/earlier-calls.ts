@@ -18,6 +18,8 @@ export interface ResumedCall {
   readonly hasIntent: boolean;
   /** It may have been run, and its outcome is unknown. */
   isInterrupted: boolean;
+  /** A call that its handler made may have had an effect that must not be repeated. */
+  readonly hasNestedIntent: boolean;
   /** It had its effect, and `answer.raw` has its answer: it is not run again. */
   isAnswered: boolean;
   /** Set if it was a background job. */

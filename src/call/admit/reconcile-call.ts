@@ -15,13 +15,18 @@ const TIMEOUT_MS = 30_000;
 /** Calls the tool's `reconcile` for an interrupted call that may not be repeated. Without an answer, the outcome is unknown. */
 export function reconcileCall(run: AdmittedCall, resumed: ResumedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   announceWriteEnd(run);
-  if (run.effects.repeatable) {
+  if (run.effects.repeatable && (!resumed.hasNestedIntent || mayRepeatNestedCalls(run))) {
     resumed.isInterrupted = false;
     if (resumed.hasIntent) resumed.mayHaveRun = true;
     return run;
   }
   const { reconcile } = run.plan.tool.effects ?? {};
   return reconcile === undefined ? outcomeUnknownError(run.toolName) : callReconcile(run, resumed, reconcile);
+}
+
+/** Whether the handler may be run again although calls that it made may not: it gets their recorded results, or its tool allows it. */
+export function mayRepeatNestedCalls({ plan, effects }: AdmittedCall): boolean {
+  return plan.tool.composite === true || (effects.writes.length > 0 && effects.repeatable);
 }
 
 async function callReconcile(run: AdmittedCall, resumed: ResumedCall, reconcile: Reconcile): Promise<AdmittedCall | ToolError> {

@@ -1,5 +1,6 @@
 /** Notes which calls had an effect through the calls of their handlers: to run such a handler again would repeat it. */
 import type { ToolError } from "../../core/error.ts";
+import { mayRepeatNestedCalls } from "../admit/reconcile-call.ts";
 import { isAdmitted, type AdmittedCall, type CallRun } from "../call-run.ts";
 
 /** Notes, for the calls around this one, that it has ended, and whether it may have had an effect that must not be repeated. */
@@ -16,8 +17,8 @@ export function noteNestedEffect(run: CallRun, error: ToolError | undefined): vo
  * writes as idempotent says that its handler may be run again. A composite tool gets the recorded results of its calls.
  */
 export function mightRepeatNestedEffect(run: AdmittedCall): boolean {
-  const { plan, effects, services, openNested = 0 } = run;
-  if (plan.tool.composite === true || (effects.writes.length > 0 && effects.repeatable)) return false;
+  const { services, openNested = 0 } = run;
+  if (mayRepeatNestedCalls(run)) return false;
   return (
     run.hasNestedEffect === true || (openNested !== 0 && services.running.all().some((one) => mayHaveEffect(one) && isNestedIn(one, run)))
   );
