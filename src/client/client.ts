@@ -74,7 +74,7 @@ export interface HaftClient {
   follow(sessionId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined>;
 }
 
-/** Makes a client. @throws TypeError if `url` is not a valid address */
+/** Makes a client. @throws TypeError if `url` is not a valid address, and for an unknown option */
 export function createClient(options: ClientOptions): HaftClient {
   return new HttpClient(options);
 }
@@ -89,6 +89,8 @@ class HttpClient implements HaftClient {
   constructor(options: ClientOptions) {
     this.#options = options;
     this.#origin = parseServerUrl(options).href.replace(/(?<!\/)\/+$/u, "");
+    const unknown = findUnknown(options, OPTIONS);
+    if (unknown !== undefined) throw new TypeError(`createClient() has no option ${JSON.stringify(unknown)}. It has ${listOf(OPTIONS)}.`);
     this.#maxAttempts = options.maxAttempts ?? 5;
   }
 
@@ -111,6 +113,9 @@ class HttpClient implements HaftClient {
     const { signal } = Object(options) as FollowOptions;
     if (typeof options !== "object" || options === null || (signal !== undefined && !(signal instanceof AbortSignal)))
       throw new ApiError("The options of follow() must be an object: { after, signal }, with an AbortSignal.", { status: 0 });
+    const unknown = findUnknown(options, FOLLOW_OPTIONS);
+    if (unknown !== undefined)
+      throw new ApiError(`follow() has no option ${JSON.stringify(unknown)}. It has ${listOf(FOLLOW_OPTIONS)}.`, { status: 0 });
     const url = `${this.#origin}/v1/sessions/${encodePathPart(sessionId)}/events`;
     const follower = new EventFollower(
       async (headers, signal) => this.#fetch(url, { headers: await this.#headers(headers), signal }),
@@ -236,12 +241,22 @@ function findRoute(id: string, input: object): Route {
   if (typeof id !== "string" || !Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
   if (typeof input !== "object" || input === null)
     throw new ApiError(`The input of ${id} is an object: { params, query, body }.`, { status: 0 });
-  const unknown = Object.keys(input).find((part) => !Object.hasOwn(PARTS, part));
+  const unknown = findUnknown(input, PARTS);
   if (unknown !== undefined)
-    throw new ApiError(`The input of ${id} has no ${JSON.stringify(unknown)}. It has ${Object.keys(PARTS).join(", ")}.`, { status: 0 });
+    throw new ApiError(`The input of ${id} has no ${JSON.stringify(unknown)}. It has ${listOf(PARTS)}.`, { status: 0 });
   return API[id as OperationId]; // checked above
 }
 
+function findUnknown(given: object, known: object): string | undefined {
+  return Object.keys(given).find((name) => !Object.hasOwn(known, name));
+}
+
+function listOf(known: object): string {
+  return Object.keys(known).join(", ");
+}
+
+const OPTIONS = { url: 0, token: 0, fetch: 0, maxAttempts: 0, retryDelayMs: 0 } satisfies Record<keyof ClientOptions, unknown>;
+const FOLLOW_OPTIONS = { after: 0, signal: 0, live: 0 } satisfies Record<keyof FollowOptions, unknown>;
 const PARTS = { params: 0, query: 0, body: 0, text: 0, idempotencyKey: 0, signal: 0 } satisfies Record<keyof PlainInput, unknown>;
 
 /** Returns the path and query of a request. @throws ApiError if a parameter of the path is missing */

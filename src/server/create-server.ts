@@ -57,7 +57,7 @@ import { HttpError } from "./http/http-error.ts";
 import { listenOn } from "./http/listen.ts";
 import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
-import { LOCAL_HOST_NAMES, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
+import { LOCAL_HOST_NAMES, MOUNTED_OPTIONS, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
@@ -174,6 +174,7 @@ export function createServer(runtime: Runtime, options: ServerOptions): HaftServ
   if (!(runtime instanceof Runtime))
     throw new ToolError("invalid_argument", "A server needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY_HINT });
   checkKnownKeys(options, OPTIONS, "createServer()");
+  if (options.mcp !== undefined && options.mcp !== false) checkKnownKeys(options.mcp, MOUNTED_OPTIONS, "The option mcp of createServer()");
   checkBasePath(options.basePath);
   if (typeof options.auth?.authenticate !== "function")
     throw new ToolError("invalid_argument", "A server needs auth, which says who sends a request.", {

@@ -2,6 +2,7 @@
 import { hostname } from "node:os";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { describeThrown } from "../core/error.ts";
+import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import type { ProcessDescription } from "../core/process-store.ts";
 import { getDefinitionDigests } from "../registry/definition-digests.ts";
@@ -28,7 +29,9 @@ export class FleetMember {
   #isAnnounced = false;
   #cancel: (() => void) | undefined;
 
+  /** @throws ToolError `invalid_argument` for an invalid description */
   constructor(options: FleetMemberOptions) {
+    checkKnownKeys(options.own, { role: "string", name: "string", definitions: "object" }, "The option process of createServer()");
     this.#options = options;
     this.#name = options.own.name ?? hostname();
   }

@@ -69,6 +69,17 @@ test.each<[string, string, object, string]>([
   expect(urls).toEqual([]);
 });
 
+test("a misspelt option of a client or of follow() is refused by name, and nothing is sent", async () => {
+  const token = { url: "http://server.example", tokn: "hk_1" };
+  expect(() => createClient(token)).toThrow(
+    new TypeError('createClient() has no option "tokn". It has url, token, fetch, maxAttempts, retryDelayMs.'),
+  );
+  const { client, urls } = clientOf(() => Response.json({}));
+  const since = { since: 7 };
+  await expect(client.follow("s", since as object).next()).rejects.toThrow('follow() has no option "since". It has after, signal, live.');
+  expect(urls).toEqual([]);
+});
+
 const OF_STREAMS = Object.entries<Route>(API).flatMap(([id, { answerType }]) => (answerType === "text/event-stream" ? [id] : []));
 
 test("an operation that answers with a stream is refused, and nothing is sent", async () => {

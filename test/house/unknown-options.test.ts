@@ -383,6 +383,8 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   createServer: [
     (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), ...unknown }),
     (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), limits: unknown }),
+    (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), mcp: unknown }),
+    (unknown) => httpServer.createServer(runtime, { auth: httpServer.staticToken({ token: "0123456789abcdef" }), process: unknown }),
   ],
   staticToken: "takes a token",
   // haft/client

@@ -43,6 +43,13 @@ export const HTTP_OPTIONS: OptionNames<McpHttpOptions> = {
   graceMs: true,
 };
 
+/** The options of MCP at `/mcp` of a server of `haft/server`, which has hosts, origins, authentication and further limits of its own. */
+export const MOUNTED_OPTIONS: OptionNames<McpServerOptions & Pick<McpHttpOptions, "maxBatch" | "maxSessions">> = {
+  ...SERVER_OPTIONS,
+  maxBatch: true,
+  maxSessions: true,
+};
+
 export interface HttpSettings {
   readonly allowedHosts: readonly string[];
   /** Accepted origins besides the server's own; a port is part of an origin. */
