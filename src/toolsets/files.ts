@@ -34,6 +34,8 @@ export interface FilesOptions {
   readonly allowSensitive?: readonly string[];
   /** Paths of files and folders that are never changed, whatever `allowSensitive` says. A configuration adds its own files. @default none */
   readonly protect?: readonly string[];
+  /** Paths of files and folders that are neither read nor changed. A configuration adds its store and the folder of its logins. @default none */
+  readonly hide?: readonly string[];
   /** Whether a repeated read of an unchanged file is answered with one line instead of the text. @default false */
   readonly unchangedReads?: boolean;
   /** Whether PDFs are read as text, up to 32 MB, with the package `unpdf`; else as documents, which not every model can read. @default false */
@@ -48,6 +50,7 @@ const OPTIONS: OptionNames<FilesOptions> = {
   tools: "strings",
   allowSensitive: "strings",
   protect: "strings",
+  hide: "strings",
   unchangedReads: "boolean",
   pdfText: true,
 };
@@ -74,6 +77,7 @@ export function filesToolset(options: FilesOptions): Toolset {
     readOnly = false,
     allowSensitive = [],
     protect = [],
+    hide = [],
     unchangedReads = false,
     pdfText = false,
   } = options;
@@ -82,7 +86,7 @@ export function filesToolset(options: FilesOptions): Toolset {
     throw new ToolError("invalid_config", `The toolset ${quoteValue(name)} needs a root: the path of its folder.`);
   if (!GUARDS.has(guard))
     throw new ToolError("invalid_argument", `The guard ${quoteValue(guard)} is unknown. Use "block", "warn" or "off".`);
-  const workspace = new Workspace({ root, guard, allowSensitive, protect });
+  const workspace = new Workspace({ root, guard, allowSensitive, protect, hide });
   const reading: readonly Tool[] = [
     readTool(workspace, { unchangedReads, pdfText }),
     listTool(workspace),

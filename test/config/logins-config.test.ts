@@ -54,7 +54,7 @@ test("issue 19.7 the origin of login pages is that of serve.logins, or else the 
     '[serve.logins]\norigin = "https://pages.example"\nfolder = "tokens"\nloginMs = 60_000\n[serve.auth]\nresource = "https://tools.example/mcp"\n',
   );
   expect(given.config.serve?.logins).toEqual({ origin: "https://pages.example", folder: join(given.folder, "tokens"), loginMs: 60_000 });
-  expect(ownPaths(given)).toContain(join(given.folder, "tokens"));
+  expect(ownPaths(given).hide).toContain(join(given.folder, "tokens"));
   expect(loginOrigin(given)).toBe("https://pages.example");
   expect(loginOrigin(await loaded('[serve.auth]\nresource = "https://tools.example/mcp"\n'))).toBe("https://tools.example");
   expect(loginOrigin(await loaded(""))).toBeUndefined();

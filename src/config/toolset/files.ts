@@ -4,10 +4,10 @@ import { FILE_TOOLS } from "../../toolsets/files/file-tools.ts";
 import { filesToolset, type FilesOptions } from "../../toolsets/files.ts";
 import type { PathGuard } from "../../toolsets/files/workspace-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
+import type { CommonConfig, OwnPaths, ToolsetType } from "./toolset-type.ts";
 
 /** `root` is relative to the configuration file. */
-export interface FilesConfig extends CommonConfig, Omit<FilesOptions, "name" | "protect"> {
+export interface FilesConfig extends CommonConfig, Omit<FilesOptions, "name" | keyof OwnPaths> {
   readonly type: "files";
 }
 
@@ -30,7 +30,7 @@ export const filesType: ToolsetType<FilesConfig> = {
     return root === undefined ? undefined : { type: "files", ...common, root: variables.resolve(root, [...table.path, "root"]), ...flags };
   },
   build({ name }, { root, guard, readOnly, tools, allowSensitive, unchangedReads, pdfText }, { folder, ownPaths }) {
-    const flags = omitUndefined({ guard, readOnly, tools, allowSensitive, unchangedReads, pdfText, protect: ownPaths });
+    const flags = omitUndefined({ guard, readOnly, tools, allowSensitive, unchangedReads, pdfText, ...ownPaths });
     return { toolset: filesToolset({ name, root: resolve(folder, root), ...flags }) };
   },
 };

@@ -6,10 +6,10 @@ import { TIMEOUT_BOUNDS } from "../../toolsets/programs/program-options.ts";
 import type { ProgramOptions, PythonOptions, ShellOptions } from "../../toolsets/shell.ts";
 import type { TableReader } from "../table-reader.ts";
 import { readSandbox } from "./sandbox.ts";
-import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
+import type { BuildContext, CommonConfig, OwnPaths, ReadContext, ToolsetType } from "./toolset-type.ts";
 
 /** Paths are relative to the configuration file. `timeoutMs` is the timeout of programs whose calls give none; 0 = the longest allowed. */
-type ProgramConfig = CommonConfig & Omit<ProgramOptions, "name" | "protect" | "timeoutMs">;
+type ProgramConfig = CommonConfig & Omit<ProgramOptions, "name" | keyof OwnPaths | "timeoutMs">;
 
 export type ShellConfig = ProgramConfig & Pick<ShellOptions, "shell"> & { readonly type: "shell" };
 export type PythonConfig = ProgramConfig & Pick<PythonOptions, "python"> & { readonly type: "python" };
@@ -64,7 +64,7 @@ function optionsOf(config: ProgramConfig, { folder, ownPaths }: BuildContext): P
   const absolute = (path: string): string => (path.startsWith("~") ? path : resolve(folder, path));
   return {
     root: absolute(root),
-    protect: ownPaths,
+    ...ownPaths,
     ...omitUndefined({ sandbox, network, read: read?.map(absolute), write: write?.map(absolute), env, allowSensitive }),
     ...omitUndefined({ timeoutMs: timeoutMs === 0 ? TIMEOUT_BOUNDS.max : timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses, overlap }),
   };

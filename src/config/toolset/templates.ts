@@ -84,7 +84,7 @@ async function createRunner(config: CommandConfig, { folder, ownPaths }: BuildCo
     programSettings({
       root: absolute(root),
       sandbox: "bubblewrap",
-      protect: ownPaths,
+      ...ownPaths,
       env,
       timeoutMs: TIMEOUT_BOUNDS.max,
       maxTimeoutMs: TIMEOUT_BOUNDS.max,

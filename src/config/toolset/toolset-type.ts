@@ -50,11 +50,18 @@ export interface DefaultModel {
   readonly model?: Model;
 }
 
+/** The absolute paths of the files of a configuration, whether they exist or not. */
+export interface OwnPaths {
+  /** What tools may not change: the configuration file, its lock, and the programs, code and documents that it names. */
+  readonly protect: readonly string[];
+  /** What tools may neither read nor change: the store, which has the conversations of all users, and the tokens of their logins. */
+  readonly hide: readonly string[];
+}
+
 export interface BuildContext {
   /** The absolute folder of the configuration. */
   readonly folder: string;
-  /** The absolute paths of the files of the configuration: the file itself, its store, and the code and documents that it names. */
-  readonly ownPaths: readonly string[];
+  readonly ownPaths: OwnPaths;
   readonly clock: Clock;
   /** The variables for files that are read later. */
   readonly environment: Environment;

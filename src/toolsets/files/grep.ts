@@ -108,7 +108,7 @@ class Grep {
       const isNamed = entry.real === resolved.real; // a file that the call names is searched even if the glob excludes it
       if (entry.kind === "link" || findBinaryReason(entry.name) !== undefined) continue;
       if (!isNamed && !this.#matchesFilter(segmentsBelow(resolved.real, entry.real))) continue;
-      if (this.#workspace.isCredentialFile(entry.real)) {
+      if (this.#workspace.isUnreadable(entry.real)) {
         this.#withheld++;
         continue;
       }

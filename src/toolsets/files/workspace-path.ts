@@ -35,6 +35,8 @@ export interface WorkspaceOptions {
   readonly allowSensitive: readonly string[];
   /** Absolute paths of files and folders that are never changed. */
   readonly protect?: readonly string[];
+  /** Absolute paths of files and folders that are neither read nor changed. */
+  readonly hide?: readonly string[];
 }
 
 const MAX_PATH_LENGTH = 4096;
@@ -50,6 +52,7 @@ export class Workspace {
   readonly #guard: PathGuard;
   readonly #allowed: readonly PathMatcher[];
   readonly #protected: readonly string[];
+  readonly #hidden: readonly string[];
 
   /** @throws ToolError `invalid_config` if the root is not a folder that this process can read */
   constructor(options: WorkspaceOptions) {
@@ -57,8 +60,10 @@ export class Workspace {
     this.root = resolveRoot(this.#givenRoot);
     this.#guard = options.guard;
     this.#allowed = options.allowSensitive.map(compileGlob);
-    // a protected folder around the whole workspace does not count
-    this.#protected = (options.protect ?? []).map(canonicalPath).filter((path) => !isInsideFolder(this.root, path));
+    // a protected or hidden folder around the whole workspace does not count
+    const ownPaths = (paths: readonly string[] = []) => paths.map(canonicalPath).filter((path) => !isInsideFolder(this.root, path));
+    this.#protected = ownPaths(options.protect);
+    this.#hidden = ownPaths(options.hide);
   }
 
   /** Returns the resource key of a path: a pure function of its text, so links are not followed. */
@@ -88,6 +93,7 @@ export class Workspace {
     for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), resolved.shown]) {
       if (this.#sensitivityOf(shown) === "credentials") throw sensitivePathError(shown, "read", "credentials");
     }
+    if (isInsideOneOf(this.#hidden, resolved.real)) throw ownPathError(resolved.shown, "read");
     return resolved;
   }
 
@@ -102,14 +108,13 @@ export class Workspace {
       const sensitivity = this.#sensitivityOf(shown);
       if (sensitivity !== undefined) throw sensitivePathError(shown, "changed", sensitivity);
     }
-    if (this.#protected.some((protectedPath) => isInsideFolder(resolved.real, protectedPath)))
-      throw sensitivePathError(resolved.shown, "changed", "obeyed");
+    if (isInsideOneOf([...this.#protected, ...this.#hidden], resolved.real)) throw ownPathError(resolved.shown, "changed");
     return resolved;
   }
 
-  /** Whether the file at a canonical path holds credentials, so that it is neither read nor searched. */
-  isCredentialFile(real: string): boolean {
-    return this.#sensitivityOf(this.toDisplayPath(real)) === "credentials";
+  /** Whether the file at a canonical path is hidden or holds credentials, so that it is neither read nor searched. */
+  isUnreadable(real: string): boolean {
+    return isInsideOneOf(this.#hidden, real) || this.#sensitivityOf(this.toDisplayPath(real)) === "credentials";
   }
 
   /** Returns a canonical path as messages show it. */
@@ -189,6 +194,19 @@ function sensitivePathError(shown: string, what: "read" | "changed", sensitivity
     hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
     operatorHint: "The option allowSensitive of the toolset allows the files that it names.",
   });
+}
+
+/** The error for a path of `protect` or `hide`. */
+function ownPathError(shown: string, what: "read" | "changed"): ToolError {
+  const why = what === "read" ? "it is kept from models" : "other programs run it or take instructions from it";
+  return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
+    hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
+    operatorHint: "It is part of the configuration, or named by protect or hide, which allowSensitive does not affect.",
+  });
+}
+
+function isInsideOneOf(folders: readonly string[], path: string): boolean {
+  return folders.some((folder) => isInsideFolder(path, folder));
 }
 
 /** Returns the path with all links followed, as far as it exists. */

@@ -36,6 +36,8 @@ export interface ProgramOptions {
   readonly allowSensitive?: readonly string[];
   /** Paths that are never changed in the sandbox, whatever `allowSensitive` says. A configuration adds its own files. @default none */
   readonly protect?: readonly string[];
+  /** Paths that are neither read nor changed in the sandbox. A configuration adds its store and the folder of its logins. @default none */
+  readonly hide?: readonly string[];
   /** Timeout of a program whose call gives none, in milliseconds. @default 60_000 */
   readonly timeoutMs?: number;
   /** Longest timeout that a call may ask for, in milliseconds. @default 3_600_000 */
@@ -58,6 +60,7 @@ export const PROGRAM_OPTIONS: OptionNames<ProgramOptions> = {
   env: "object",
   allowSensitive: "strings",
   protect: "strings",
+  hide: "strings",
   timeoutMs: true,
   maxTimeoutMs: true,
   maxMemoryBytes: true,
@@ -78,6 +81,7 @@ export interface ProgramSettings {
   readonly env: Readonly<Record<string, string>>;
   readonly allowed: readonly PathMatcher[];
   readonly protect: readonly string[];
+  readonly hide: readonly string[];
   readonly timeoutMs: number;
   readonly maxTimeoutMs: number;
   readonly maxMemoryBytes: number;
@@ -87,7 +91,7 @@ export interface ProgramSettings {
 
 /** @throws ToolError `invalid_config` for a folder that does not exist, `invalid_argument` for other options */
 export function programSettings(options: ProgramOptions): ProgramSettings {
-  const { sandbox = "bubblewrap", network = false, read = [], write = [], env = {}, allowSensitive = [], protect = [] } = options;
+  const { sandbox = "bubblewrap", network = false, read = [], write = [], env = {}, allowSensitive = [] } = options;
   const { maxTimeoutMs = 3_600_000, maxMemoryBytes = 2 * 1024 ** 3, maxProcesses = 256, overlap = false } = options;
   checkNumber(maxTimeoutMs, "maxTimeoutMs", TIMEOUT_BOUNDS);
   const { timeoutMs = Math.min(60_000, maxTimeoutMs) } = options;
@@ -110,7 +114,8 @@ export function programSettings(options: ProgramOptions): ProgramSettings {
     writable: write.map((path) => resolveExisting(path, "write")),
     env,
     allowed: allowSensitive.map(compileGlob),
-    protect: protect.map(canonicalPath),
+    protect: (options.protect ?? []).map(canonicalPath),
+    hide: (options.hide ?? []).map(canonicalPath),
     timeoutMs: Math.min(timeoutMs, maxTimeoutMs),
     maxTimeoutMs,
     maxMemoryBytes,

@@ -15,6 +15,8 @@ export interface ProtectedWorkspace {
   readonly allowed: readonly PathMatcher[];
   /** Absolute paths that are never changed, whatever `allowed` says. */
   readonly protect: readonly string[];
+  /** Absolute paths that are never read or changed. */
+  readonly hide: readonly string[];
 }
 
 /** Folders of installed packages, which are not searched. */
@@ -100,13 +102,15 @@ export async function findSensitivePaths(workspace: Pick<ProtectedWorkspace, "ro
 
 /** Opens the found paths, the protected paths in folders that programs may change, and the folders that lead to them. `close` closes them. */
 export function openExceptions(
-  { root, writable, protect }: Pick<ProtectedWorkspace, "root" | "writable" | "protect">,
+  { root, writable, protect, hide }: Pick<ProtectedWorkspace, "root" | "writable" | "protect" | "hide">,
   found: readonly SensitivePath[],
 ): { readonly exceptions: readonly SandboxException[]; readonly close: () => void } {
   const bound = findOutermost([root, ...writable]);
   const boundFolder = (path: string): string | undefined => bound.find((folder) => path.startsWith(folder + sep));
-  const own = protect.filter((path) => boundFolder(path) !== undefined).map((path): SensitivePath => ({ path, kind: "readOnly" }));
-  const wanted = [...found.filter(({ kind }) => kind === "hidden"), ...own, ...found]; // the first entry for a path wins
+  const ownPaths = (paths: readonly string[], kind: SensitivePath["kind"]): readonly SensitivePath[] =>
+    paths.filter((path) => boundFolder(path) !== undefined).map((path) => ({ path, kind }));
+  const hidden = [...found.filter(({ kind }) => kind === "hidden"), ...ownPaths(hide, "hidden")];
+  const wanted = [...hidden, ...ownPaths(protect, "readOnly"), ...found]; // the first entry for a path wins
   const kinds = new Map<string, SandboxException["kind"]>(wanted.toReversed().map(({ path, kind }) => [path, kind]));
   for (const { path } of wanted)
     for (let folder = dirname(path); boundFolder(folder) !== undefined; folder = dirname(folder))

@@ -254,6 +254,27 @@ describe.skipIf(!HAS_SANDBOX)(`the sandbox is not weakened by files in the works
     expect([readFileSync(file, "utf8"), readFileSync(join(top, "shared/free.txt"), "utf8")]).toEqual(["as it was", "free\n"]);
   });
 
+  test("hidden files and folders of a workspace and of a writable folder can be neither read nor changed", async () => {
+    const top = folderWith(
+      { "app/logins/ada.json": "token", "app/haft.db": "token", "app/free.txt": "free", "more/haft.db": "token" },
+      "/var/tmp",
+    );
+    const root = join(top, "app");
+    const paths = ["app/logins", "app/haft.db", "more/haft.db"].map((path) => join(top, path));
+    const runtime = await openedRuntime({ root, write: [join(top, "more")], hide: paths, allowSensitive: ["**"] });
+    const output = await bash(
+      runtime,
+      `cat free.txt logins/* haft.db ${top}/more/haft.db; echo x > haft.db; echo x > logins/ada.json; mv logins away`,
+    );
+    expect(JSON.stringify(output)).toContain("free");
+    expect(JSON.stringify(output)).not.toContain("token");
+    expect(["app/logins/ada.json", "app/haft.db", "more/haft.db"].map((path) => readFileSync(join(top, path), "utf8"))).toEqual([
+      "token",
+      "token",
+      "token",
+    ]);
+  });
+
   test("protected files of a workspace inside a writable folder cannot be moved or replaced", async () => {
     const top = folderWith({ "a/app/haft.toml": "as it was", "a/app/.env": "KEY=1" }, "/var/tmp");
     const root = join(top, "a/app");
