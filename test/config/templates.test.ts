@@ -268,13 +268,30 @@ describe("tools that send a request", () => {
     expect((await call("t::ask", {})).error?.message).toBe("The path /users/{id} needs a value for each of its names.");
   });
 
-  test("a value cannot split a header, errors carry the status, and a redirect to a private address is refused", async () => {
+  test("F06 a value cannot split a header or hold what a header cannot carry, errors carry the status, and a redirect to a private address is refused", async () => {
     const base = await echo();
     const call = await calls(http(base, `url = "/status/{id}"\nheaders = { X-Note = "{note}" }\n${PROPERTIES}`));
-    expect((await call("t::ask", { id: 200, note: "a\r\nX-Evil: 1" })).error?.message).toContain("line break");
+    for (const note of ["a\r\nX-Evil: 1", "é", "日", "x".repeat(8_193)])
+      expect((await call("t::ask", { id: 200, note })).error).toMatchObject({
+        code: "invalid_input",
+        message: expect.stringMatching(/^"X-Note" is sent in a header/u) as string,
+      });
     const failed = await call("t::ask", { id: 404 });
     expect([failed.status, resultText(failed)]).toEqual(["error", expect.stringContaining("HTTP 404")]);
     expect((await call("t::ask", { id: 302 })).error?.code).toBe("permission_denied");
+  });
+
+  test("F04 a redirect to another origin carries neither the headers of the toolset nor those of the tool", async () => {
+    const target = (await echo()).replace("127.0.0.1", "localhost");
+    const server = createServer((_request, response) => void response.writeHead(307, { location: `${target}/moved` }).end());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    onTestFinished(() => void server.close());
+    const address = server.address();
+    const base = `http://127.0.0.1:${typeof address === "object" ? address?.port : ""}`;
+    const lines = `url = "/"\nheaders = { X-Api-Key = "key-of-the-tool", X-Token = "{note}" }\n${PROPERTIES}`;
+    const call = await calls(http(base, lines, `headers = { X-Key = "key-of-the-toolset" }\nallowPrivate = ["${target.slice(7)}"]`));
+    const { output } = (await call("t::ask", { note: "a-token" })) as unknown as { readonly output: Seen };
+    expect([output.url, Object.keys(output.headers).filter((name) => name.startsWith("x-"))]).toEqual(["/moved", []]);
   });
 
   test("a text body is sent as text/plain, with POST", async () => {

@@ -110,8 +110,13 @@ function acceptHeader(accepts: readonly string[]): string {
 const VISIBLE = /^[\x20-\x7e]*$/u;
 const HEADER_VALUE = /^[\t\x20-\x7e]*$/u;
 
-/** @param key the name in the input @throws ToolError `invalid_input` for text that is not a valid header value */
-function checkHeaderValue(key: string, text: string): string {
+/**
+ * Returns a value from a model as it is sent in a header.
+ *
+ * @param key the name that the message gives, such as that in the input
+ * @throws ToolError `invalid_input` for text that is not a valid header value
+ */
+export function checkHeaderValue(key: string, text: string): string {
   if (text.length > MAX_HEADER_LENGTH) {
     throw new ToolError(
       "invalid_input",

@@ -8,6 +8,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import type { TraceHeaders } from "../../core/trace-headers.ts";
+import { checkHeaderValue } from "../../engine/rest/build-request.ts";
 import { toHttpError } from "../../engine/rest/http-error.ts";
 import { percentEncode } from "../../engine/rest/percent-encode.ts";
 import { configuredHosts } from "../../engine/rest/private-hosts.ts";
@@ -164,7 +165,7 @@ export class HttpTemplateEngine implements Engine {
     for (const [name, value] of Object.entries(traceHeaders)) set(name, value);
     if (written !== undefined) set("content-type", template.isJson ? "application/json" : "text/plain; charset=utf-8");
     for (const [name, value] of template.headers) {
-      const filled = value.fill(input);
+      const filled = value.fill(input, (each) => checkHeaderValue(name, valueText(each)));
       if (filled !== undefined) set(name, filled);
     }
     for (const [name, value] of Object.entries(own)) set(name, value);
@@ -173,7 +174,8 @@ export class HttpTemplateEngine implements Engine {
       url,
       headers: [...headers.values()],
       body: written === undefined ? undefined : new TextEncoder().encode(written),
-      secretHeaders: Object.keys(own).map((name) => name.toLowerCase()),
+      // a tool's own headers may hold credentials too
+      secretHeaders: [...Object.keys(own), ...template.headers.map(([name]) => name)].map((name) => name.toLowerCase()),
     };
   }
 }
