@@ -40,10 +40,11 @@ const IMPORTS = new WeakMap<Store, Map<string, Promise<unknown>>>();
 
 /**
  * Imports a recording into a store: all of it, or nothing. Importing it again changes nothing. Calls without a result in the recording get one that
- * says that their outcome is unknown.
+ * says that their outcome is unknown. If the process dies meanwhile, the store may have only the beginning of the session; importing the same
+ * recording again completes it, unless the session has continued.
  *
  * @throws ToolError `corrupt_record` for a recording that is damaged, truncated, of another version, or whose state changes do not fit; `duplicate`
- * if the store has another session with this id; `invalid_argument` for the id of a session that began with a snapshot, if the recording is of a
+ * if the store has another session with this id; `resource_busy` if it has the beginning of this one, and it is open; `invalid_argument` for the id of a session that began with a snapshot, if the recording is of a
  * branch that began within that snapshot; as a rejection
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
@@ -74,21 +75,45 @@ interface OpenedRecording {
 }
 
 async function importNew(store: Store, sessionId: string, { header, events }: OpenedRecording): Promise<ImportedRecording> {
-  if (await isStored(store, sessionId)) return compareWithStored(store, sessionId, events);
-  const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
-  const fold = new SessionFold(1);
+  const source = events[Symbol.asyncIterator]();
+  const progress = new ImportProgress();
   try {
-    const { count, copied } = await copyEvents(events, log, { fold, header });
+    if (!(await isStored(store, sessionId))) {
+      const log = store.create(sessionId, { at: header.exportedAt, durability: "sync" });
+      return await importInto(log, store, { header, source, progress });
+    }
+    const missing = await compareWithStored(store, sessionId, { source, progress });
+    if (missing === undefined) return { sessionId, events: progress.count, isNew: false };
+    const log = await claimBeginning(store, sessionId, { header, length: progress.stored });
+    return await importInto(log, store, { header, source: prepend(missing, source), progress });
+  } finally {
+    await source.return?.();
+  }
+}
+
+interface ImportParts {
+  readonly header: RecordingHeader;
+  /** The events that the log does not have yet. */
+  readonly source: AsyncIterator<SessionEvent>;
+  readonly progress: ImportProgress;
+}
+
+/** Appends the rest of a recording to a log, and closes it. If that fails, the session is removed. */
+async function importInto(log: EventLog, store: Store, { header, source, progress }: ImportParts): Promise<ImportedRecording> {
+  const { sessionId } = log;
+  try {
+    const group = await copyEvents(log, { header, source, progress });
     // Whether these calls ran after the recording is not known. If they counted as never started, a resume would run them.
-    log.append([
-      ...createUndoEvents(fold, header),
-      ...fold.open.flatMap((call) =>
+    group.push(
+      ...createUndoEvents(progress.fold, header),
+      ...progress.fold.open.flatMap((call) =>
         createCallEndEvents(call, noResultError(call), { sessionId: header.sessionId, at: header.exportedAt }),
       ),
-    ]);
-    if (copied > 0 && sessionId !== header.sessionId) log.append([createOriginEvent(sessionId, header, log.length)]);
+    );
+    if (progress.copied > 0 && sessionId !== header.sessionId) group.push(createOriginEvent(sessionId, header, log.length + group.length));
+    log.append(group);
     await log.close();
-    return { sessionId, events: count, isNew: true };
+    return { sessionId, events: progress.count, isNew: true };
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown);
     await log.close().catch(() => {}); // the first error is reported
@@ -108,19 +133,56 @@ async function isStored(store: Store, sessionId: string): Promise<boolean> {
   }
 }
 
-/** Compares a recording with the session that the store has; nothing to do if they are the same. */
-async function compareWithStored(store: Store, sessionId: string, events: AsyncIterable<SessionEvent>): Promise<ImportedRecording> {
+/**
+ * Compares a recording with the session that the store has.
+ *
+ * Returns the first event that the session does not have if the session is only the beginning of the recording, and undefined if it has them all.
+ */
+async function compareWithStored(
+  store: Store,
+  sessionId: string,
+  { source, progress }: Omit<ImportParts, "header">,
+): Promise<SessionEvent | undefined> {
   const stored = storedEvents(store, sessionId);
   let first = await stored.next();
-  let count = 0;
-  for await (const event of events) {
+  for (let next = await source.next(); next.done !== true; next = await source.next()) {
+    const event = next.value;
     // A session without a store has no `session-start`; the import added one.
-    if (count === 0 && event.type !== "session-start" && first.value?.type === "session-start") first = await stored.next();
-    if (first.done === true || canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw otherSessionError(sessionId);
-    count++;
+    if (progress.count === 0 && event.type !== "session-start" && first.value?.type === "session-start") {
+      first = await stored.next();
+      progress.stored++;
+    }
+    if (first.done === true) return event;
+    if (canonicalJson(asJson(first.value)) !== canonicalJson(asJson(event))) throw otherSessionError(sessionId);
+    progress.add(event);
+    progress.stored++;
     first = await stored.next();
   }
-  return { sessionId, events: count, isNew: false };
+  return undefined;
+}
+
+/**
+ * Claims a session that is the beginning of a recording, if it was left by an import of this recording whose process died: such a session was
+ * created at the time of the export, as no other is.
+ *
+ * @throws ToolError `duplicate` for any other session, `resource_busy` if it is open, as a rejection
+ */
+async function claimBeginning(
+  store: Store,
+  sessionId: string,
+  { header, length }: { readonly header: RecordingHeader; readonly length: number },
+): Promise<EventLog> {
+  const [stored] = await store.list({ sessionId });
+  if (stored?.createdAt !== header.exportedAt || stored.parent !== undefined) throw otherSessionError(sessionId);
+  const log = await store.claim(sessionId);
+  if (log.length === length) return log;
+  await log.close(); // it has continued meanwhile
+  throw otherSessionError(sessionId);
+}
+
+async function* prepend(event: SessionEvent, rest: AsyncIterator<SessionEvent>): AsyncGenerator<SessionEvent> {
+  yield event;
+  for (let next = await rest.next(); next.done !== true; next = await rest.next()) yield next.value;
 }
 
 /** Undoes the state changes of calls without a result, as a resume does. */
@@ -165,38 +227,50 @@ function hiddenBranchError(sessionId: string, { sessionId: recorded }: Recording
   );
 }
 
-interface CopiedEvents {
-  readonly count: number;
+/** The events of a recording that were compared or copied. */
+class ImportProgress {
+  readonly fold = new SessionFold(1);
+  readonly #copiedFinder = new CopiedEventsFinder();
+  /** The number of events of the recording. */
+  count = 0;
+  /** The number of events that the store had before. */
+  stored = 0;
   /** Position of the last event that came from a snapshot; 0 if there is none. */
-  readonly copied: number;
+  copied = 0;
+  /** The session of the first event. */
+  root = "";
+
+  add(event: SessionEvent): void {
+    if (this.count === 0) [this.root, this.copied] = [event.sessionId, findLastCopied(event)];
+    this.fold.apply(event);
+    this.#copiedFinder.add(event, ++this.count);
+  }
+
+  /** Whether a log with this id would hide events of the recorded branch as part of the snapshot that it began with. */
+  hidesBranch(sessionId: string, recorded: string): boolean {
+    return this.root === sessionId && this.#copiedFinder.findLast(recorded) < this.copied;
+  }
 }
 
-/** @throws ToolError `invalid_argument` if the log would hide the branch's own events as part of the snapshot, as a rejection */
-async function copyEvents(
-  events: AsyncIterable<SessionEvent>,
-  log: EventLog,
-  { fold, header }: { readonly fold: SessionFold; readonly header: RecordingHeader },
-): Promise<CopiedEvents> {
-  const copiedFinder = new CopiedEventsFinder();
-  let root = "";
-  let count = 0;
-  let copied = 0;
+/**
+ * Appends the events, and returns the last of them, which are not appended yet: they are to become durable together with the ends of unfinished calls.
+ *
+ * @throws ToolError `invalid_argument` if the log would hide the branch's own events as part of the snapshot, as a rejection
+ */
+async function copyEvents(log: EventLog, { header, source, progress }: ImportParts): Promise<SessionEvent[]> {
   let group: SessionEvent[] = [];
-  for await (const event of events) {
-    if (count === 0 && event.type !== "session-start")
+  for (let next = await source.next(); next.done !== true; next = await source.next()) {
+    const event = next.value;
+    if (progress.count + progress.stored === 0 && event.type !== "session-start")
       group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at: header.exportedAt }));
-    if (count === 0) [root, copied] = [event.sessionId, findLastCopied(event)];
-    fold.apply(event);
     group.push(event);
-    copiedFinder.add(event, ++count);
+    progress.add(event);
     // The events from a snapshot are appended together with the first one, which counts them.
-    if (group.length < GROUP_SIZE || fold.open.length > 0 || count < copied) continue;
+    if (group.length < GROUP_SIZE || progress.fold.open.length > 0 || progress.count < progress.copied) continue;
     log.append(group);
     group = [];
     await log.whenDurable(); // at most one group waits in memory
   }
-  if (root === log.sessionId && copiedFinder.findLast(header.sessionId) < copied) throw hiddenBranchError(log.sessionId, header);
-  log.append(group);
-  await log.whenDurable();
-  return { count, copied };
+  if (progress.hidesBranch(log.sessionId, header.sessionId)) throw hiddenBranchError(log.sessionId, header);
+  return group;
 }

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { readRecording, writeRecording } from "../../src/core/recording/recording.ts";
+import type { Store } from "../../src/core/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
@@ -118,6 +119,63 @@ test("concurrent imports of one recording import it once, even if the first is c
   const [broken, ...others] = await Promise.allSettled(imports);
   expect(broken?.status).toBe("rejected");
   expect(others.map((one) => (one.status === "fulfilled" ? one.value.isNew : one.reason))).toEqual([true, false, false]);
+});
+
+/** A store with the first events of a recording, as an import leaves it whose process dies. */
+async function withBeginning(text: string, count: number, createdAt: number = HEADER.exportedAt): Promise<Store> {
+  const store = memoryStore();
+  const log = store.create("s", { at: createdAt, durability: "sync" });
+  const { events } = await readRecording(text);
+  const first: SessionEvent[] = [Object.freeze({ type: "session-start", sessionId: "s", at: HEADER.exportedAt })];
+  for await (const event of events) if (first.length <= count) first.push(event);
+  log.append(first);
+  await log.close();
+  return store;
+}
+
+async function storedIn(store: Store): Promise<readonly SessionEvent[]> {
+  return (await store.read("s", { limit: 100 })).events;
+}
+
+test("I15 I03 an import whose process died is completed by importing the same recording again", async () => {
+  const text = await recordingOf([]);
+  const whole = memoryStore();
+  await importRecording(whole, text);
+  for (const count of [0, 1, 2, 3]) {
+    const store = await withBeginning(text, count);
+    const isNew = count < 3;
+    expect(await importRecording(store, text)).toEqual({ sessionId: "s", events: 3, isNew });
+    if (isNew) expect(await storedIn(store)).toEqual(await storedIn(whole));
+    expect(await importRecording(store, text)).toEqual({ sessionId: "s", events: 3, isNew: false });
+  }
+});
+
+test("I15 another session that happens to be the beginning of a recording stays as it is", async () => {
+  const text = await recordingOf([]);
+  const older = await withBeginning(text, 2, 1);
+  await expect(importRecording(older, text)).rejects.toMatchObject({ code: "duplicate" });
+  const open = await withBeginning(text, 2);
+  const log = await open.claim("s");
+  await expect(importRecording(open, text)).rejects.toMatchObject({ code: "resource_busy" });
+  await log.close();
+  const continued = await withBeginning(text, 2);
+  await (await createRuntime({ ports: fakePorts(), store: continued }).resume("s")).addMessage({ role: "user", content: "Go on." });
+  await expect(importRecording(continued, text)).rejects.toMatchObject({ code: "duplicate" });
+  expect([await storedIn(older), await storedIn(open), await storedIn(continued)].map(({ length }) => length)).toEqual([3, 3, 4]);
+});
+
+test("I15 the ends of unfinished calls become durable together with the calls", async () => {
+  const store = memoryStore();
+  const appended: string[][] = [];
+  const create = store.create.bind(store);
+  store.create = (...args) => {
+    const log = create(...args);
+    const append = log.append.bind(log);
+    log.append = (events) => (appended.push(events.map(({ type }) => type)), append(events));
+    return log;
+  };
+  await importRecording(store, await recordingOf([]));
+  expect(appended).toEqual([["session-start", "call-start", "call-end", "call-start", "call-end"]]);
 });
 
 test("I15 jobs from a snapshot are not listed by the store into which a long recording is imported", async () => {
