@@ -84,6 +84,11 @@ describe("tools that run a program", () => {
     expect(ok).toMatchObject({ status: "ok", output: "1\n", metadata: { exitCode: 3 } });
   });
 
+  test("G08 a program that writes without end is stopped, and the error says why", async () => {
+    const { status, error } = await (await calls(tool('command = ["yes"]')))("t::run");
+    expect([status, error?.message]).toEqual(["error", "yes was stopped: it wrote more than 64 MiB."]);
+  });
+
   testInCI("standard input, output as lines, invalid JSON, a missing program, and a timeout", async () => {
     const schema = 'inputSchema = { type = "object", properties = { text = { type = "string" } } }';
     const upper = `"process.stdin.on('data', (d) => process.stdout.write(String(d).toUpperCase()))"`;

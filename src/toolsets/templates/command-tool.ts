@@ -6,7 +6,7 @@ import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/js
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
-import { runProgram, type ProgramEnd, type ProgramLimits } from "../../processes/run-program.ts";
+import { runProgram, type ProgramEnd, type ProgramLimits, type ProgramStop } from "../../processes/run-program.ts";
 import { TIMEOUT_BOUNDS } from "../programs/program-options.ts";
 import type { ProgramRunner, ProgramStart } from "../programs/program-runner.ts";
 import { InputTemplate, getInputValue } from "./input-template.ts";
@@ -127,8 +127,7 @@ function toCommandOutput(
   { program, output, okExitCodes }: { readonly program: string; readonly output: CommandOutput; readonly okExitCodes: readonly number[] },
 ): ToolOutput {
   const errorText = errorOutput.trim().slice(-MAX_ERROR_CHARS);
-  if (stop !== undefined)
-    return new ToolOutput({ output: text, exitCode: -1, error: `${program} was stopped: ${stop === "time" ? "it took too long" : stop}.` });
+  if (stop !== undefined) return new ToolOutput({ output: text, exitCode: -1, error: `${program} was stopped: ${STOP_REASONS[stop]}.` });
   if (exitCode === undefined || !okExitCodes.includes(exitCode))
     return new ToolOutput({
       output: text,
@@ -138,6 +137,14 @@ function toCommandOutput(
   const value = output === "text" ? text : output === "lines" ? splitLines(text) : readJson(text, program);
   return new ToolOutput({ output: value, ...(exitCode === 0 ? { exitCode } : { metadata: { exitCode } }) });
 }
+
+const STOP_REASONS: Readonly<Record<ProgramStop, string>> = {
+  time: "it took too long",
+  memory: "it used too much memory",
+  processes: "it had too many processes at a time",
+  output: "it wrote more than 64 MiB",
+  cancelled: "the call was cancelled",
+};
 
 function splitLines(text: string): readonly string[] {
   const lines = text.split(/\r?\n/u);
