@@ -150,37 +150,40 @@ test("I09 a call resumed as a background job runs only once its start is recorde
 test.each<readonly [string, Partial<Tool>, string, number]>([
   ["only reads", { effects: { reads: [] } }, "outcome_unknown", 1],
   ["is composite", { composite: true }, "done", 1],
-])("B07 a call whose handler had made a call that may not be repeated never repeats it after a crash if its tool %s", async (_, more, end, charges) => {
-  const disk = new CrashDisk();
-  let made = 0;
-  const tools = (isDoomed: boolean): readonly Tool[] => [
-    { ...described, name: "charge", effects: { writes: ["money"] }, execute: () => ++made },
-    {
-      ...described,
-      ...more,
-      name: "outer",
-      execute: async (_input: unknown, { execute }: ToolContext) => {
-        await execute({ name: "charge" });
-        return isDoomed ? new Promise(() => {}) : "done";
+])(
+  "B07 a call whose handler had made a call that may not be repeated never repeats it after a crash if its tool %s",
+  async (_, more, end, charges) => {
+    const disk = new CrashDisk();
+    let made = 0;
+    const tools = (isDoomed: boolean): readonly Tool[] => [
+      { ...described, name: "charge", effects: { writes: ["money"] }, execute: () => ++made },
+      {
+        ...described,
+        ...more,
+        name: "outer",
+        execute: async (_input: unknown, { execute }: ToolContext) => {
+          await execute({ name: "charge" });
+          return isDoomed ? new Promise(() => {}) : "done";
+        },
       },
-    },
-  ];
-  const flushAll = async (store: CrashStore): Promise<void> => {
-    for (let round = 0; round < 10; round++) {
-      await settle();
-      store.flush();
-    }
-  };
-  const store = disk.store();
-  void createRuntime({ store, ports: fakePorts(), tools: tools(true) })
-    .session("s")
-    .execute({ name: "outer" });
-  await flushAll(store);
-  store.die(1);
+    ];
+    const flushAll = async (store: CrashStore): Promise<void> => {
+      for (let round = 0; round < 10; round++) {
+        await settle();
+        store.flush();
+      }
+    };
+    const store = disk.store();
+    void createRuntime({ store, ports: fakePorts(), tools: tools(true) })
+      .session("s")
+      .execute({ name: "outer" });
+    await flushAll(store);
+    store.die(1);
 
-  const next = disk.store();
-  const resuming = createRuntime({ store: next, ports: fakePorts(), tools: tools(false) }).resume("s");
-  await flushAll(next);
-  const result = (await resuming).history.find(({ call }) => call.name === "outer")?.result;
-  expect([result?.error?.code ?? result?.output, made]).toEqual([end, charges]);
-});
+    const next = disk.store();
+    const resuming = createRuntime({ store: next, ports: fakePorts(), tools: tools(false) }).resume("s");
+    await flushAll(next);
+    const result = (await resuming).history.find(({ call }) => call.name === "outer")?.result;
+    expect([result?.error?.code ?? result?.output, made]).toEqual([end, charges]);
+  },
+);
