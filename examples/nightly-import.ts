@@ -45,17 +45,29 @@ const rows = csv.split("\n").map((line) => line.split(","));
 const calls = rows.map(([invoice, cents]) => ({ name: "pay", input: { invoice, cents: Number(cents) } }));
 
 /** The calls that have not begun: those that are not in the session, and those that ended as `not_started`. */
-function left() {
-  const begun = session.history.filter(({ result }) => result?.error?.outcome !== "not_started");
-  const inputs = new Set(begun.map(({ call }) => JSON.stringify(call.input)));
+async function findLeft() {
+  const begun = new Map<string, string>();
+  for await (const event of session.events()) {
+    if (event.type === "call-start") begun.set(event.callId, JSON.stringify(event.call.input));
+    if (event.type === "call-end" && event.result.error?.outcome === "not_started") begun.delete(event.callId);
+  }
+  const inputs = new Set(begun.values());
   return calls.filter(({ input }) => !inputs.has(JSON.stringify(input)));
 }
-for (let pass = 1; pass <= 5 && left().length > 0; pass++) await session.execute(left());
+let left = await findLeft();
+for (let pass = 1; pass <= 5 && left.length > 0; pass++) {
+  await session.execute(left);
+  left = await findLeft();
+}
 
-for (const { call, result } of session.history)
-  if (result?.error?.outcome === "unknown") console.log("may have been paid:", call.input, result.error.message);
+const inputs = new Map<string, unknown>();
+for await (const event of session.events()) {
+  if (event.type === "call-start") inputs.set(event.callId, event.call.input);
+  if (event.type === "call-end" && event.result.error?.outcome === "unknown")
+    console.log("may have been paid:", inputs.get(event.callId), event.result.error.message);
+}
 const lines = readFileSync(ledger, "utf8").trim().split("\n");
-console.log(`${new Set(lines.map((line) => line.split(" ")[0])).size} invoices, ${lines.length} payments, ${left().length} left`);
+console.log(`${new Set(lines.map((line) => line.split(" ")[0])).size} invoices, ${lines.length} payments, ${left.length} left`);
 await runtime.close();
 rmSync(folder, { recursive: true });
 

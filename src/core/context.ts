@@ -59,7 +59,7 @@ export interface ToolContext {
   readonly simulated: boolean;
   /**
    * The session's earlier calls, oldest first: those that had ended when the batch began and, for an engine with `order: "sequential"`, the earlier
-   * calls of the batch. Created on first use.
+   * calls of the batch. For a session in a store, only those whose events are in memory (see `Session.history`). Created on first use.
    */
   readonly history: readonly HistoryEntry[];
   /** When this attempt times out, on the runtime's monotonic clock; `Infinity` = no limit. */

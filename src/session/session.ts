@@ -292,7 +292,10 @@ export class Session {
     }
   }
 
-  /** All calls in the order they arrived, each with its result, except those of batches that were rolled back. */
+  /**
+   * The calls in the order they arrived, each with its result, except those of batches that were rolled back. For a session in a store, only the
+   * calls whose `call-start` is in `log`, the latest part: read `events()` to find out whether a call was ever made.
+   */
   get history(): readonly HistoryEntry[] {
     return historyOf(this.log);
   }
