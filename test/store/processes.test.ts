@@ -1,5 +1,7 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { DatabaseSync } from "node:sqlite";
-import { describe, expect, test } from "vitest";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { messageEvents } from "../../src/testing/store-case.ts";
 import { runCrashDrill, type KillReport } from "./crash-drill.ts";
@@ -131,6 +133,22 @@ describe("I04 I08 another process cannot claim a session", () => {
         code: "resource_busy",
         message: expect.stringMatching(/"a" is open in process \d+ on host ./u),
       });
+    await second.store.close();
+    await first.store.close();
+  });
+
+  test.runIf(process.platform === "linux")("until its process was killed, though its parent never waits for it", async () => {
+    const path = temporaryFile();
+    const [first, second] = [localStore(path), localStore(path)];
+    await first.store.open();
+    await second.store.open();
+    await first.store.create("a", { at: 1, durability: "sync" }).whenDurable();
+    const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    onTestFinished(() => void parent.kill("SIGKILL"));
+    const zombie = Number(String((await once(parent.stdout, "data"))[0]));
+    execute(path, `update haft_owner set pid = ${zombie}`);
+    await vi.waitFor(async () => expect((await second.store.claim("a")).length).toBe(0));
+    expect(process.kill(zombie, 0)).toBe(true);
     await second.store.close();
     await first.store.close();
   });

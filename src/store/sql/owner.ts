@@ -1,4 +1,5 @@
 /** The owners of open sessions: one row for each store object, refreshed while its process lives. */
+import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
 import { mergeDescription, type ProcessDescription } from "../../core/process-store.ts";
@@ -245,10 +246,23 @@ async function deleteStaleProcesses(tables: Kysely<Tables>): Promise<void> {
   await tables.deleteFrom("haft_process").where("owner", "not in", there).execute();
 }
 
+/** Whether a process of this host runs. A killed one that its parent has not waited for, as in a container without an init process, does not. */
 function isRunning(pid: number): boolean {
   try {
-    return process.kill(pid, 0);
+    process.kill(pid, 0);
   } catch (error: unknown) {
     return error instanceof Error && "code" in error && error.code === "EPERM"; // it exists and belongs to another user
+  }
+  return !isZombie(pid);
+}
+
+/** Whether only the exit code of a process is left, on Linux. */
+function isZombie(pid: number): boolean {
+  if (process.platform !== "linux") return false;
+  try {
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return /^[ZX]/u.test(stat.slice(stat.lastIndexOf(")") + 2)); // the name before it may contain brackets
+  } catch {
+    return false;
   }
 }
