@@ -242,6 +242,26 @@ test("a call that ends because the retries of its tool are used up says so to th
   }
 });
 
+test("a call that is not tried again because its circuit opened meanwhile says so to the operator", async () => {
+  const down = tool("down", () => {
+    throw new ToolError("rate_limited", "Slow down.", { outcome: "not_started" });
+  });
+  const { runtime, ports } = testRuntime({
+    circuit: { failures: 2, openMs: 30_000 },
+    retry: { delayMs: 100 },
+    tools: [down],
+    maxAttempts: 4,
+  });
+  const pending = Promise.all([runtime.execute({ name: "down" }), runtime.execute({ name: "down" })]);
+  await ports.clock.advance(1_000);
+  for (const { attempts, error } of await pending) {
+    expect([attempts, error?.code]).toEqual([1, "rate_limited"]);
+    expect(error?.operatorHint).toMatch(
+      /^It was not tried again after attempt 1 of 4: default::down has failed repeatedly, so its circuit opened\. Make the call again in 29\d{3} ms\.$/u,
+    );
+  }
+});
+
 test("Retry-After is honoured, and an error with retryable: false is not retried", async () => {
   const at: number[] = [];
   const { runtime, ports } = testRuntime({

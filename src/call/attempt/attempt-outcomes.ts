@@ -39,8 +39,22 @@ export function withNestedOutcome(run: CallRun, last: ToolError): ToolError {
 
 /** The error of a call that is not tried again because its tool has used up its retry budget: its `operatorHint` gives this reason. */
 export function outOfRetries(run: AdmittedCall, last: ToolError): ToolError {
-  const spent = `It was not tried again after attempt ${run.attempts} of ${run.plan.settings.maxAttempts}: ${run.toolName} has used up its retry budget, which is ten retries or a tenth of its recent calls. Make the call again later.`;
-  const operatorHint = last.operatorHint === undefined ? spent : `${last.operatorHint} ${spent}`;
+  return notTriedAgain(
+    run,
+    last,
+    "has used up its retry budget, which is ten retries or a tenth of its recent calls. Make the call again later.",
+  );
+}
+
+/** The error of a call that is not tried again because the circuit of its tool opened during the wait: its `operatorHint` gives this reason. */
+export function stoppedByCircuit(run: AdmittedCall, last: ToolError, retryAfterMs: number | undefined): ToolError {
+  const wait = retryAfterMs === undefined ? "" : ` Make the call again in ${Math.ceil(retryAfterMs)} ms.`;
+  return notTriedAgain(run, last, `has failed repeatedly, so its circuit opened.${wait}`);
+}
+
+function notTriedAgain(run: AdmittedCall, last: ToolError, why: string): ToolError {
+  const reason = `It was not tried again after attempt ${run.attempts} of ${run.plan.settings.maxAttempts}: ${run.toolName} ${why}`;
+  const operatorHint = last.operatorHint === undefined ? reason : `${last.operatorHint} ${reason}`;
   return asAnswerOf(run, last, changed(last, { operatorHint }));
 }
 

@@ -22,7 +22,7 @@ import { CallRun, type AdmittedCall } from "../call-run.ts";
 import { noteAbandoned, noteAttempt, noteWait } from "../finish/call-timing.ts";
 import { runInLayer } from "../context/caller-layer.ts";
 import { driveGenerator, isStatefulGenerator } from "./drive-generator.ts";
-import { withEarlierOutcome, outOfRetries, withLeastCertainOutcome } from "./attempt-outcomes.ts";
+import { withEarlierOutcome, outOfRetries, stoppedByCircuit, withLeastCertainOutcome } from "./attempt-outcomes.ts";
 import { followRemoteJob } from "./follow-remote-job.ts";
 import { releaseResources } from "./held-resources.ts";
 import {
@@ -115,7 +115,7 @@ async function retryLoop(run: AdmittedCall, first: ToolError): Promise<AdmittedC
     const next = await attempt(run, returnEnd);
     if (next === undefined) return run;
     if (run.attempts !== attempts) error = withLeastCertainOutcome(run, error, next);
-    else if (next.code === "circuit_open") return error; // the circuit opened meanwhile; the failure that opened it says more
+    else if (next.code === "circuit_open") return stoppedByCircuit(run, error, next.retryAfterMs);
     else error = withEarlierOutcome(error, next);
   }
   return error;
