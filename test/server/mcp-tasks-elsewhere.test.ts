@@ -2,8 +2,9 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
-import { createRuntime } from "haft";
-import { createServer, staticToken } from "haft/server";
+import { createRuntime, type Runtime } from "haft";
+import { postgresStore } from "haft/postgres";
+import { createServer, createWorker, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
@@ -360,4 +361,47 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`on a PostgreSQL server
     expect(await until(first.url, taskId, "completed")).toEqual(ended);
     for (const { child } of [first, second]) child.kill("SIGKILL");
   });
+
+  test(
+    "a server that leaves jobs to workers hands its tasks over, shows their state, and knows no others",
+    { timeout: 60_000 },
+    async () => {
+      const database = await startPostgres({}, "trust");
+      onTestFinished(() => database.remove());
+      const ran: string[] = [];
+      const runtimeOf = async (name: string, jobs: { readonly maxRunning?: number }): Promise<Runtime> => {
+        const execute = (): string => `ran in ${(ran.push(name), name)}`;
+        const effects = { writes: ["disk"], idempotent: false };
+        const tools = [
+          { name: "work", description: "Works.", inputSchema: { type: "object" }, effects, mode: "background" as const, execute },
+        ];
+        const runtime = createRuntime({ tools, jobs, store: postgresStore({ url: database.url }) });
+        onTestFinished(async () => void (await runtime.close()));
+        await runtime.open();
+        return runtime;
+      };
+      const serving = await runtimeOf("server", { maxRunning: 0 });
+      const server = createServer(serving, { auth: staticToken({ token: TOKEN }) });
+      onTestFinished(() => server.close());
+      const url = `${(await server.listen({ port: 0 })).url}/mcp`;
+      await serving.store?.queue?.open();
+
+      const { result } = await raw(url, "tools/call", { name: "work", arguments: {} }, ABLE);
+      const taskId = String(result["taskId"]);
+      const listening = await listen(url, taskId);
+      await listening.until("working");
+      await vi.waitFor(() => expect(serving.sessions.list()).toEqual([]), WAIT);
+      await until(url, taskId, "working"); // does not open the session again
+      expect(serving.sessions.list()).toEqual([]);
+      expect((await raw(url, "tasks/get", { taskId: "no-such-task" }, ABLE)).error).toMatchObject({ code: -32602 });
+
+      const worker = createWorker(await runtimeOf("worker", {}));
+      await worker.start();
+      const content = [{ type: "text", text: "ran in worker" }];
+      expect(await until(url, taskId, "completed")).toMatchObject({ result: { content } });
+      expect(await listening.until("completed")).toMatchObject({ result: { content } });
+      expect(ran).toEqual(["worker"]);
+      await worker.stop();
+    },
+  );
 });

@@ -8,7 +8,7 @@ import { readClientFacts } from "../round.ts";
 import type { CallHandlerContext } from "../handler-context.ts";
 import { ownerInput, type OwnedTask } from "./owner-input.ts";
 import type { ServedTask, TaskInput } from "./served-task.ts";
-import { resumeTask, createTaskQuestions } from "./task-call.ts";
+import { createTaskQuestions, leavesJobs, resumeTask } from "./task-call.ts";
 import { readStoredTask } from "./stored-task.ts";
 import type { TaskContext } from "./task-context.ts";
 import { toTaskEnd } from "./task-end.ts";
@@ -81,6 +81,11 @@ async function restoreTask(
   const { gateway, info } = handlerContext;
   const { runtime, tasks, settings } = gateway;
   if (tasks === undefined) return undefined;
+  if (leavesJobs(runtime)) {
+    const [stored] = (await runtime.store?.list({ sessionId: slot.sessionId })) ?? [];
+    if (stored === undefined) return undefined;
+    throw new ToolError("resource_busy", "The tasks of this server run in other processes.");
+  }
   const { client, exchange, end } = createDetachedClient(handlerContext, context);
   exchange.expectTask(createTaskQuestions(() => true));
   try {

@@ -67,7 +67,24 @@ export async function runTaskCall(services: TaskServices, taskCall: TaskCall): P
   task = startTask(services, { slot, callId: result.callId, exchange, createdAt: ownSession?.log[0]?.at }); // the same time as after a restart
   slot.release();
   void followTask(services, { ...taskCall, task, session, ownSession, callId: result.callId });
+  if (ownSession !== undefined && leavesJobs(runtime) && runtime.jobs.get(result.callId)?.state === "queued")
+    void leaveTask(services, slot.sessionId);
   return task;
+}
+
+/** Whether other processes run the jobs of this one, and so the tasks that have not started. */
+export function leavesJobs({ store, jobs }: Runtime): boolean {
+  return store?.queue !== undefined && !jobs.runHere;
+}
+
+/** Hands over the session of a task that has not started, to the processes that run jobs. If it cannot be queued, they find it a little later. */
+async function leaveTask({ runtime, settings }: TaskServices, sessionId: string): Promise<void> {
+  try {
+    await runtime.sessions.handOver(sessionId);
+    await runtime.store?.queue?.offer([sessionId]);
+  } catch (thrown: unknown) {
+    settings.log.warn(`A task over MCP could not be left to a worker at once: ${describeThrown(thrown)}`);
+  }
 }
 
 /** Restores a task that an earlier process began or ended; undefined if the store does not have it. */
