@@ -1,6 +1,7 @@
 /** Runs an agent in one process of a store at a time: in this process while it has the agent's session. */
 import type { Agent } from "../../compose/agent.ts";
 import { ToolError } from "../../core/error.ts";
+import { ACTIVE_JOB_STATES } from "../../core/job-status.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
@@ -92,14 +93,34 @@ export class ExclusiveAgent {
     try {
       const { session, state } = this.#agent ?? {};
       const isDone = this.#isDraining && ((state === "idle" && session?.jobs.length === 0) || this.#waitsForPerson(session));
-      if (session !== undefined && !session.closed && session.broken === undefined && !isDone) return;
+      const leavesJobs = state === "idle" && session !== undefined && this.#leavesJobsOf(session);
+      if (session !== undefined && !session.closed && session.broken === undefined && !isDone && !leavesJobs) return;
       await this.#releaseSession();
       if (this.#isStopped || this.#isDraining) return; // a resume that begins now would not be handed over
+      if (await this.#awaitsJobs()) return;
       await this.#acquireSession();
       this.#lastLogged = undefined;
     } catch (thrown: unknown) {
       this.#logOnce(ToolError.fromUnknown(thrown, "store_failed"));
     }
+  }
+
+  /** Whether the session has jobs that have not started, and that only other processes start. */
+  #leavesJobsOf({ jobs }: RuntimeSession): boolean {
+    return this.#leavesJobs && jobs.length > 0 && jobs.every(({ state }) => state === "queued");
+  }
+
+  /** Whether the store has jobs of the agent that only other processes run: until they have ended, one of these has the session. */
+  async #awaitsJobs(): Promise<boolean> {
+    const { name, runtime } = this.#options;
+    if (!this.#leavesJobs) return false;
+    const jobs = await runtime.store?.jobs.list({ sessionId: name, states: ACTIVE_JOB_STATES, limit: 1 });
+    return jobs !== undefined && jobs.length > 0;
+  }
+
+  get #leavesJobs(): boolean {
+    const { store, jobs } = this.#options.runtime;
+    return store?.queue !== undefined && !jobs.runHere;
   }
 
   /** Whether nothing of the session runs because all its calls wait for a person. */
@@ -140,8 +161,10 @@ export class ExclusiveAgent {
     }
     const isLost = session.broken !== undefined; // another process has the session now, or the store failed: nothing can be written
     if (runtime.store?.queue === undefined && !isLost) return; // the runtime closes the session
-    await (session.jobs.length > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
+    const jobs = session.jobs.length;
+    await (jobs > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
       if (!isLost) throw thrown;
     });
+    if (jobs > 0 && this.#leavesJobs) await runtime.store?.queue?.offer([session.id]);
   }
 }

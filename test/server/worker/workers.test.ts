@@ -393,6 +393,44 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
     expect([said, first.agents.size]).toEqual([[expect.stringContaining("first has it.")], 0]);
   });
 
+  test("an agent of a server that runs no jobs leaves its jobs to a worker, and continues with their results", async () => {
+    const one = await fleet();
+    const ran: string[] = [];
+    const runtimeOf = async (name: string, jobs: JobLimits = {}): Promise<Runtime> => {
+      const count = defineTool({
+        name: "count",
+        description: "Counts.",
+        mode: "background",
+        execute: () => `${ran.push(name)} by ${name}`,
+      });
+      const runtime = createRuntime({ tools: [count], jobs, store: postgresStore({ url: server().url }) });
+      onTestFinished(async () => void (await runtime.close()));
+      await runtime.open();
+      return runtime;
+    };
+    const runtime = await runtimeOf("server", { maxRunning: 0 });
+    await runtime.store?.queue?.open();
+    const model = scriptedModel(({ messages }) =>
+      messages.length === 1
+        ? { calls: [{ name: "count", input: {} }] }
+        : { text: JSON.stringify(messages.at(-1)).includes("1 by worker") ? "It is 1." : "Wait." },
+    );
+    const agents = new Map<string, Agent>();
+    const make = (session: RuntimeSession): Agent => createAgent({ model, session });
+    const held = new ExclusiveAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+    await held.start();
+    onTestFinished(() => held.stop());
+    await agents.get("clerk")?.send("Count.");
+    await until(async () => agents.size === 0);
+    expect(await one.store.jobs.list({ sessionId: "clerk" })).toMatchObject([{ state: "queued" }]);
+    const worker = createWorker(await runtimeOf("worker"));
+    await worker.start();
+    await until(async () => agents.get("clerk")?.session.messages().at(-1)?.role === "assistant" && agents.get("clerk")?.state === "idle");
+    const said = agents.get("clerk")?.session.messages().at(-1);
+    expect([said, ran]).toEqual([expect.objectContaining({ content: "It is 1." }), ["worker"]]);
+    await worker.stop();
+  });
+
   test("missing tables and rights are reported at the start", async () => {
     await Fleet.on(server()).then((one) => one.close());
     await server().execute("drop schema haft_jobs cascade");
