@@ -33,7 +33,7 @@ export class EmergencyStop {
 
   /** Counts a result. Calls that were cancelled, skipped or wait for approval are ignored. */
   record(result: ToolResult): void {
-    checkResult(result, "note() of an emergency stop");
+    checkResult(result, "record() of an emergency stop");
     const { status, error } = result;
     if (this.stopped || status === "cancelled" || status === "skipped" || error?.code === "approval_required") return;
     if (status !== "error") return void (this.#errors = 0);

@@ -107,7 +107,7 @@ function reading(stream: (...given: never[]) => AsyncIterable<unknown>): (...giv
 
 export const PUBLIC_CALLS: Readonly<Record<string, PublicCall>> = {
   "new EmergencyStop": [made(haft.EmergencyStop), {}],
-  "EmergencyStop.note": [on(() => new haft.EmergencyStop({}), "note"), result],
+  "EmergencyStop.record": [on(() => new haft.EmergencyStop({}), "record"), result],
   "new Registry": [made(haft.Registry), {}],
   "Registry.register": [on(() => new haft.Registry(), "register"), tool, "ns", {}],
   "Registry.unregister": [on(() => runtime().registry, "unregister"), "t"],
