@@ -52,9 +52,9 @@ export interface DefaultModel {
 
 /** The absolute paths of the files of a configuration, whether they exist or not. */
 export interface OwnPaths {
-  /** What tools may not change: the configuration file, its lock, and the programs, code and documents that it names. */
+  /** Files that tools may not change: the configuration file, its lock, and the programs, code and documents that it names. */
   readonly protect: readonly string[];
-  /** What tools may neither read nor change: the store, which has the conversations of all users, and the tokens of their logins. */
+  /** Files that tools may neither read nor change: the store, which has the conversations of all users, and the tokens of their logins. */
   readonly hide: readonly string[];
 }
 
