@@ -105,6 +105,6 @@ async function askUser(context: ToolContext, message: string, options?: readonly
   if (typeof text === "string") return text;
   throw new ToolError("unavailable", "The question was not answered: there is no user to ask, or the user left it open.", {
     outcome: "failed",
-    hint: "Go on without the answer, and say what you assumed.",
+    hint: "Continue without the answer, and say what you assumed.",
   });
 }

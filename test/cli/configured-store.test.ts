@@ -52,3 +52,18 @@ test("haft call of a shared toolset fails with the reason if its store cannot be
   const { exitCode, stderr } = await haft(["call", "pad::note", "--config", "haft.toml"], { folder });
   expect([exitCode, stderr]).toEqual([7, expect.stringMatching(/^haft: store_failed: The store .*haft\.db could not be opened/u)]);
 });
+
+test("tools cannot read the store that a command names, and still read other files", { timeout: PATIENCE_MS }, async () => {
+  const config = '[toolsets.work]\ntype = "files"\nroot = "."\nallowSensitive = ["**"]\n';
+  const call = (path: string) => `${JSON.stringify({ role: "assistant", calls: [{ name: "work::read", input: { path } }] })}\n`;
+  const folder = folderWith({
+    "haft.toml": config,
+    "store.jsonl": call("own.txt"),
+    "other.jsonl": call("other.txt"),
+    "other.txt": "plain",
+  });
+  const run = async (file: string) => await haft(["run", file, "--store", "own.txt", "--json", "--config", "haft.toml"], { folder });
+  const own = await run("store.jsonl");
+  const other = await run("other.jsonl");
+  expect([own.stdout.includes('"permission_denied"'), other.stdout.includes("plain")]).toEqual([true, true]);
+});

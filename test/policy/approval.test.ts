@@ -243,7 +243,7 @@ test("F1.50 without an approver the call needs approval, and only the operator's
     message: "files::delete needs approval, and no approver is configured. files::delete may destroy something.",
     retryable: false,
     outcome: "not_started",
-    hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
+    hint: "A person must approve this call, and none can be asked here. Continue without it, or tell the user what it would do and that it needs approval.",
     operatorHint:
       'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
   });

@@ -1,5 +1,5 @@
 /** Opens a runtime from a configuration file, and closes it when the command is done. */
-import { relative } from "node:path";
+import { relative, resolve } from "node:path";
 import type { Approver } from "../../core/ask.ts";
 import { splitName } from "../../core/call.ts";
 import { ToolError, pickHints } from "../../core/error.ts";
@@ -34,6 +34,8 @@ import { buildCommandAnswers, type AnswerChoice } from "./command-answers.ts";
 import { addInfoToolset } from "./info-toolset.ts";
 import { packageVersion } from "../own-package.ts";
 import { formatDuration, toOneLine } from "../terminal/terminal-text.ts";
+import { storeFiles } from "../../config/trust/own-paths.ts";
+import { isPostgresUrl } from "../../store/postgres/postgres-settings.ts";
 import { startTelemetry } from "./start-telemetry.ts";
 import { requireTrust } from "../commands/trust/require-trust.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
@@ -166,6 +168,7 @@ async function runtimeOptions(
       logins,
       ...toolListCache(context),
       ...listeners,
+      hide: storeOptionFiles(context),
       ...omitUndefined({ store: built, trusted, model: options.model?.(config), callTool: options.callTool }),
     }),
     context.signal,
@@ -187,6 +190,11 @@ async function runtimeOptions(
       ...omitUndefined({ clock: options.clock }),
     },
   };
+}
+
+/** Returns the paths of the files of the SQLite store that the option names; empty without one. */
+function storeOptionFiles({ options: { store: path } }: CommandContext): readonly string[] {
+  return path === undefined || isPostgresUrl(path) ? [] : storeFiles(resolve(path));
 }
 
 /** Reads the pins of third-party tools; undefined if nothing was pinned. */

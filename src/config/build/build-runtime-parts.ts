@@ -58,6 +58,8 @@ export interface BuildOptions extends ModelListeners {
   readonly store?: Store;
   /** Keeps the logins of users to servers with `auth` of the type `user-login`. @default as in `[serve.logins]`; in memory without a folder */
   readonly logins?: UserLogins;
+  /** Absolute paths of files that tools may neither read nor change, such as those of a store that the configuration does not name. @default none */
+  readonly hide?: readonly string[];
 }
 
 export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
@@ -73,6 +75,7 @@ export const BUILD_OPTIONS: OptionNames<BuildOptions> = {
   triggers: "object",
   store: "object",
   logins: "object",
+  hide: "strings",
 };
 
 /** The parts of a runtime, made from a configuration. */
@@ -307,7 +310,7 @@ class RuntimePartsBuilder {
     const { allowVariables } = config;
     return {
       folder,
-      ownPaths: ownPaths(this.#loaded),
+      ownPaths: ownPaths(this.#loaded, this.#options.hide),
       clock,
       memory,
       logins: this.#logins,

@@ -9,8 +9,8 @@ import type { OwnPaths } from "../toolset/toolset-type.ts";
 /** The endings of a SQLite database and the files that SQLite keeps next to it. */
 const STORE_ENDINGS = ["", "-wal", "-shm", "-journal"];
 
-/** Returns the paths of the files that a configuration consists of. */
-export function ownPaths(loaded: LoadedConfig): OwnPaths {
+/** Returns the paths of the files that a configuration consists of. @param hide further files that tools may neither read nor change */
+export function ownPaths(loaded: LoadedConfig, hide: readonly string[] = []): OwnPaths {
   const { config, folder, path } = loaded;
   const named: (string | undefined)[] = [basename(path), "haft.lock", ...config.extensions, ...config.documentation.values()];
   const programs: string[] = [];
@@ -30,14 +30,19 @@ export function ownPaths(loaded: LoadedConfig): OwnPaths {
   const files = named
     .filter((text) => text !== undefined && !/^[a-z][a-z0-9+.-]+:/iu.test(text))
     .map((text) => resolve(folder, text ?? ""));
-  return { protect: [...files, ...programs], hide: hiddenPaths(loaded) };
+  return { protect: [...files, ...programs], hide: [...hiddenPaths(loaded), ...hide] };
 }
 
 function hiddenPaths({ config, folder }: LoadedConfig): readonly string[] {
   const { store, serve } = config;
   const tokens = serve?.logins?.folder;
-  const stored = store !== undefined && "path" in store ? STORE_ENDINGS.map((ending) => resolve(folder, `${store.path}${ending}`)) : [];
+  const stored = store !== undefined && "path" in store ? storeFiles(resolve(folder, store.path)) : [];
   return tokens === undefined ? stored : [...stored, resolve(folder, tokens)];
+}
+
+/** Returns the paths of a SQLite database and of the files that SQLite keeps next to it. @param path the absolute path of the database */
+export function storeFiles(path: string): readonly string[] {
+  return STORE_ENDINGS.map((ending) => `${path}${ending}`);
 }
 
 /** Returns the paths of the programs that a toolset runs, and of the scripts among their arguments. */

@@ -36,7 +36,7 @@ export function approvalCancelledError({ toolName }: RefusedCall, by?: string): 
 export function noDecisionError({ toolName, reason }: RefusedCall, why: string): ToolError {
   const clause = /[.!?]$/u.test(why) ? `. ${why}` : `, and ${why}.`;
   return new ToolError("approval_required", `${toolName} needs approval${clause} ${reason}`, {
-    hint: "A person must approve this call, and none can be asked here. Go on without it, or tell the user what it would do and that it needs approval.",
+    hint: "A person must approve this call, and none can be asked here. Continue without it, or tell the user what it would do and that it needs approval.",
     operatorHint:
       'Run it where a person can be asked, or allow it beforehand: "never" of [approval] in the configuration file, --yes on the command line, approval: { approve } or { never } in code.',
   });

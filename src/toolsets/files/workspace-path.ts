@@ -191,7 +191,7 @@ function sensitivePathError(shown: string, what: "read" | "changed", sensitivity
   const why =
     sensitivity === "credentials" ? "it is a place where credentials are kept" : "other programs run it or take instructions from it";
   return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
-    hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
+    hint: what === "read" ? "Continue without it, or ask the user for what you need to know." : "Ask the user to change it.",
     operatorHint: "The option allowSensitive of the toolset allows the files that it names.",
   });
 }
@@ -200,7 +200,7 @@ function sensitivePathError(shown: string, what: "read" | "changed", sensitivity
 function ownPathError(shown: string, what: "read" | "changed"): ToolError {
   const why = what === "read" ? "it is kept from models" : "other programs run it or take instructions from it";
   return new ToolError("permission_denied", `${JSON.stringify(shown)} may not be ${what}: ${why}.`, {
-    hint: what === "read" ? "Go on without it, or ask the user for what you need to know." : "Ask the user to change it.",
+    hint: what === "read" ? "Continue without it, or ask the user for what you need to know." : "Ask the user to change it.",
     operatorHint: "It is part of the configuration, or named by protect or hide, which allowSensitive does not affect.",
   });
 }

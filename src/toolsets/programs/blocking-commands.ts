@@ -74,7 +74,7 @@ const BLOCKING_COMMANDS: readonly BlockingCommand[] = [
     pattern: /^(?:passwd|su|login|chsh)(?:\s|$)/u,
     unless: /passwd\s+(?:-S|--status)|chsh\s+(?:-l|--list-shells)/u,
     reason: "it asks for a password",
-    instead: "Go on without it, or ask the user.",
+    instead: "Continue without it, or ask the user.",
   },
   {
     pattern: /^sudo\s(?!\s*(?:-\S+\s+)*(?:-[a-zA-Z]*n[a-zA-Z]*|--non-interactive)(?:\s|$))/u,

@@ -160,7 +160,7 @@ const FETCH_TOOL: Tool = {
     type: "object",
     properties: {
       url: { type: "string", minLength: 1, maxLength: MAX_URL_LENGTH, description: "An http or https address." },
-      from: { type: "integer", minimum: 0, description: "Go on behind so many characters." },
+      from: { type: "integer", minimum: 0, description: "Continues after this number of characters." },
       maxChars: { type: "integer", minimum: 1, maximum: 100_000, description: "How much of it; 100,000 characters unless given." },
     },
     required: ["url"],

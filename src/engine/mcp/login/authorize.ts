@@ -70,7 +70,7 @@ export function scopeNotGrantedError({ server, user }: LoginKey, scope: string):
     {
       outcome: "not_started",
       retryable: false,
-      hint: "Go on without this call, or tell the user that their account lacks the scope.",
+      hint: "Continue without this call, or tell the user that their account lacks the scope.",
       operatorHint: `Grant the scope to the user ${JSON.stringify(user)} there, who then logs out of ${server} and in again.`,
     },
   );
