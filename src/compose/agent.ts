@@ -13,7 +13,7 @@ import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { toolOfResult } from "../runtime/tool-of-result.ts";
 import { createLoop, type Loop, type ResumeDecisions } from "./loop.ts";
 import type { LoopEvent } from "./loop-event.ts";
-import type { LoopOptions } from "./loop-options.ts";
+import { checkLoopOptionNames, type LoopOptions } from "./loop-options.ts";
 import type { LoopResult } from "./loop-result.ts";
 import type { PendingCall } from "./pending-calls.ts";
 import { notifySafely } from "../policy/notify-safely.ts";
@@ -124,6 +124,7 @@ class SessionAgent implements Agent {
       throw new ToolError("invalid_argument", "An agent records its history: its messages are in the log of its session.", {
         hint: "Use createLoop({ recordHistory: false }) for a run that must leave no record.",
       });
+    checkLoopOptionNames(options, "createAgent()", AGENT_OPTIONS);
     this.#options = options;
     this.#loop = createLoop({ ...rest, onEvent: (event) => this.#onEvent(event) });
     this.session = options.session;
@@ -284,6 +285,7 @@ class SessionAgent implements Agent {
   }
 }
 
+const AGENT_OPTIONS = { onResult: "function", onError: "function", triggers: true } as const;
 const START_OPTIONS: OptionNames<AgentStartOptions> = { runPending: true };
 
 /** Reasons after which a run for messages that arrived meanwhile makes sense. After the others it could say nothing, or would fail again. */

@@ -127,14 +127,23 @@ const CALL_OPTIONS: OptionNames<NonNullable<LoopOptions["calls"]>> = {
   background: true,
 };
 
-/** Refuses unknown options, and says where a misplaced one belongs. @throws ToolError `invalid_argument` */
-export function checkLoopOptions(options: LoopOptions): void {
+/**
+ * Refuses unknown options, and says where a misplaced one belongs.
+ *
+ * @param owner the function that takes the options, for the message @param own its options besides those of a loop @throws ToolError `invalid_argument`
+ */
+export function checkLoopOptionNames(options: LoopOptions, owner: string, own: Readonly<Record<string, "function" | true>> = {}): void {
   const limit = Object.keys(options).find((key) => !Object.hasOwn(OPTIONS, key) && Object.hasOwn(LIMIT_NAMES, key));
   if (limit !== undefined)
-    throw new ToolError("invalid_argument", `createLoop() has no option ${JSON.stringify(limit)}.`, {
-      hint: `It is a limit: createLoop({ limits: { ${limit} } }).`,
+    throw new ToolError("invalid_argument", `${owner} has no option ${JSON.stringify(limit)}.`, {
+      hint: `It is a limit: ${owner.slice(0, -1)}{ limits: { ${limit} } }).`,
     });
-  checkKnownKeys(options, OPTIONS, "createLoop()");
+  checkKnownKeys(options, { ...OPTIONS, ...own }, owner);
+}
+
+/** @throws ToolError `invalid_argument` for unknown and wrong options */
+export function checkLoopOptions(options: LoopOptions): void {
+  checkLoopOptionNames(options, "createLoop()");
   const { tools } = options;
   const isFunction = tools === undefined || typeof tools === "function";
   checkArgument(isFunction, "createLoop({ tools })", "a function that chooses tools for a round", tools, RUNTIME_OPTION_HINT);

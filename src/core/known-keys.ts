@@ -57,7 +57,7 @@ const OUTPUT_HINT = "The schema is an option of the run: loop.run(prompt, { outp
 const LIMITS_HINT = "The limits belong to the loop: createLoop({ limits: { maxRounds } }).";
 
 /** The functions whose options include those of an agent, or of its run, in other libraries. */
-const AGENT_FUNCTIONS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()", "delegateTool()", "run()"]);
+const AGENT_FUNCTIONS: ReadonlySet<string> = new Set(["createRuntime()", "createLoop()", "createAgent()", "delegateTool()", "run()"]);
 
 /** Agent options of other libraries for which those functions have no option, with the place where each is set in Haft. */
 const AGENT_OPTION_HINTS: ReadonlyMap<string, string> = new Map([

@@ -447,3 +447,14 @@ test("an agent whose session id already exists in the store reports an error whe
   await agent.whenIdle();
   expect(agent.session.messages().map(({ role }) => role)).toEqual(["user", "assistant"]);
 });
+
+test.each([
+  [{ onResults: () => {} }, 'createAgent() has no option "onResults".'],
+  [{ maxRounds: 3 }, 'createAgent() has no option "maxRounds".'],
+  [{ maxTurns: 3 }, 'createAgent() has no option "maxTurns".'],
+  [{ onError: "log" }, 'The option "onError" of createAgent() must be a function'],
+])("an option that no agent has is reported as one of createAgent: %o", (wrong, message) => {
+  const { model } = echo();
+  const options = { model, session: createRuntime({}).session(), ...wrong };
+  expect(() => createAgent(options as Parameters<typeof createAgent>[0])).toThrow(message);
+});
