@@ -73,8 +73,8 @@ class WideIntegers extends PostgresQueryCompiler {
 }
 
 /**
- * Runs work again after transaction conflicts, and after lost connections for up to `retryMs`. Work may run twice: all writes of a store are
- * idempotent, because stored events are recognized, and other values are set, not added.
+ * Runs work again after transaction conflicts, and after lost connections for up to `retryMs`. Work may run twice, even if its first run was
+ * committed, so each write of a store must recognize what an earlier try has stored, removed or taken.
  */
 export async function withRetries<Result>(
   work: () => Promise<Result>,

@@ -33,6 +33,14 @@ export type StoreOperation =
   | { readonly part: "leases"; readonly method: keyof LeaseStore; readonly argument: unknown }
   | { readonly part: "channels"; readonly method: keyof ChannelStore; readonly argument: Parameters<ChannelStore[keyof ChannelStore]>[0] };
 
+/** What the tries of one operation share: a try may have been committed although its answer was lost. */
+export interface OperationTries {
+  /** Which try this is, from 1. */
+  count: number;
+  /** Set by a try before it commits: the first number that it gave to a row, or how many rows it removed. */
+  number?: number;
+}
+
 export interface OperationGuard {
   /** Runs an operation where the database is. */
   run(operation: StoreOperation): Promise<unknown>;
@@ -125,9 +133,9 @@ function withCheckedFeed(feed: StoreFeed): StoreFeed {
   return { ...feed, read: async (options) => feed.read(checkFeedOptions(options)) };
 }
 
-/** Runs an operation on the parts themselves. */
-export function runOperation(parts: StoreParts, { part, method, argument }: StoreOperation): Promise<unknown> {
+/** Runs an operation on the parts themselves. @param tries given to methods whose retry must recognize what an earlier try has committed */
+export function runOperation(parts: StoreParts, { part, method, argument }: StoreOperation, tries?: OperationTries): Promise<unknown> {
   const subject = parts[part];
-  const run = Reflect.get(subject, method) as (argument: unknown) => Promise<unknown>; // the guards pair method and argument
-  return Reflect.apply(run, subject, [argument]);
+  const run = Reflect.get(subject, method) as (argument: unknown, tries?: OperationTries) => Promise<unknown>; // the guards pair method and argument
+  return Reflect.apply(run, subject, [argument, tries]);
 }

@@ -17,6 +17,7 @@ import {
 } from "../../core/access-store.ts";
 import { DEFAULT_ACCESS_LIMIT, DAY_MS, toCallPage, readCall, readKey, readRefusal, readRequest, duplicateKeyError } from "./access-rows.ts";
 import { lockCounter } from "./counters.ts";
+import type { OperationTries } from "../records/store-operations.ts";
 import { toStoredText } from "../records/stored-text.ts";
 import type { RefusalTable, Tables } from "./tables.ts";
 
@@ -26,6 +27,13 @@ const INSERT_BATCH_SIZE = 100;
 /** The counters that a transaction locks to number new rows, by table. */
 const COUNTERS = { haft_refusal: "refusals", haft_call: "calls" } as const;
 type NumberedTable = keyof typeof COUNTERS;
+
+interface AppendOptions {
+  readonly table: NumberedTable;
+  /** How many rows to keep. */
+  readonly keep: number;
+  readonly tries: OperationTries | undefined;
+}
 
 export class SqlAccess implements AccessStore {
   readonly #tables: Kysely<Tables>;
@@ -69,18 +77,18 @@ export class SqlAccess implements AccessStore {
     return (await newest.execute()).map(readKey);
   }
 
-  async revokeKey({ id, at }: RevokeKeyRequest): Promise<boolean> {
+  async revokeKey({ id, at }: RevokeKeyRequest, tries?: OperationTries): Promise<boolean> {
     const { numUpdatedRows } = await this.#tables
       .updateTable("haft_key")
       .set({ revoked_at: Math.trunc(at) })
       .where("id", "=", toStoredText(id))
       .where("revoked_at", "is", null)
       .executeTakeFirst();
-    return numUpdatedRows > 0n;
+    return numUpdatedRows > 0n || ((tries?.count ?? 1) > 1 && (await this.key(id))?.revokedAt === Math.trunc(at));
   }
 
-  addRefusals(refusals: readonly RefusedRequest[]): Promise<void> {
-    return this.#append(refusals, "haft_refusal", MAX_REFUSALS);
+  addRefusals(refusals: readonly RefusedRequest[], tries?: OperationTries): Promise<void> {
+    return this.#append(refusals, { table: "haft_refusal", keep: MAX_REFUSALS, tries });
   }
 
   async refusals({ since, principal, limit = DEFAULT_ACCESS_LIMIT }: RefusalQuery = {}): Promise<readonly RefusedRequest[]> {
@@ -90,8 +98,8 @@ export class SqlAccess implements AccessStore {
     return (await newest.execute()).map(readRefusal);
   }
 
-  addCalls({ calls, keep }: Parameters<AccessStore["addCalls"]>[0]): Promise<void> {
-    return this.#append(calls, "haft_call", keep);
+  addCalls({ calls, keep }: Parameters<AccessStore["addCalls"]>[0], tries?: OperationTries): Promise<void> {
+    return this.#append(calls, { table: "haft_call", keep, tries });
   }
 
   async calls({ since, until, principal, after, limit = DEFAULT_ACCESS_LIMIT }: AuditedCallQuery = {}): Promise<AuditedCallPage> {
@@ -116,10 +124,12 @@ export class SqlAccess implements AccessStore {
   }
 
   /** Numbers and inserts the rows, and deletes those with the lowest numbers. */
-  #append(bodies: readonly (RefusedRequest | AuditedCall)[], table: NumberedTable, keep: number): Promise<void> {
+  #append(bodies: readonly (RefusedRequest | AuditedCall)[], { table, keep, tries = { count: 1 } }: AppendOptions): Promise<void> {
     return this.#tables.transaction().execute(async (tables) => {
       await lockCounter(tables, COUNTERS[table]); // as for the positions of approvals
+      if (await isAppended(tables, { table, body: bodies[0], number: tries.number })) return;
       let number = await readLastNumber(tables, table);
+      tries.number = number + 1;
       const rows = bodies.map((body) => toRow(++number, body));
       for (let from = 0; from < rows.length; from += INSERT_BATCH_SIZE)
         await tables
@@ -204,6 +214,16 @@ export class SqlAccess implements AccessStore {
 function toRow(number: number, body: RefusedRequest | AuditedCall): RefusalTable {
   const principal = body.principal === undefined ? null : toStoredText(body.principal);
   return { number, at: Math.trunc(body.at), principal, body: JSON.stringify(body) };
+}
+
+/** Whether an earlier try has inserted the rows, the first one under this number: the answer to its commit was lost. */
+async function isAppended(
+  tables: Transaction<Tables>,
+  { table, body, number }: { readonly table: NumberedTable; readonly body: object | undefined; readonly number: number | undefined },
+): Promise<boolean> {
+  if (number === undefined) return false;
+  const row = await tables.selectFrom(table).select("body").where("number", "=", number).executeTakeFirst();
+  return row?.body === JSON.stringify(body);
 }
 
 async function readLastNumber(tables: Transaction<Tables>, table: NumberedTable): Promise<number> {

@@ -20,6 +20,7 @@ import { databaseTimeAfter, evaluateExpression } from "./database-time.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import { enqueueMessage } from "./sql-webhooks.ts";
+import type { OperationTries } from "../records/store-operations.ts";
 import { parseStoredText, toStoredText } from "../records/stored-text.ts";
 import { createApprovalMessage } from "../records/webhook-messages.ts";
 import type { ApprovalTable, Tables } from "./tables.ts";
@@ -197,21 +198,22 @@ export class SqlApprovals implements ApprovalStore {
     return (await rows.execute()).map(readRule);
   }
 
-  async addRule(rule: ApprovalRule): Promise<void> {
+  async addRule(rule: ApprovalRule, tries?: OperationTries): Promise<void> {
     try {
       await insertRule(this.#connection.tables, rule);
     } catch (thrown: unknown) {
       if (!this.#connection.isKeyTaken(thrown)) throw thrown;
+      if ((tries?.count ?? 1) > 1 && (await isAdded(this.#connection.tables, rule))) return;
       throw new ToolError("duplicate", `An approval rule ${JSON.stringify(rule.id)} already exists.`, { cause: thrown });
     }
   }
 
-  async removeRule(id: string): Promise<boolean> {
-    const { numDeletedRows } = await this.#connection.tables
-      .deleteFrom("haft_approval_rule")
-      .where("id", "=", toStoredText(id))
-      .executeTakeFirst();
-    return numDeletedRows > 0n;
+  removeRule(id: string, tries: OperationTries = { count: 1 }): Promise<boolean> {
+    return this.#write(async (tables) => {
+      const { numDeletedRows } = await tables.deleteFrom("haft_approval_rule").where("id", "=", toStoredText(id)).executeTakeFirst();
+      tries.number = Math.max(tries.number ?? 0, Number(numDeletedRows)); // an earlier try may have removed it
+      return tries.number > 0;
+    });
   }
 
   async requestPreview({ id, digest }: { readonly id: string; readonly digest: string }): Promise<boolean> {
@@ -329,6 +331,12 @@ export class SqlApprovals implements ApprovalStore {
 async function isEnded(tables: Kysely<Tables>, end: ApprovalEnd): Promise<boolean> {
   const same = tables.selectFrom("haft_approval").select("id").where("id", "=", toStoredText(end.id)).where("digest", "=", end.digest);
   return (await same.where("status", "=", end.status).where("answer", "=", encodeAnswer(end)).executeTakeFirst()) !== undefined;
+}
+
+/** Whether exactly this rule is stored: the answer to the first insert was lost, and this is a retry. */
+async function isAdded(tables: Kysely<Tables>, rule: ApprovalRule): Promise<boolean> {
+  const row = await tables.selectFrom("haft_approval_rule").select("rule").where("id", "=", toStoredText(rule.id)).executeTakeFirst();
+  return row?.rule === JSON.stringify(rule);
 }
 
 /** Deletes the questions and rules of a session that is removed. */

@@ -2,8 +2,10 @@
 import { sql, type Transaction } from "kysely";
 import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../../core/channel-store.ts";
 import { evaluateExpression } from "./database-time.ts";
+import { DoubtfulTakes } from "./doubtful-takes.ts";
 import type { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
+import type { OperationTries } from "../records/store-operations.ts";
 import { toStoredText } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 
@@ -22,25 +24,28 @@ export class SqlChannels implements ChannelStore {
   readonly #owner: Owner;
   /** Number of messages sent on each channel. */
   readonly #sent = new Map<string, number>();
+  readonly #doubtful = new DoubtfulTakes();
 
   constructor(connection: SqlConnection, owner: Owner) {
     this.#connection = connection;
     this.#owner = owner;
   }
 
-  send(message: NewChannelEntry): Promise<number> {
+  send(message: NewChannelEntry, tries: OperationTries = { count: 1 }): Promise<number> {
     const channel = toStoredText(message.channel);
     const isQueue = message.capacity !== undefined;
     const sent = this.#sent.get(channel) ?? (this.#sent.size < MAX_COUNTED_CHANNELS ? 0 : undefined);
     if (sent !== undefined) this.#sent.set(channel, sent + 1);
     const sending = this.#connection.tables.transaction().execute(async (tables) => {
       const number = await this.#nextNumber(tables, channel);
+      const row = { channel, sender: toStoredText(message.sender), sender_id: toStoredText(message.senderId), body: message.body };
+      if (tries.number !== undefined && (await isSent(tables, { ...row, number: tries.number }))) return tries.number;
       if (message.capacity !== undefined && (await countOpen(tables, channel)) >= message.capacity) throw QUEUE_FULL;
-      const [sender, senderId] = [toStoredText(message.sender), toStoredText(message.senderId)];
       await tables
         .insertInto("haft_channel_message")
-        .values({ channel, number, sender, sender_id: senderId, body: message.body, holder: null, ended: 0 })
+        .values({ ...row, number, holder: null, ended: 0 })
         .execute();
+      tries.number = number;
       if (sent === undefined ? shouldRemoveOld(number) : sent % REMOVE_EVERY === 0)
         await removeOld(tables, { channel, isQueue, keep: message.keep });
       return number;
@@ -69,20 +74,32 @@ export class SqlChannels implements ChannelStore {
   }
 
   async take(query: TakeEntry): Promise<ChannelEntry | undefined> {
+    const name = toStoredText(query.channel);
+    let taking: { readonly number: number; readonly take: symbol } | undefined;
+    const taken = this.#take(query, (number) => (taking = { number, take: this.#doubtful.begin(name, number) }));
+    try {
+      const entry = await taken;
+      if (taking !== undefined) this.#doubtful.succeed(name, taking.number, taking.take);
+      return entry;
+    } catch (thrown: unknown) {
+      if (taking !== undefined) this.#doubtful.fail(name, taking.number, taking.take);
+      throw thrown;
+    }
+  }
+
+  /** @param onTake called with the number of the message, before the transaction commits */
+  async #take(query: TakeEntry, onTake: (number: number) => void): Promise<ChannelEntry | undefined> {
     const found = await this.#connection.tables.transaction().execute(async (tables) => {
       if ((await this.#findFirstFree(tables, query)) === undefined) return undefined; // checked before the lock, so that a fruitless take blocks no other
       await this.#owner.register(tables);
-      const name = toStoredText(query.channel);
-      await tables
-        .updateTable("haft_channel")
-        .set("last", sql<number>`last`)
-        .where("name", "=", name)
-        .execute(); // locks the channel
+      await lockChannel(tables, toStoredText(query.channel));
       const first = await this.#findFirstFree(tables, query);
-      if (first !== undefined)
+      if (first !== undefined) {
+        onTake(first.number);
         await updateMessage(tables, { ...query, ...first })
           .set("holder", this.#owner.id ?? "")
           .execute();
+      }
       return { first };
     });
     if (found !== undefined) this.#owner.confirmRegistration();
@@ -96,6 +113,26 @@ export class SqlChannels implements ChannelStore {
 
   async end(key: ChannelEntryKey): Promise<void> {
     await updateMessage(this.#connection.tables, key).set("ended", 1).execute();
+  }
+
+  /** Releases messages that this process may have taken although the answer was lost, so that others can take them. */
+  async releaseDoubtful(): Promise<void> {
+    for (const channel of this.#doubtful.channels) {
+      const released = await this.#connection.tables.transaction().execute(async (tables) => {
+        await lockChannel(tables, channel);
+        const numbers = this.#doubtful.numbers(channel);
+        if (numbers.length > 0)
+          await tables
+            .updateTable("haft_channel_message")
+            .set("holder", null)
+            .where("channel", "=", channel)
+            .where("number", "in", numbers)
+            .where("holder", "=", this.#owner.id ?? "")
+            .execute();
+        return numbers;
+      });
+      this.#doubtful.forget(channel, released);
+    }
   }
 
   /** Returns the next number, and locks the channel until the transaction ends, so that messages become visible in order. */
@@ -116,14 +153,23 @@ export class SqlChannels implements ChannelStore {
 
   async #findFirstFree(tables: Transaction<Tables>, { channel, reader, from }: TakeEntry): Promise<ChannelEntry | undefined> {
     const living = await this.#owner.listLiving(tables);
-    const holders = this.#owner.id === undefined ? living : [...living, this.#owner.id];
+    const { id: own } = this.#owner;
+    const holders = own === undefined ? living : [...living, own];
+    const name = toStoredText(channel);
+    const doubtful = this.#doubtful.numbers(name);
     return tables
       .selectFrom("haft_channel_message")
       .select(["number", "body"])
-      .where("channel", "=", toStoredText(channel))
+      .where("channel", "=", name)
       .where("ended", "=", 0)
       .where("sender_id", "!=", toStoredText(reader))
-      .$if(holders.length > 0, (query) => query.where((row) => row.or([row("holder", "is", null), row("holder", "not in", holders)])))
+      .$if(holders.length > 0, (query) =>
+        query.where((row) => {
+          const free = [row("holder", "is", null), row("holder", "not in", holders)];
+          const isDoubtful = row.and([row("holder", "=", own ?? ""), row("number", "in", doubtful)]);
+          return row.or(doubtful.length === 0 ? free : [...free, isDoubtful]);
+        }),
+      )
       .$if(from !== undefined, (query) =>
         query.where((row) => row.or([row("sender", "=", toStoredText(from ?? "")), row("sender_id", "=", toStoredText(from ?? ""))])),
       )
@@ -157,6 +203,34 @@ async function countOpen(tables: SqlConnection["tables"], channel: string): Prom
     .where("ended", "=", 0)
     .executeTakeFirstOrThrow();
   return Number(count);
+}
+
+/** Makes other transactions that take or send messages on the channel wait until this one ends. */
+async function lockChannel(tables: Transaction<Tables>, name: string): Promise<void> {
+  await tables
+    .updateTable("haft_channel")
+    .set("last", sql<number>`last`)
+    .where("name", "=", name)
+    .execute();
+}
+
+/** Whether an earlier try has sent the message: the answer to its commit was lost. */
+async function isSent(
+  tables: Transaction<Tables>,
+  {
+    channel,
+    number,
+    sender_id,
+    body,
+  }: { readonly channel: string; readonly number: number; readonly sender_id: string; readonly body: string },
+): Promise<boolean> {
+  const row = await tables
+    .selectFrom("haft_channel_message")
+    .select(["sender_id", "body"])
+    .where("channel", "=", channel)
+    .where("number", "=", number)
+    .executeTakeFirst();
+  return row?.sender_id === sender_id && row.body === body;
 }
 
 /** Removes old messages. In a queue, messages that have not ended stay. */

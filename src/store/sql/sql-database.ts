@@ -5,7 +5,7 @@ import type { CacheRecord, StoredSession } from "../../core/store.ts";
 import { sessionChecksum } from "./checksum.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
 import type { JobStore } from "../../core/job-store.ts";
-import { runOperation, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
+import { runOperation, type OperationTries, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
 import type {
   ClaimAnswer,
   ClaimRequest,
@@ -58,6 +58,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   readonly #owner: Owner;
   readonly #cache: SqlCache;
   readonly #parts: StoreParts;
+  readonly #channels: SqlChannels;
   readonly #claims: SessionClaims;
   readonly #doubtful: DoubtfulClaims;
   /** Set if the database is reached over a network. */
@@ -76,6 +77,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
       immediate: connection.immediate,
       owner: this.#owner,
     });
+    this.#channels = new SqlChannels(connection, this.#owner);
     this.#parts = {
       jobs: new SqlJobs(connection, this.#owner),
       feed: new SqlFeed(connection, this.#owner),
@@ -84,7 +86,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
       webhooks: new SqlWebhooks(connection),
       artifacts: new SqlArtifacts(connection),
       leases: new SqlLeases(connection, this.#owner),
-      channels: new SqlChannels(connection, this.#owner),
+      channels: this.#channels,
     };
     const parts = { owner: this.#owner, reader: this.#reader };
     this.#doubtful = new DoubtfulClaims(this.#owner);
@@ -173,9 +175,11 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   operate(operation: StoreOperation): Promise<unknown> {
+    const tries: OperationTries = { count: 0 };
     return this.#run(describeFailure(operation), async () => {
+      tries.count++;
       try {
-        return await runOperation(this.#parts, operation);
+        return await runOperation(this.#parts, operation, tries);
       } catch (thrown: unknown) {
         const tables = findPartOf(operation);
         if (tables !== undefined) await requirePart(this.#connection, tables);
@@ -212,7 +216,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
     );
   }
 
-  /** Renews this owner's lease, and releases claims that may have been made although their answers were lost. Must be called every `HEARTBEAT_MS`. */
+  /** Renews this owner's lease, and releases claims and messages that it may have although the answers were lost. Must be called every `HEARTBEAT_MS`. */
   async sendHeartbeat(): Promise<void> {
     const { heartbeatConnection } = this.#options;
     const sendOnMainConnection = (): Promise<void> =>
@@ -222,6 +226,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
       ? sendOnMainConnection()
       : heartbeatConnection.runWithRetries(() => this.#owner.sendHeartbeat(heartbeatConnection.tables)).catch(sendOnMainConnection));
     await this.#run("could not release a claim", (tables) => this.#doubtful.releaseAll(tables));
+    await this.#run("could not release a message", () => this.#channels.releaseDoubtful());
   }
 
   async close(): Promise<void> {
