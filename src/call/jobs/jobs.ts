@@ -57,6 +57,7 @@ export interface WaitForJobOptions {
 
 const READ_OPTIONS: OptionNames<ReadJobOptions> = { from: true, tail: true, maxChars: true };
 const WAIT_OPTIONS: OptionNames<WaitForJobOptions> = { timeoutMs: true, signal: "AbortSignal", untilAsked: true };
+const STORED_HINT = "jobs.listStored({ id }) also finds jobs that ended in an earlier process; their results are in the history of their sessions.";
 const STORED_NAME: OptionNames<StoredJobName> = { id: true, sessionId: "string" };
 const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states: true };
 
@@ -211,6 +212,7 @@ export class Jobs {
         ids.length === 0
           ? "No job is running or has ended recently."
           : `Known jobs: ${[...new Set([...findNearNames(id, ids), ...ids])].slice(0, 5).join(", ")}.`,
+      ...(this.#stored === undefined ? {} : { operatorHint: STORED_HINT }),
     });
   }
 }

@@ -86,6 +86,24 @@ function ofTool(name: string) {
   return { toolName: `default::${name}`, mode: "background", notify: true, starts: 1 };
 }
 
+test("a wait for a job that ended before a restart rejects with an error that says where its result is", async () => {
+  const path = temporaryFile();
+  const build = tool("build", () => "built", { mode: "background" });
+  const first = processOn(path, [build]);
+  const { callId } = await first.runtime.session("work").execute({ name: "build" });
+  await first.runtime.jobs.wait(callId);
+  await first.runtime.close();
+  const { runtime } = processOn(path, [build]);
+  const { history } = await runtime.resume("work");
+  await expect(runtime.jobs.wait(callId)).rejects.toMatchObject({
+    code: "not_found",
+    operatorHint: expect.stringMatching(/jobs\.listStored.*history/u),
+  });
+  expect((await runtime.jobs.listStored({ id: callId })).map(({ state }) => state)).toEqual(["done"]);
+  expect(history.map(({ result }) => result?.status)).toEqual(["ok"]);
+  await runtime.close();
+});
+
 test("F1.22 listing stored jobs without a store, or with a wrong option, gives an error that says so", async () => {
   const { runtime } = testRuntime();
   await expect(runtime.jobs.listStored()).rejects.toMatchObject({
