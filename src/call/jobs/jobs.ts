@@ -57,7 +57,8 @@ export interface WaitForJobOptions {
 
 const READ_OPTIONS: OptionNames<ReadJobOptions> = { from: true, tail: true, maxChars: true };
 const WAIT_OPTIONS: OptionNames<WaitForJobOptions> = { timeoutMs: true, signal: "AbortSignal", untilAsked: true };
-const STORED_HINT = "jobs.listStored({ id }) also finds jobs that ended in an earlier process; their results are in the history of their sessions.";
+const STORED_HINT =
+  "jobs.listStored({ id }) also finds jobs that ended in an earlier process; their results are in the history of their sessions.";
 const STORED_NAME: OptionNames<StoredJobName> = { id: true, sessionId: "string" };
 const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states: true };
 
