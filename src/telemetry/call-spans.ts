@@ -8,23 +8,18 @@ import type { Tool } from "../core/tool.ts";
 import { findCalledTool } from "../registry/called-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
+import type { ContentSettings } from "./content-settings.ts";
 import { Failures } from "./failures.ts";
 import type { Instruments } from "./instruments.ts";
 import { McpDurations } from "./mcp-durations.ts";
 import type { ProviderDetector } from "./provider-detector.ts";
-import { toRecordedText, type RedactText } from "./recorded-text.ts";
+import { toRecordedName } from "./recorded-name.ts";
+import { toRecordedText } from "./recorded-text.ts";
 import { ATTRIBUTES, OPERATIONS, OTHER } from "./semantic-conventions.ts";
 import { formatToolName } from "./format-tool-name.ts";
 import { createSpanLink } from "./span-links.ts";
 import { isMcpTool, mcpAttributes } from "./server-attributes.ts";
 import { getActiveContext, runSafely } from "./run-safely.ts";
-
-/** Whether the contents of calls are recorded, besides names and numbers. */
-export interface ContentSettings {
-  readonly recordInputs: boolean;
-  readonly recordOutputs: boolean;
-  readonly redact: RedactText | undefined;
-}
 
 interface OpenCall {
   readonly span: Span;
@@ -157,8 +152,8 @@ export class CallSpans {
   }: Pick<EventOf<"call-start">, "callId" | "call" | "sessionId" | "turnId" | "parentCallId">): void {
     const parent = (parentCallId === undefined ? undefined : this.contextOf(parentCallId)) ?? getActiveContext();
     const agentName = parent.getValue(AGENT_NAME);
-    const name = formatToolName(call.name);
     const tool = findCalledTool(this.#registry, call.name, call.input)?.tool;
+    const name = this.#nameOf(call.name, tool);
     const attributes: Attributes = {
       [ATTRIBUTES.operation]: OPERATIONS.tool,
       [ATTRIBUTES.toolName]: name,
@@ -180,6 +175,10 @@ export class CallSpans {
     if (this.#contents.recordInputs && span.isRecording()) this.#recordInput(span, call.input);
   }
 
+  #nameOf(name: string, tool: Tool | undefined): string {
+    return formatToolName(tool === undefined ? toRecordedName(name, this.#contents) : name);
+  }
+
   /** The description of a tool as it is recorded. Third-party servers write descriptions too, so secrets are redacted. */
   #descriptionOf(tool: Tool): string {
     const known = this.#descriptions.get(tool);
@@ -199,9 +198,9 @@ export class CallSpans {
     }
   }
 
-  #recordEnd({ span, name }: OpenCall, result: ToolResult, input: unknown): void {
+  #recordEnd({ span, name, tool }: OpenCall, result: ToolResult, input: unknown): void {
     if (!span.isRecording()) return;
-    const answered = formatToolName(result.name);
+    const answered = this.#nameOf(result.name, tool);
     if (answered !== name) span.updateName(`${OPERATIONS.tool} ${answered}`).setAttribute(ATTRIBUTES.toolName, answered);
     span.setAttributes({
       [ATTRIBUTES.callStatus]: result.status,

@@ -5,7 +5,8 @@ import type { ContentPart } from "../core/content.ts";
 import { SHARED_CONVERSATION, type ModelMessage, type SessionMessage } from "../core/message.ts";
 import type { FinishReason, ModelReply, ModelRequest, ModelTool, ProviderCall } from "../core/model.ts";
 import { partText, resultText } from "../core/result.ts";
-import type { ContentSettings } from "./call-spans.ts";
+import type { ContentSettings } from "./content-settings.ts";
+import { toRecordedName } from "./recorded-name.ts";
 import { ANY_SIZE, MAX_CHARS, toRecordedSchema, toRecordedText, shortenText } from "./recorded-text.ts";
 import { ATTRIBUTES } from "./semantic-conventions.ts";
 import { formatToolName } from "./format-tool-name.ts";
@@ -165,7 +166,7 @@ function callPart(
   { id, name, input }: { readonly id?: string; readonly name: string; readonly input?: unknown },
   writer: Writer,
 ): Recorded {
-  return { type: "tool_call", ...(id === undefined ? {} : { id }), name, ...argumentsOf(input, writer) };
+  return { type: "tool_call", ...(id === undefined ? {} : { id }), name: toRecordedName(name, writer), ...argumentsOf(input, writer) };
 }
 
 function providerCallPart({ id, name, kind, input }: ProviderCall, writer: Writer): Recorded {

@@ -2,7 +2,7 @@
 import * as api from "@opentelemetry/api";
 import type { Context } from "@opentelemetry/api";
 import type { ToolError } from "../core/error.ts";
-import type { ContentSettings } from "./call-spans.ts";
+import type { ContentSettings } from "./content-settings.ts";
 import { SCOPE } from "./provider-detector.ts";
 import { toRecordedText } from "./recorded-text.ts";
 import { ATTRIBUTES, EVENTS } from "./semantic-conventions.ts";

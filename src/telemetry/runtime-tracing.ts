@@ -17,7 +17,8 @@ import type {
 import type { TraceHeaders } from "../core/trace-headers.ts";
 import { isSendableHeader } from "../net/request-head.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
-import type { ContentSettings, CallSpans } from "./call-spans.ts";
+import type { CallSpans } from "./call-spans.ts";
+import type { ContentSettings } from "./content-settings.ts";
 import type { ProviderDetector } from "./provider-detector.ts";
 import {
   toFinishReason,

@@ -52,8 +52,10 @@ export function telemetry(runtime: Runtime, options: TelemetryOptions = {}): () 
     runtime.ports.log,
     () => (unsubscribe = runtime.subscribe((event) => calls.onEvent(event))),
   );
-  const contents = { recordInputs, recordOutputs, redact };
-  const calls = new CallSpans(detector, runtime.registry, contents);
+  const { registry } = runtime;
+  const isTool = (name: string): boolean => registry.get(name) !== undefined || registry.overloads(name).length > 0;
+  const contents = { recordInputs, recordOutputs, redact, isTool };
+  const calls = new CallSpans(detector, registry, contents);
   const endTracing = runtime.trace(new RuntimeTracing(detector, calls, contents));
   detector.detect();
   return () => {

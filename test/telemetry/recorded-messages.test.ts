@@ -5,13 +5,14 @@ import type { ModelTool } from "../../src/core/model.ts";
 import { toRequestAttributes } from "../../src/telemetry/recorded-messages.ts";
 
 const MOST = 16_384;
+const isTool = (): boolean => true;
 const MANY = Object.fromEntries(
   Array.from({ length: 600 }, (_, index) => [`p${index}`, { type: "string", description: `Number ${index}.` }]),
 );
 
 function contentsOf(messages: readonly ModelMessage[], tools: readonly ModelTool[] = []): Attributes {
   const redact = (text: string): string => text.replaceAll("Ada", "[user]");
-  return toRequestAttributes({ messages, tools }, { recordInputs: true, recordOutputs: true, redact });
+  return toRequestAttributes({ messages, tools }, { recordInputs: true, recordOutputs: true, redact, isTool });
 }
 
 function toolsIn(attributes: Attributes): unknown {
@@ -43,7 +44,7 @@ test.each([0, 1])("a tool with too long a schema is recorded without the schema,
 
 test("a schema that redact turns into invalid JSON is left out", () => {
   const tools = [{ name: "small", description: "S.", inputSchema: { type: "object" } }];
-  const attributes = toRequestAttributes({ messages: [], tools }, { recordInputs: true, recordOutputs: true, redact: () => "{" });
+  const attributes = toRequestAttributes({ messages: [], tools }, { recordInputs: true, recordOutputs: true, redact: () => "{", isTool });
   expect(toolsIn(attributes)).toEqual([{ type: "function", name: "small", description: "{" }]);
 });
 
@@ -75,7 +76,7 @@ test("each text of a message that is too long is redacted once, however often th
   const inputSchema = { type: "object", properties: MANY };
   toRequestAttributes(
     { messages: [{ role: "user", at: 0, content }], tools: [{ name: "large", description: "L.", inputSchema }] },
-    { recordInputs: true, recordOutputs: true, redact },
+    { recordInputs: true, recordOutputs: true, redact, isTool },
   );
   expect(seen.map(([letter]) => letter)).toEqual(["a", "b", "c", "L", "{"]);
 });
