@@ -37,7 +37,10 @@ test.each([
   expect(text.includes("seven")).toBe(Object.keys(options).length > 0); // error messages quote the name, and are recorded with outputs
 });
 
-test.each(["wether", "shop::get_order", "functions.weather-2", "天気", "_"])("the name %s, which no tool has, is recorded whole", async (name) => {
-  const { spans } = await recorded(name, {});
-  expect(spans.map((span) => span.name)).toContain(`execute_tool ${name}`);
-});
+test.each(["wether", "shop::get_order", "functions.weather-2", "天気", "_"])(
+  "the name %s, which no tool has, is recorded whole",
+  async (name) => {
+    const { spans } = await recorded(name, {});
+    expect(spans.map((span) => span.name)).toContain(`execute_tool ${name}`);
+  },
+);
