@@ -67,8 +67,9 @@ interface PreviewOptions {
 async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signal }: PreviewOptions): Promise<SimulatedCall> {
   const branch = branchMidTurn(run, parent, host);
   try {
-    const { data } = run.options;
-    const result = await branch.execute({ name: run.toolName, input: run.input }, { signal, data, background: false, approved: true });
+    const { data, visibility: allow, principal } = run.options;
+    const options = { signal, data, background: false, approved: true, ...omitUndefined({ allow, principal }) };
+    const result = await branch.execute({ name: run.toolName, input: run.input }, options);
     if (result.error?.code === "not_simulatable") return noPreview(result.error.message);
     const diff = branch.diff();
     const nested = diff.calls.filter(({ callId }) => callId !== result.callId);

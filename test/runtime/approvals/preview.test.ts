@@ -139,6 +139,41 @@ test("issue 19.4 issue 18 a composite call is previewed with its nested calls, e
   await runtime.close();
 });
 
+test("issue 19.4 a preview makes no nested call that the rules of the caller deny", async () => {
+  const reads: string[] = [];
+  const read = (name: string): Tool => ({
+    name,
+    description: "Reads.",
+    inputSchema: INPUT,
+    effects: { reads: ["mail"], writes: [] },
+    execute: () => void reads.push(name),
+  });
+  const outer: Tool = {
+    name: "outer",
+    description: "Does both.",
+    inputSchema: INPUT,
+    composite: true,
+    execute: async (_input, { execute }) => {
+      await execute({ name: "secret", input: {} });
+      await execute({ name: "open", input: {} });
+    },
+  };
+  const tools = [read("secret"), read("open"), outer];
+  for (const isInSession of [true, false]) {
+    const { runtime, previews } = previewing(tools);
+    const options = { allow: { deny: ["default::secret"] } };
+    await (isInSession ? runtime.session() : runtime).execute({ name: "outer" }, options);
+    expect(previews[0]).toMatchObject({
+      calls: [
+        { toolName: "secret", outcome: "permission_denied" },
+        { toolName: "default::open", outcome: "ok" },
+      ],
+    });
+    await runtime.close();
+  }
+  expect(reads).toEqual(Array.from({ length: 4 }, () => "open"));
+});
+
 test("issue 19.4 a preview is bounded: a slow one reports its timeout, and a large one is truncated", async () => {
   const ports = fakePorts();
   const slow: Tool = { ...empty, name: "slow", execute: () => new Promise(() => {}), timeoutMs: 0 };
