@@ -8,7 +8,6 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
-import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { MemoryAccess } from "../store/memory/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";
@@ -44,7 +43,7 @@ import { upstreamHandlers } from "./api/handlers/upstreams.ts";
 import { WorkInProgress } from "./api/work-in-progress.ts";
 import { artifactHandlers } from "./api/handlers/artifacts.ts";
 import { toolHandlers } from "./api/handlers/tools.ts";
-import type { Authenticator, Principal } from "./auth/principal.ts";
+import type { Authenticator } from "./auth/principal.ts";
 import { createCallLog } from "./auth/call-log.ts";
 import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
@@ -59,6 +58,7 @@ import { securityHeaders } from "./http/security-headers.ts";
 import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_HOST_NAMES, MOUNTED_OPTIONS, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
+import { joinToolsFor } from "./mcp/visibility-of-caller.ts";
 import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
 
 /** Options of `createServer`. */
@@ -220,10 +220,7 @@ class RuntimeServer implements HaftServer {
     if (options.dashboard === true) this.#dashboard = new DashboardFiles({ basePath: options.basePath });
     if (mcp === false) return;
     const { maxBodyBytes, graceMs } = settings;
-    const toolsFor = (principal: Principal): VisibilityRules | undefined => {
-      const [own, given] = [access.visibilityOf(principal), mcp.toolsFor?.(principal)];
-      return own === undefined || given === undefined ? (own ?? given) : [own, visibilityOf(given)];
-    };
+    const toolsFor = joinToolsFor(access, mcp.toolsFor);
     const hosts = omitUndefined({ allowedHosts: options.allowedHosts, allowedOrigins: options.allowedOrigins });
     const mcpOptions = { name, version, maxBodyBytes, graceMs, ...mcp, ...hosts, toolsFor };
     this.#mcp = new HttpGateway(runtime, mcpOptions, this.#services.calls);

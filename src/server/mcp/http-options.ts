@@ -15,7 +15,8 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly token?: string;
   /**
    * Authenticates requests, in place of `token`. A principal needs the scope `execute`. Sessions and tasks belong to the principal that began them.
-   * Its credentials are not stored, and never sent to another server.
+   * Its credentials are not stored, and never sent to another server. The rules of `openServerAccess` apply, besides `toolsFor`. Session keys are
+   * refused.
    */
   readonly authenticator?: Authenticator;
   /** Maximum size of a request body, in bytes. @default 4_194_304 */

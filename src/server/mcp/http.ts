@@ -30,7 +30,7 @@ import { endStreamWithCredentials } from "../auth/end-stream-with-credentials.ts
 import { LOCAL_CALLER, noSession, type Caller } from "./handler-context.ts";
 import { isListenRequest, readResourceUris, withResourceUris } from "./listen-requests.ts";
 import { VisibleLists, VisibleChanges } from "./visible-lists.ts";
-import { visibilityOfCaller } from "./visibility-of-caller.ts";
+import { joinToolsFor, visibilityOfCaller } from "./visibility-of-caller.ts";
 import { readTaskIds } from "./tasks/task-listen-requests.ts";
 import { withTaskNotifications } from "./tasks/task-stream.ts";
 import { WatchedReply } from "./watched-reply.ts";
@@ -92,7 +92,8 @@ export class HttpGateway {
     const { authenticator } = this.settings;
     this.#credentialWatch = authenticator === undefined ? undefined : new CredentialWatch({ authenticator, clock, log });
     this.#runtime = runtime;
-    this.#options = options;
+    this.#options =
+      authenticator instanceof ServerAccess ? { ...options, toolsFor: joinToolsFor(authenticator, options.toolsFor) } : options;
   }
 
   /** The response that refuses a client that may not use this server; undefined if it may. */
@@ -229,7 +230,7 @@ export class HttpGateway {
     try {
       if (authenticator instanceof ServerAccess) {
         const { denial, principal: admitted } = await authenticator.admitHead(request, { scope: "execute" });
-        if (denial === undefined) return { id: admitted.id, principal: admitted };
+        if (denial === undefined) return this.#toCaller(admitted, request);
         return refusal(denial.status, denial.reason, { "www-authenticate": denial.challenge });
       }
       principal = await authenticateSender(authenticator, request);
@@ -239,9 +240,18 @@ export class HttpGateway {
       return refusal(503, message, { "retry-after": String(Math.max(1, Math.ceil(retryAfterMs / 1_000))) });
     }
     if (principal === undefined) return refusal(401, "These credentials are not valid here.", { "www-authenticate": "Bearer" });
-    if (hasScope(principal, "execute")) return { id: principal.id, principal };
+    if (hasScope(principal, "execute")) return this.#toCaller(principal, request);
     const challenge = 'Bearer error="insufficient_scope", scope="execute"';
     return refusal(403, "These credentials do not allow calls: they need the scope execute.", { "www-authenticate": challenge });
+  }
+
+  /** Refuses session keys: MCP clients have sessions of their own, and a session key works in no other than its own. */
+  #toCaller(principal: Principal, request: Request | DirectRequest): Caller | Response {
+    if (principal.sessionId === undefined) return { id: principal.id, principal };
+    const { authenticator } = this.settings;
+    const reason = "This key belongs to a session, and works only in that session.";
+    if (authenticator instanceof ServerAccess) authenticator.noteRefusal({ request, status: 403, reason, principal: principal.id });
+    return refusal(403, reason);
   }
 
   async #routeRequest(request: Request, accepted: AcceptedRequest): Promise<Response> {
