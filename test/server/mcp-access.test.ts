@@ -9,7 +9,7 @@ import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";
 import { rawResponse } from "./mcp-raw.ts";
 
 const tool = (name: string): Tool =>
-  ({ name, description: name, effects: pure, inputSchema: { type: "object" }, execute: () => name }) as Tool; // with a handler
+  ({ name, description: name, effects: pure, inputSchema: { type: "object" }, execute: () => name });
 
 async function serving(rules: readonly AccessRule[]) {
   const { access: stored } = memoryStore();

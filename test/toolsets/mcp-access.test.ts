@@ -137,6 +137,19 @@ test("F1.71 a denied tool is not listed and not called, and a server with all to
   expect(await call(none, "mcp_read_resource", { server: "far", uri: "note://a" })).toMatchObject({ error: { code: "not_found" } });
 });
 
+test("F1.71 a server without tools is hidden from callers whose rules would permit none of it, with its resources and prompts", async () => {
+  const { runtime: far } = await openRuntime({ tools: [] });
+  const { url } = await listening(far, { providers: [provider], tools: { validate: false } });
+  const { runtime } = await openRuntime({ toolsets: [mcpToolset("far", { url }), mcpAccessToolset()] });
+  const options = { allow: { allow: ["mcp::*"] } };
+  const read = { name: "mcp::mcp_read_resource", input: { server: "far", uri: "note://a" } };
+  const prompt = { name: "mcp::mcp_get_prompt", input: { server: "far", prompt: "greet" } };
+  expect((await runtime.execute({ name: "mcp::mcp_list" }, options)).output).toEqual([]);
+  for (const one of [read, prompt]) expect((await runtime.execute(one, options)).error?.code).toBe("not_found");
+  expect((await runtime.execute(read, { allow: { allow: ["mcp::*", "far::*"] } })).status).toBe("ok");
+  expect((await runtime.execute(read)).status).toBe("ok");
+});
+
 test("F1.71 a tool that needs approval also needs it when called through mcp_call", async () => {
   const asked: string[] = [];
   const runtime = await connected({

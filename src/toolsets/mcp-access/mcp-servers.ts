@@ -1,5 +1,6 @@
 /** The MCP servers of a runtime, as far as a caller may see them. */
 import type { ToolContext } from "../../core/context.ts";
+import { qualifiedName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { findNearNames } from "../../core/base/near-names.ts";
@@ -14,7 +15,10 @@ export interface VisibleServer {
   readonly tools: readonly RegisteredTool[];
 }
 
-/** Returns the servers that the caller may see. A server whose tools are all denied or hidden is left out, and so are its resources and prompts. */
+/**
+ * Returns the servers that the caller may see. A server whose tools are all denied or hidden is left out, and so are its resources and prompts. A
+ * connected server without tools is left out unless the caller's rules would permit any tool of it.
+ */
 export function visibleServers(context: ToolContext): readonly VisibleServer[] {
   const registry = registryOf(context);
   const visibility = callerVisibility(context);
@@ -24,8 +28,9 @@ export function visibleServers(context: ToolContext): readonly VisibleServer[] {
     const peer = engine === undefined ? undefined : mcpPeerOf(engine);
     if (peer === undefined) return [];
     const all = listed.filter(({ toolset }) => toolset.name === name);
-    const tools = all.filter(({ qualifiedName }) => visibility?.permits(qualifiedName) !== false);
-    const isHidden = tools.length === 0 && (all.length > 0 || denied.has(name));
+    const tools = all.filter((tool) => visibility?.permits(tool.qualifiedName) !== false);
+    const isForbidden = peer.identity !== undefined && visibility?.permits(qualifiedName(name, "*")) === false;
+    const isHidden = tools.length === 0 && (all.length > 0 || denied.has(name) || isForbidden);
     return isHidden ? [] : [{ name, peer, tools }];
   });
 }
