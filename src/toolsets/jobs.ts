@@ -6,7 +6,7 @@ import { resultText } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { plural } from "../core/base/wording.ts";
 import type { Jobs } from "../call/jobs/jobs.ts";
-import { jobsOf } from "../call/context/tool-context.ts";
+import { callerVisibility, jobsOf } from "../call/context/tool-context.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import { markNoCircuit } from "../core/no-circuit.ts";
 import { defineTool } from "../registry/define-tool.ts";
@@ -119,6 +119,7 @@ function sendTool() {
     effects: { reads: [], writes: "job:{id}" },
     execute: async ({ id, input }: { readonly id: string; readonly input: unknown }, context: ToolContext) => {
       const jobs = ownJobs(context, id);
+      checkMayCall(context, jobs.get(id));
       await asInputError(() => jobs.send(id, input));
       return `Sent to the job ${id}.`;
     },
@@ -146,6 +147,14 @@ function ownJobs(context: ToolContext, id: string): Jobs {
   const ids = jobs.list({ sessionId: context.sessionId }).map((job) => job.id);
   throw new ToolError("not_found", `There is no job ${JSON.stringify(id)}.`, {
     hint: ids.length === 0 ? "No background job is running or has ended lately." : `Your jobs are ${ids.slice(0, 10).join(", ")}.`,
+  });
+}
+
+/** Input of a job is part of its call, for which the rules of the caller apply too. @throws ToolError `permission_denied` */
+function checkMayCall(context: ToolContext, job: JobStatus | undefined): void {
+  if (job === undefined || callerVisibility(context)?.permits(job.toolName) !== false) return;
+  throw new ToolError("permission_denied", `The job ${job.id} is a call of ${job.toolName}, which is not offered here.`, {
+    outcome: "not_started",
   });
 }
 

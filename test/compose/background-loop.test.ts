@@ -213,6 +213,24 @@ test("F1.46 F1.47 wait, read_job, jobs, send_to_job and stop_job work on the ses
   expect(await say("stop_job", { id: "nothing" })).toBe("not_found");
 });
 
+test("F1.46 issue 19.5 send_to_job sends nothing to a job of a tool that the rules of its caller deny", async () => {
+  const talk: Tool = {
+    ...named("talk"),
+    mode: "stateful",
+    execute: async function* () {
+      return `You said ${String(yield "Which?")}.`;
+    },
+  };
+  await using runtime = createRuntime({ tools: [talk], toolsets: [jobsToolset()] });
+  const session = runtime.session();
+  const { callId: id } = await session.execute({ name: "talk", input: {} });
+  const send = { name: "jobs::send_to_job", input: { id, input: "this" } };
+  const { error } = await session.execute(send, { allow: { deny: ["default::talk"] } });
+  expect(error).toMatchObject({ code: "permission_denied", outcome: "not_started" });
+  expect((await session.execute({ name: "jobs::wait", input: { id } })).output).toBe("WAITING\nThe job asks: Which?");
+  expect((await session.execute(send, { allow: { allow: ["jobs::*", "default::talk"] } })).status).toBe("ok");
+});
+
 test("F1.46 a wait that times out says so, and the job continues", async () => {
   const done = Promise.withResolvers<string>();
   const slow: Tool = { ...named("slow"), mode: "background", execute: () => done.promise };
