@@ -218,7 +218,8 @@ test("F1.46 issue 19.5 send_to_job sends nothing to a job of a tool that the rul
     ...named("talk"),
     mode: "stateful",
     execute: async function* () {
-      return `You said ${String(yield "Which?")}.`;
+      const answer: unknown = yield "Which?";
+      return `You said ${String(answer)}.`;
     },
   };
   await using runtime = createRuntime({ tools: [talk], toolsets: [jobsToolset()] });

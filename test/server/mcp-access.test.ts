@@ -8,8 +8,7 @@ import { memoryStore } from "../../src/store/memory-store.ts";
 import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";
 import { rawResponse } from "./mcp-raw.ts";
 
-const tool = (name: string): Tool =>
-  ({ name, description: name, effects: pure, inputSchema: { type: "object" }, execute: () => name });
+const tool = (name: string): Tool => ({ name, description: name, effects: pure, inputSchema: { type: "object" }, execute: () => name });
 
 async function serving(rules: readonly AccessRule[]) {
   const { access: stored } = memoryStore();
