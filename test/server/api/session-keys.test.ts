@@ -189,6 +189,19 @@ test("issue 19.5 E05 the session list for a session key reveals nothing about ot
     expect((await api.ask("GET", `/v1/sessions${query}`, { token: page.key })).json).toEqual(answer);
 });
 
+test("issue 19.5 E05 a session key does not learn which places processes have", async () => {
+  const { api, make } = await keyedApi();
+  const { json: page } = await make(TOKEN, { scopes: ["read", "execute", "simulate"] });
+  const calls = [{ name: "notes::list" }];
+  for (const path of ["/v1/execute", "/v1/simulate", "/v1/sessions"]) {
+    const body = path === "/v1/sessions" ? {} : { calls };
+    const { status, text } = await api.ask("POST", `${path}?place=kitchen`, { token: page.key, body });
+    expect([status, text]).toEqual([403, expect.not.stringContaining("kitchen")]);
+  }
+  const own = await api.ask("POST", "/v1/sessions/desk/execute?place=kitchen", { token: page.key, body: { calls } });
+  expect(own.json.results[0].status).toBe("ok"); // the session is open here
+});
+
 test("a refused request is stored with the address of its client, over the API and MCP alike", async () => {
   const { api, store } = await keyedApi();
   const { key } = await new Keys(store.access, systemPorts).add({ name: "reader", scopes: ["read"] });

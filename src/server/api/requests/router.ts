@@ -212,9 +212,8 @@ async function answer({ id, params }: FoundRoute, { options, principal, request 
     throw new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });
   const place = request.url.includes("?") ? (new URL(request.url).searchParams.get("place") ?? undefined) : undefined;
   const mayForward = services.store !== undefined && (route.inSession === true || place !== undefined);
-  // not forwarded for another session than that of a session key: the response would reveal that the session exists
-  const isVisible = (sessionId: string | undefined): boolean =>
-    principal.sessionId === undefined || sessionId === undefined || principal.sessionId === sessionId;
+  // not forwarded for another session than that of a session key, or none: the response would reveal that the session or the place exists
+  const isVisible = (sessionId: string | undefined): boolean => principal.sessionId === undefined || principal.sessionId === sessionId;
   const forward = async (to: Destination): Promise<Response | undefined> =>
     isVisible(to.sessionId) ? forwardRequest(id, request, to, services) : undefined;
   if (mayForward && !hasSessionInContent(route)) {
