@@ -1,4 +1,4 @@
-/** Deletes sessions without recent events, with their events, jobs, questions and rules. */
+/** Deletes sessions without recent events, with their events, jobs, questions and rules, and revokes their keys. */
 import type { Kysely, Transaction } from "kysely";
 import { Owner } from "../sql/owner.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";
@@ -25,7 +25,7 @@ export async function pruneSessions(connection: SqlConnection, options: PruneOpt
     before = removed;
     for (let last = ""; ;) {
       await yieldBetweenSteps(options);
-      const batch = await removeBatch(connection, { owner, last, before: options.before });
+      const batch = await removeBatch(connection, { owner, last, before: options.before, now: options.now });
       removed += batch.removed;
       options.onProgress?.("sessions", removed);
       if (batch.found === 0) break;
@@ -39,6 +39,7 @@ interface BatchOptions {
   readonly owner: Owner;
   readonly last: string;
   readonly before: number;
+  readonly now: number;
 }
 
 async function removeBatch(connection: SqlConnection, options: BatchOptions): Promise<Batch> {
@@ -51,7 +52,7 @@ async function removeBatch(connection: SqlConnection, options: BatchOptions): Pr
   }
 }
 
-async function removeNext(tables: Transaction<Tables>, { owner, last, before }: BatchOptions): Promise<Batch> {
+async function removeNext(tables: Transaction<Tables>, { owner, last, before, now }: BatchOptions): Promise<Batch> {
   const living = await owner.listLiving(tables);
   const rows = await selectIdleSessions(tables, before, living)
     .select(["id", "epoch"])
@@ -69,7 +70,7 @@ async function removeNext(tables: Transaction<Tables>, { owner, last, before }: 
   const end = rows.at(-1);
   if (end === undefined) return { found: 0, removed: 0, last };
   const ids = await fenceSessions(tables, rows, before);
-  if (ids.length > 0) await remove(tables, ids);
+  if (ids.length > 0) await remove(tables, ids, now);
   return { found: rows.length, removed: ids.length, last: end.id };
 }
 
@@ -89,11 +90,14 @@ async function fenceSessions(
   return fenced.map(({ id }) => id);
 }
 
-async function remove(tables: Transaction<Tables>, ids: readonly string[]): Promise<void> {
+async function remove(tables: Transaction<Tables>, ids: readonly string[], now: number): Promise<void> {
   await tables.deleteFrom("haft_event").where("session", "in", ids).execute();
   await tables.deleteFrom("haft_job").where("session", "in", ids).execute();
   await tables.deleteFrom("haft_approval").where("session", "in", ids).execute();
   await tables.deleteFrom("haft_approval_rule").where("session", "in", ids).execute();
+  // a later session with the same id is a different one
+  const revoked = { revoked_at: Math.trunc(now) };
+  await tables.updateTable("haft_key").set(revoked).where("session", "in", ids).where("revoked_at", "is", null).execute();
   await tables.deleteFrom("haft_session").where("id", "in", ids).execute();
 }
 

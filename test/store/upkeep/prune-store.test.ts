@@ -52,6 +52,19 @@ for (const { name, start, isRun } of SUBJECTS)
       for await (const finding of checkStore(await kept.connection())) expect.fail(finding.what);
     });
 
+    test("issue 19.5 the keys of a deleted session are revoked, and no others", async () => {
+      const kept = keep();
+      const store = kept.store();
+      await append(store, "old", [messageEvent("old", 1)]);
+      await append(store, "new", [messageEvent("new", NOW)]);
+      const key = { name: "page", salt: "salt", hash: "hash", scopes: ["read"], createdAt: NOW, expiresAt: NOW + DAY_MS } as const;
+      for (const sessionId of ["old", "new"]) await store.access.addKey({ ...key, id: `of ${sessionId}`, sessionId });
+      await store.access.addKey({ ...key, id: "of none" });
+      expect(await prune(kept, { parts: ["sessions"] })).toEqual({ sessions: 1 });
+      const revokedAt = async (id: string): Promise<number | undefined> => (await store.access.key(id))?.revokedAt;
+      expect([await revokedAt("of old"), await revokedAt("of new"), await revokedAt("of none")]).toEqual([NOW, undefined, undefined]);
+    });
+
     test("a session with its files is retained while it is open, or while a retained session branches off it", async () => {
       const kept = keep();
       const store = kept.store();
