@@ -259,32 +259,35 @@ test("issue 19.5 repeating a removal that failed halfway revokes the keys of the
   expect((await api.ask("GET", "/v1/sessions/trip", { token: json.key })).status).toBe(401);
 });
 
-test.each([true, false])("issue 19.5 E05 a session that is removed while a key is made for it leaves no key (began again: %s)", async (isAgain) => {
-  const { access: stored } = memoryStore();
-  let remove = async (): Promise<void> => {};
-  const access = new Proxy(stored, {
-    get(target, name) {
-      if (name === "addKey")
-        return async (key: StoredKey) => {
-          await remove();
-          await target.addKey(key);
-        };
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
-  const api = await startApi({ auth: await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts) });
-  const begin = (): Promise<unknown> => api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
-  const make = () => api.ask("POST", "/v1/sessions/trip/keys", { body: { name: "page", scopes: ["read"] } });
-  await begin();
-  expect((await make()).status).toBe(201);
-  remove = async () => {
-    await api.ask("DELETE", "/v1/sessions/trip");
-    if (isAgain) await begin();
-  };
-  expect((await make()).status).toBe(404);
-  expect((await stored.keys({ sessionId: "trip" })).filter(({ revokedAt }) => revokedAt === undefined)).toEqual([]);
-});
+test.each([true, false])(
+  "issue 19.5 E05 a session that is removed while a key is made for it leaves no key (began again: %s)",
+  async (isAgain) => {
+    const { access: stored } = memoryStore();
+    let remove = async (): Promise<void> => {};
+    const access = new Proxy(stored, {
+      get(target, name) {
+        if (name === "addKey")
+          return async (key: StoredKey) => {
+            await remove();
+            await target.addKey(key);
+          };
+        const value: unknown = Reflect.get(target, name);
+        return typeof value === "function" ? value.bind(target) : value;
+      },
+    });
+    const api = await startApi({ auth: await openServerAccess({ access, others: [staticToken({ token: TOKEN })] }, systemPorts) });
+    const begin = (): Promise<unknown> => api.ask("POST", "/v1/sessions", { body: { id: "trip" } });
+    const make = () => api.ask("POST", "/v1/sessions/trip/keys", { body: { name: "page", scopes: ["read"] } });
+    await begin();
+    expect((await make()).status).toBe(201);
+    remove = async () => {
+      await api.ask("DELETE", "/v1/sessions/trip");
+      if (isAgain) await begin();
+    };
+    expect((await make()).status).toBe(404);
+    expect((await stored.keys({ sessionId: "trip" })).filter(({ revokedAt }) => revokedAt === undefined)).toEqual([]);
+  },
+);
 
 test("issue 19.5 a session key that asks for the jobs of another session gets an empty list, not its own jobs", async () => {
   const { api, make } = await keyedApi();
