@@ -19,7 +19,7 @@ import {
 import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "./conversation-steps.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool, type WireTool } from "./encode-tools.ts";
-import { nativeMessage } from "./openai-chat/native-message.ts";
+import { nativeMessage, withCallIds } from "./openai-chat/native-message.ts";
 import { textPart } from "./openai-conversation.ts";
 import { resolveToolChoice } from "./native-tools.ts";
 import { effortFields, type EffortFields } from "./reasoning-effort.ts";
@@ -119,7 +119,7 @@ function writePrompt({ kind, content, title }: PromptStep): JsonObject {
 function writeAssistant(step: AssistantStep): readonly JsonObject[] {
   const native = nativeMessage(step, COHERE_CHAT);
   if (native === undefined && isEmptyStep(step)) return [];
-  return [native ?? assistantMessage(step), ...writeResults(step.calls)];
+  return [native === undefined ? assistantMessage(step) : withCallIds(native, step.calls), ...writeResults(step.calls)];
 }
 
 /** Writes the results, followed by their images in a user message. */

@@ -8,6 +8,7 @@ import { formatJobText } from "../core/job-message.ts";
 import { partText, resultText, type OfferedName, type ToolResult } from "../core/result.ts";
 import { RoundGrouper, type ConversationRound } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
+import { readWireJson } from "./framing/wire-json.ts";
 import { markStable } from "./step-cache.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
@@ -198,12 +199,31 @@ export function nativeBlocks(
 const VALID_NAME = /^[A-Za-z0-9_-]{1,64}$/u;
 
 /**
- * Replaces the name in a call's block by Haft's name if the model called a tool by an invalid name: providers would refuse it, and with it every
- * later request of the conversation.
+ * Replaces the name in a call's block by Haft's name if the model called a tool by an invalid name, or by none: providers would refuse it, and with it
+ * every later request of the conversation.
+ *
+ * @param call the call of the block; undefined if the block is no call, or a call of a kind that has no name
  */
 export function withValidName(named: JsonObject, call: Pick<WireCall, "name"> | undefined): JsonObject {
   const { name } = named;
-  return call === undefined || typeof name !== "string" || VALID_NAME.test(name) ? named : { ...named, name: call.name };
+  return call === undefined || (typeof name === "string" && VALID_NAME.test(name)) ? named : { ...named, name: call.name };
+}
+
+/**
+ * Replaces the text in a call's `arguments` by Haft's input if the model wrote text that is not JSON: many servers parse it, and would refuse every
+ * later request of the conversation.
+ */
+export function withValidArguments(made: JsonObject, call: Pick<WireCall, "input"> | undefined): JsonObject {
+  const { arguments: text } = made;
+  return call === undefined || typeof text !== "string" || isJsonText(text) ? made : { ...made, arguments: JSON.stringify(call.input) };
+}
+
+function isJsonText(text: string): boolean {
+  try {
+    return readWireJson(text) !== undefined;
+  } catch {
+    return false; // nested deeper than `readWireJson` reads
+  }
 }
 
 /** Gives every call a unique id, the provider's own if it is acceptable. */

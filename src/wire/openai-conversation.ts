@@ -1,7 +1,7 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
 import { readPdfData } from "../core/data-uri.ts";
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 import { CONTINUE_TEXT, type UserTurnOptions } from "./alternating-turns.ts";
@@ -16,7 +16,7 @@ import {
   nonEmptyAnswerText,
 } from "./conversation-steps.ts";
 import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "./conversation-steps.ts";
-import { callId, nativeMessage } from "./openai-chat/native-message.ts";
+import { nativeMessage, withCallIds } from "./openai-chat/native-message.ts";
 import { spacedJson } from "./spaced-json.ts";
 import { withStepCache } from "./step-cache.ts";
 
@@ -106,13 +106,6 @@ function assistantMessage({ content, calls }: AssistantStep, { spacedJson: space
 function requiredReasoningFields(message: JsonObject, { reasoning }: ChatVariant): JsonObject {
   if (reasoning?.required !== true || message[reasoning.field] !== undefined) return {};
   return { [reasoning.field]: reasoning.placeholder ?? "" };
-}
-
-/** Adds Haft's ids to calls without an id of the provider, because the results refer to them. */
-function withCallIds(message: JsonObject, calls: readonly WireCall[]): JsonObject {
-  const { tool_calls: made } = message;
-  if (!isJsonArray(made) || made.every((call) => callId(call) !== "")) return message;
-  return { ...message, tool_calls: made.map((call, index) => ({ ...(isJsonObject(call) ? call : {}), id: calls[index]?.id ?? "" })) };
 }
 
 function toolMessage({ id, name, result }: WireCall, variant: ChatVariant): JsonObject {

@@ -1,6 +1,7 @@
 /** Arguments that are not the JSON that a format promises: read as what they say, or kept as they are, never left out. */
 import { describe, expect, test } from "vitest";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
+import { parseJson } from "../../src/core/base/parse-json.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { cohere } from "../../src/wire/cohere.ts";
@@ -13,7 +14,13 @@ import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { called, said } from "./conversations.ts";
 
-const TEXT: ReadonlySet<string> = new Set([openAiChat().name, mistral().name, openAiResponses().name, cohere().name]);
+const TEXT: ReadonlySet<string> = new Set([
+  openAiChat().name,
+  openAiChat("deepseek").name,
+  mistral().name,
+  openAiResponses().name,
+  cohere().name,
+]);
 
 /** The arguments of every call in these messages. */
 function argumentsIn(messages: JsonValue): readonly JsonValue[] {
@@ -23,15 +30,16 @@ function argumentsIn(messages: JsonValue): readonly JsonValue[] {
   return input === undefined ? Object.values(rest).flatMap(argumentsIn) : [input];
 }
 
-const chat = (args: JsonValue): JsonObject => ({
+const chat = (args: JsonValue, thought: JsonObject = {}): JsonObject => ({
   id: "r",
-  choices: [{ index: 0, message: { tool_calls: [{ id: "c1", type: "function", function: { name: "rm", arguments: args } }] } }],
+  choices: [{ index: 0, message: { ...thought, tool_calls: [{ id: "c1", type: "function", function: { name: "rm", arguments: args } }] } }],
 });
 
 /** A whole reply with one call of these arguments, which its provider's own form holds where there is one. */
 const REPLIES: readonly (readonly [WireFormat, (args: JsonValue) => JsonValue])[] = [
-  [openAiChat(), chat],
-  [mistral(), chat],
+  [openAiChat(), (args) => chat(args)],
+  [openAiChat("deepseek"), (args) => chat(args, { reasoning_content: "Hm." })],
+  [mistral(), (args) => chat(args, { content: [{ type: "thinking", thinking: [{ type: "text", text: "Hm." }] }] })],
   [
     anthropicMessages(),
     (input) => ({
@@ -104,7 +112,7 @@ describe.each(REPLIES.map(([format, reply]) => [format.name, format, reply] as c
     [{}, {}],
     [null, {}],
     ["", {}],
-  ])("H07 arguments %j are read as %j, and are sent back in the type that the provider requires", (args, input) => {
+  ])("H07 arguments %j are read as %j, and are sent back as valid JSON, in the type that the provider requires", (args, input) => {
     const { calls, text, native } = format.decodeReply(reply(args));
     expect(calls.map((call) => call.input)).toEqual([input]);
     const messages = [
@@ -116,5 +124,6 @@ describe.each(REPLIES.map(([format, reply]) => [format.name, format, reply] as c
     expect(sent.map((value) => (isJsonObject(value) ? "object" : value === null ? "null" : typeof value))).toEqual([
       TEXT.has(format.name) ? "string" : "object",
     ]);
+    for (const value of sent) if (typeof value === "string") expect(() => parseJson(value)).not.toThrow();
   });
 });

@@ -1,6 +1,6 @@
 /** A model may call what no tool can be named: the name must not go back, or the provider refuses the conversation for good. */
 import { expect, test } from "vitest";
-import type { JsonObject } from "../../src/core/base/json.ts";
+import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { cohere } from "../../src/wire/cohere.ts";
@@ -10,8 +10,8 @@ import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { called, failed, said } from "./conversations.ts";
 
-const chatCall = (name: string): JsonObject => ({ id: "abcdefghi", type: "function", function: { name, arguments: "{}" } });
-const chat = (thought: JsonObject, name: string): JsonObject => ({
+const chatCall = (name: JsonValue): JsonObject => ({ id: "abcdefghi", type: "function", function: { name, arguments: "{}" } });
+const chat = (thought: JsonObject, name: JsonValue): JsonObject => ({
   choices: [{ message: { role: "assistant", ...thought, tool_calls: [chatCall(name)] }, finish_reason: "tool_calls" }],
 });
 
@@ -63,8 +63,8 @@ const FORMATS: readonly (readonly [name: string, format: WireFormat, reply: (nam
   ],
 ];
 
-test.each(FORMATS)("F4.20 %s: an invalid tool name is sanitised in the model's native message", (_, format, reply) => {
-  for (const name of ["search<|channel|>commentary", "browser.tabs.open", "$look up", "x".repeat(300), "search"]) {
+test.each(FORMATS)("F4.20 %s: an invalid tool name, or a missing one, is replaced in the model's native message", (_, format, reply) => {
+  for (const name of ["search<|channel|>commentary", "browser.tabs.open", "$look up", "x".repeat(300), "", null, 7, "search"]) {
     const { native, calls } = format.decodeReply(reply(name), {});
     const [call] = calls;
     if (native === undefined || call === undefined) throw new Error("the reply has no call, or nothing of its own");

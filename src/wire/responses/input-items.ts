@@ -1,7 +1,7 @@
 /** A conversation as the input items of OpenAI's Responses. */
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { contentText, conversationSteps, documentHeading, nativeBlocks, withValidName } from "../conversation-steps.ts";
+import { contentText, conversationSteps, documentHeading, nativeBlocks, withValidArguments, withValidName } from "../conversation-steps.ts";
 import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "../conversation-steps.ts";
 import { withCallsAsText } from "../calls-as-text.ts";
 import type { EncodedMessages } from "../wire-format.ts";
@@ -102,10 +102,16 @@ function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonl
     (block) => !rewrittenBlocks.has(block) && (!isReasoningItem(block) || (attached.has(block) && accepts(block))),
   );
   return [
-    ...sent.map((block) => withValidName(block, calls.get(callIdOf(block) ?? ""))),
+    ...sent.map((block) => withValidCall(block, calls.get(callIdOf(block) ?? ""))),
     ...rewritten.map(functionCall),
     ...step.calls.map(({ id, result }) => answers.get(id) ?? resultItem({ id, result })).filter((item) => item !== undefined),
   ];
+}
+
+/** Only calls of functions have arguments as text, and calls of built-in tools have no name. */
+function withValidCall(block: JsonObject, call: WireCall | undefined): JsonObject {
+  if (itemType(block) === "function_call") return withValidArguments(withValidName(block, call), call);
+  return block["name"] === undefined && itemType(block) !== "custom_tool_call" ? block : withValidName(block, call);
 }
 
 /** Returns the items of reasoning whose next item of another type is still there. */
