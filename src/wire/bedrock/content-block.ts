@@ -26,6 +26,13 @@ export class ConverseBlock {
     return isJsonObject(toolUse) ? toolUse : undefined;
   }
 
+  /** Whether the start of `other` is that of this block again: it has the same call, or neither has one and this block is not complete. */
+  isStartedBy(other: ConverseBlock): boolean {
+    const id = this.toolUse?.["toolUseId"];
+    const otherId = other.toolUse?.["toolUseId"];
+    return id === otherId && (id !== undefined || (!this.stopped && (this.toolUse === undefined) === (other.toolUse === undefined)));
+  }
+
   addDelta({ text, toolUse, reasoningContent, citation, toolResult, image }: JsonObject): void {
     if (typeof text === "string") this.#text = (this.#text ?? "") + text;
     if (isJsonObject(toolUse) && typeof toolUse["input"] === "string") this.#json += toolUse["input"];

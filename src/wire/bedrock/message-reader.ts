@@ -26,8 +26,10 @@ const FINISH: ReadonlyMap<string, FinishReason> = new Map([
 export class ConverseReader implements StreamDecoder {
   readonly #reply: ReplyBuilder;
   readonly #maxChars: number;
-  /** The blocks by their index in the stream, in the order in which they began. */
-  #blocks = new Map<number, ConverseBlock>();
+  /** The blocks in the order in which they began; the position of each is its key in `#reply`. */
+  #blocks: ConverseBlock[] = [];
+  /** The position in `#blocks` of the latest block at each index of the stream; without an index, the latest block of all those without. */
+  #keyByIndex = new Map<JsonValue | undefined, number>();
   #chars = 0;
   #isStarted = false;
   #isEnded = false;
@@ -62,8 +64,8 @@ export class ConverseReader implements StreamDecoder {
     if (this.#isEnded) return this.#reply.takeEvents();
     this.#isEnded = true;
     const { finishReason } = this.#reply;
-    if (finishReason !== undefined && endedWell(finishReason)) for (const index of this.#blocks.keys()) this.#stopBlock(index);
-    const blocks = [...this.#blocks.values()].filter(({ stopped }) => stopped).map(({ completeBlock }) => completeBlock);
+    if (finishReason !== undefined && endedWell(finishReason)) for (const key of this.#blocks.keys()) this.#finishBlock(key);
+    const blocks = this.#blocks.filter(({ stopped }) => stopped).map(({ completeBlock }) => completeBlock);
     if (needsNative(blocks)) this.#reply.setNative({ format: BEDROCK, blocks });
     this.#reply.endReply();
     return this.#reply.takeEvents();
@@ -77,9 +79,9 @@ export class ConverseReader implements StreamDecoder {
   }
 
   #readKnownEvent(name: string, { contentBlockIndex: index, start, delta, stopReason, usage }: JsonObject): boolean {
-    if (name === "contentBlockDelta" && typeof index === "number" && isJsonObject(delta)) this.#addDelta(index, delta);
-    else if (name === "contentBlockStart" && typeof index === "number") this.#startBlock(index, isJsonObject(start) ? start : {});
-    else if (name === "contentBlockStop" && typeof index === "number") this.#stopBlock(index);
+    if (name === "contentBlockDelta" && isJsonObject(delta)) this.#addDelta(index, delta);
+    else if (name === "contentBlockStart") this.#startBlock(index, isJsonObject(start) ? start : {});
+    else if (name === "contentBlockStop") this.#finishBlock(this.#keyByIndex.get(index) ?? -1);
     else if (name === "messageStart") this.#startMessage();
     else if (name === "messageStop") this.#setFinish(stopReason);
     else if (name === "metadata") this.#addUsage(usage);
@@ -90,40 +92,45 @@ export class ConverseReader implements StreamDecoder {
   #startMessage(): void {
     if (this.#isStarted) {
       this.#reply.voidReply("The provider began the message again.");
-      this.#blocks = new Map();
+      this.#blocks = [];
+      this.#keyByIndex = new Map();
       this.#chars = 0;
     }
     this.#isStarted = true;
   }
 
-  #startBlock(index: number, start: JsonObject): void {
-    if (this.#blocks.has(index)) return;
-    this.#countChars(start);
+  /** Begins a block, also at the index of another: some gateways send no index, or only one. An event that repeats the start of a block is ignored. */
+  #startBlock(index: JsonValue | undefined, start: JsonObject): void {
     const block = new ConverseBlock(start);
-    this.#blocks.set(index, block);
-    if (block.toolUse !== undefined && isHaftCall(block.toolUse)) this.#openCall(index, block.toolUse);
+    const known = this.#blocks[this.#keyByIndex.get(index) ?? -1];
+    if (known?.isStartedBy(block) === true) return;
+    this.#countChars(start);
+    const key = this.#blocks.push(block) - 1;
+    this.#keyByIndex.set(index, key);
+    if (block.toolUse !== undefined && isHaftCall(block.toolUse)) this.#openCall(key, block.toolUse);
   }
 
   /** Adds a delta. Text blocks have no start event. */
-  #addDelta(index: number, delta: JsonObject): void {
-    if (!this.#blocks.has(index)) this.#startBlock(index, {});
-    const block = this.#blocks.get(index);
+  #addDelta(index: JsonValue | undefined, delta: JsonObject): void {
+    if (!this.#keyByIndex.has(index)) this.#startBlock(index, {});
+    const key = this.#keyByIndex.get(index) ?? -1;
+    const block = this.#blocks[key];
     if (block === undefined || block.stopped) return;
     block.addDelta(delta);
     const { text, toolUse, reasoningContent } = delta;
     if (typeof text === "string") this.#reply.addText(text);
     else if (isJsonObject(reasoningContent) && typeof reasoningContent["text"] === "string")
       this.#reply.addReasoning(reasoningContent["text"]);
-    else if (this.#reply.hasCall(index) && isJsonObject(toolUse) && typeof toolUse["input"] === "string")
-      this.#reply.addArgumentText(index, toolUse["input"]);
+    else if (this.#reply.hasCall(key) && isJsonObject(toolUse) && typeof toolUse["input"] === "string")
+      this.#reply.addArgumentText(key, toolUse["input"]);
     else this.#countChars(delta);
   }
 
-  #stopBlock(index: number): void {
-    const block = this.#blocks.get(index);
+  #finishBlock(key: number): void {
+    const block = this.#blocks[key];
     if (block === undefined || block.stopped) return;
     block.stopped = true;
-    if (this.#reply.hasCall(index)) this.#reply.sealCall(index);
+    if (this.#reply.hasCall(key)) this.#reply.sealCall(key);
     else if (block.toolUse !== undefined) this.#addProviderCall(block.completeBlock["toolUse"]);
     else this.#addImage(block.completeBlock["image"]);
   }

@@ -5,11 +5,20 @@ import type { ModelEvent, ModelReply, TokenUsage } from "../../core/model.ts";
 import { chatError } from "../openai-chat/chat-error.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
 import { toFinishReason } from "../openai-chat/finish-reason.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { tokenCounts } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
 export const COHERE_CHAT = "cohere-chat";
+
+interface CohereCall {
+  id: string;
+  name: string;
+  readonly pieces: string[];
+  /** Whether the stream said that it is complete. */
+  ended: boolean;
+}
 
 /** Reads one reply; not reusable. The plan before the calls is reported as reasoning, and is kept in the native message. */
 export class CohereReader implements StreamDecoder {
@@ -17,7 +26,10 @@ export class CohereReader implements StreamDecoder {
   readonly #plan: string[] = [];
   readonly #thinking: string[] = [];
   readonly #text: string[] = [];
-  readonly #calls = new Map<string | number, { id: string; name: string; readonly pieces: string[] }>();
+  /** The calls by their key in the builder: their number. */
+  readonly #calls = new Map<number, CohereCall>();
+  /** The key of the latest call at each index of the stream. */
+  readonly #keyByIndex = new Map<number, number>();
 
   constructor(options?: DecodeOptions) {
     this.#builder = new ReplyBuilder(options);
@@ -63,8 +75,9 @@ export class CohereReader implements StreamDecoder {
     if (type === "message-start" && typeof id === "string") this.#builder.setMetadata({ id });
     else if (type === "content-start" || type === "content-delta") this.#readContent(message["content"]);
     else if (type === "tool-plan-delta") this.#addPlan(message["tool_plan"]);
-    else if (type === "tool-call-start" || type === "tool-call-delta") this.#readCall(indexOf(event), message["tool_calls"]);
-    else if (type === "tool-call-end") this.#builder.sealCall(indexOf(event));
+    else if (type === "tool-call-start") this.#readCall(this.#keyOfStart(indexOf(event), message["tool_calls"]), message["tool_calls"]);
+    else if (type === "tool-call-delta") this.#readCall(this.#keyAt(indexOf(event)), message["tool_calls"]);
+    else if (type === "tool-call-end") this.#endCall(indexOf(event));
     else if (type === "message-end") this.#readEnd(fields);
   }
 
@@ -86,13 +99,33 @@ export class CohereReader implements StreamDecoder {
     this.#builder.addReasoning(plan);
   }
 
+  #keyAt(index: number): number {
+    return getOrAdd(this.#keyByIndex, index, () => this.#calls.size);
+  }
+
+  /** A call that begins at the index of another is a call of its own, unless it is the same one again: some gateways send no index, or only one. */
+  #keyOfStart(index: number, given: JsonValue | undefined): number {
+    const { id = "" } = firstObject(given) ?? {};
+    const known = this.#calls.get(this.#keyByIndex.get(index) ?? -1);
+    const isSame = known === undefined || (id === "" || known.id === "" ? !known.ended : known.id === id);
+    if (!isSame) this.#keyByIndex.set(index, this.#calls.size);
+    return this.#keyAt(index);
+  }
+
+  #endCall(index: number): void {
+    const key = this.#keyByIndex.get(index) ?? -1;
+    const call = this.#calls.get(key);
+    if (call === undefined) return;
+    call.ended = true;
+    this.#builder.sealCall(key);
+  }
+
   #readCall(key: number, given: JsonValue | undefined): void {
-    const entry = isJsonArray(given) ? given[0] : given;
-    if (!isJsonObject(entry)) return;
+    const entry = firstObject(given);
+    if (entry === undefined) return;
     const { id = "", function: part } = entry;
     const { name = "", arguments: input } = isJsonObject(part) ? part : {};
-    const call = this.#calls.get(key) ?? { id: "", name: "", pieces: [] };
-    this.#calls.set(key, call);
+    const call = getOrAdd(this.#calls, key, () => ({ id: "", name: "", pieces: [], ended: false }));
     if (typeof id === "string") call.id ||= id;
     if (typeof name === "string") call.name ||= name;
     this.#builder.openCall(key, { id: call.id, name: call.name });
@@ -129,6 +162,11 @@ export class CohereReader implements StreamDecoder {
     }
     return this.#builder.endReply();
   }
+}
+
+function firstObject(given: JsonValue | undefined): JsonObject | undefined {
+  const entry = isJsonArray(given) ? given[0] : given;
+  return isJsonObject(entry) ? entry : undefined;
 }
 
 function indexOf({ index }: JsonObject): number {

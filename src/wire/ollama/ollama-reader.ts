@@ -74,9 +74,8 @@ export class OllamaReader implements StreamDecoder {
     const { id, function: said } = call;
     const fields = isJsonObject(said) ? said : {};
     const { name, arguments: input } = fields;
-    if (typeof name !== "string") return;
     const key = this.#calls.push({ ...call, function: { ...fields, arguments: toInputObject(parseInput(input)) } });
-    this.#builder.openCall(key, { id: typeof id === "string" ? id : undefined, name });
+    this.#builder.openCall(key, { id: typeof id === "string" ? id : undefined, name: typeof name === "string" ? name : "" });
     this.#builder.setInput(key, input ?? {});
     this.#builder.sealCall(key);
   }
