@@ -1,11 +1,15 @@
-/** Explains the end of a run whose last message is empty. */
+/** Explains the end of a run whose last message is empty, or without the calls that its provider announced. */
 import type { ModelReply } from "../core/model.ts";
 import { providerToolsIn } from "./provider-calls.ts";
 
-/** Returns the explanation of an empty message, as text for people; undefined if the message has text or media. */
+/** Returns the explanation of such a message, as text for people; undefined for any other. */
 export function describeEmptyAnswer(reply: ModelReply): string | undefined {
-  const { text, media, finishDetail, warnings = [] } = reply;
-  if (text.trim() !== "" || media.length > 0) return undefined;
+  const { text, media, finish, finishDetail, calls, providerCalls, warnings = [] } = reply;
+  const hasContent = text.trim() !== "" || media.length > 0;
+  const lacksCalls = finish === "calls" && calls.length + providerCalls.length === 0;
+  if (hasContent && lacksCalls)
+    return `The provider's finish reason is ${JSON.stringify(finishDetail ?? finish)}, but the message has no call.`;
+  if (hasContent) return undefined;
   const ran = providerToolsIn(reply);
   return [
     "The model's last message has no text.",

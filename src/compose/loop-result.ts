@@ -10,7 +10,7 @@ export interface LoopResult<Output = unknown> {
   /** The model's last text, as far as it was received; empty if there is none. */
   readonly text: string;
   readonly reason: StopReason;
-  /** More about the reason, as text for people. Left out if the reason says it all, as `answered` does unless the last message is empty. */
+  /** More about the reason, as text for people. Left out if the reason says it all, as `answered` does unless the last message is empty, or lacks announced calls. */
   readonly detail?: string;
   /** Number of requests to the model. */
   readonly rounds: number;

@@ -46,6 +46,16 @@ test.each([
   expect(lines(session.messages())).toEqual(["user go"]);
 });
 
+test("a message with text, whose provider announces calls but sends none, is an answer whose detail says so", async () => {
+  const { loop } = said([replyEnd({ text: "I look.", finish: "calls", finishDetail: "tool_calls", calls: [] })]);
+  const { reason, text, detail } = await loop.run("go");
+  expect([reason, text, detail]).toEqual([
+    "answered",
+    "I look.",
+    'The provider\'s finish reason is "tool_calls", but the message has no call.',
+  ]);
+});
+
 test("a message that ends with the sealed calls and more runs all of them", async () => {
   const { loop, ran } = said([seal(0, one), replyEnd({ finish: "calls", calls: [{ ...one, input: { n: 1 } }, two] })]);
   expect([brief((await loop.run("go")).results).length, ran]).toEqual([2, ["read1", "write2"]]);
