@@ -17,7 +17,7 @@ import {
   toWellFormedJson,
   withValidName,
 } from "./conversation-steps.ts";
-import type { AssistantStep, PromptStep, WireCall } from "./conversation-steps.ts";
+import type { AssistantStep, BlockIds, PromptStep, WireCall } from "./conversation-steps.ts";
 import { withStepCache } from "./step-cache.ts";
 
 export interface AnthropicConversation {
@@ -72,7 +72,7 @@ export function toAnthropicMessages(
 
 const writeAssistant = withStepCache(
   (step: AssistantStep) =>
-    nativeBlocks(step, ANTHROPIC, callIdOf)
+    nativeBlocks(step, ANTHROPIC, BLOCK_IDS)
       ?.filter(isSendable)
       .map((block) => withValidName(block, callOf(block, step))) ?? blocksFromStep(step),
 );
@@ -81,6 +81,9 @@ const writePrompt = withStepCache(promptBlocks);
 const writeSystemNote = withStepCache(({ content }: PromptStep) => textBlock(contentText(content)));
 
 const ENDS: ReadonlySet<JsonValue | undefined> = new Set(["text", "tool_use", "thinking", "redacted_thinking"]);
+
+/** The ids of compatible servers may repeat in later messages, or have other characters; the reasoning before such a call is still sent back. */
+const BLOCK_IDS: BlockIds = { idOf: callIdOf, withId: (block, id) => (isJsonObject(block) ? { ...block, id } : block) };
 
 /** The result of a provider-executed call is in the same message as the call, unless the message is paused. */
 const TURNS: TurnRules = {
@@ -114,7 +117,7 @@ function writeFound(step: AssistantStep, deferred: ReadonlySet<string>): readonl
 }
 
 function resultBlocks(step: AssistantStep): readonly JsonObject[] {
-  const made = nativeBlocks(step, ANTHROPIC, callIdOf) ?? [];
+  const made = nativeBlocks(step, ANTHROPIC, BLOCK_IDS) ?? [];
   return step.calls.map(({ id, result }) => toolResultBlock(id, result, findToolsetField(made, id)));
 }
 
@@ -154,10 +157,11 @@ export function toolsetField({ toolset_name: name }: JsonObject): JsonObject {
   return typeof name === "string" ? { toolset_name: name } : {};
 }
 
-/** False for text blocks without text: the API produces them, but refuses them when they are sent back. */
+/** False for text blocks without text, which the API produces but refuses when they are sent back, and for blocks without a type. */
 function isSendable(block: JsonValue): block is JsonObject {
   if (!isJsonObject(block)) return false;
   const { type, text } = block;
+  if (typeof type !== "string" || type === "") return false;
   return type !== "text" || (typeof text === "string" && text.trim() !== "");
 }
 

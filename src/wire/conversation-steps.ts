@@ -172,27 +172,34 @@ function hasContent(content: string | readonly ContentPart[]): boolean {
   return contentParts(content).some((part) => part.type !== "text" || part.text.trim() !== "");
 }
 
+/** How a provider's own blocks hold the ids of calls to Haft's tools. */
+export interface BlockIds {
+  /** Returns the id of a block that is a call to one of Haft's tools; undefined for every other block. */
+  readonly idOf: (block: JsonValue) => string | undefined;
+  /** Returns the block of a call with another id. Left out: a message whose ids were rewritten is written from Haft's own fields. */
+  readonly withId?: (block: JsonValue, id: string) => JsonValue;
+}
+
 /**
- * Returns the blocks of a message as this provider made them, without the calls that the conversation no longer has; undefined if the message must be
- * written from Haft's own fields, because another provider made it or its calls are not those of the conversation.
- *
- * @param callIdOf returns the id of a block that is a call to one of Haft's tools; undefined for every other block
+ * Returns the blocks of a message as this provider made them, without the calls that the conversation no longer has, and with the ids that their
+ * results refer to; undefined if the message must be written from Haft's own fields, because another provider made it or its calls are not those of
+ * the conversation.
  */
-export function nativeBlocks(
-  { native, calls }: AssistantStep,
-  format: string,
-  callIdOf: (block: JsonValue) => string | undefined,
-): readonly JsonValue[] | undefined {
+export function nativeBlocks({ native, calls }: AssistantStep, format: string, { idOf, withId }: BlockIds): readonly JsonValue[] | undefined {
   if (native?.format !== format) return undefined;
-  const wanted = new Set(calls.map(({ id, providerId }) => (id === providerId ? id : undefined)));
+  const wanted = new Map(calls.map((call) => [call.providerId, call]));
+  const isRewritten = calls.some(({ id, providerId }) => id !== providerId);
+  if (wanted.size !== calls.length || wanted.has(undefined) || (isRewritten && withId === undefined)) return undefined;
   const found = new Set<string>();
-  const blocks = native.blocks.filter((block) => {
-    const id = callIdOf(block);
-    if (id === undefined) return true;
+  const blocks = native.blocks.flatMap((block) => {
+    const id = idOf(block);
+    if (id === undefined) return [block];
+    const call = wanted.get(id);
+    if (call === undefined || found.has(id)) return [];
     found.add(id);
-    return wanted.has(id);
+    return [call.id === id || withId === undefined ? block : withId(block, call.id)];
   });
-  return calls.every(({ id, providerId }) => id === providerId && found.has(id)) ? blocks : undefined;
+  return found.size === calls.length ? blocks : undefined;
 }
 
 /** Names that every provider accepts. */

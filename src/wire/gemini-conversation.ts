@@ -169,7 +169,7 @@ function nativeParts({ native, calls }: AssistantStep): NativeParts | undefined 
   const names = new Map<WireCall, string>();
   const kept = parts.flatMap((part) => {
     const { functionCall } = part;
-    if (!isJsonObject(functionCall)) return isEmptyText(part) ? [] : [part];
+    if (!isJsonObject(functionCall)) return isEmptyPart(part) ? [] : [part];
     const [next] = left;
     const place =
       functionCall["id"] === undefined
@@ -192,9 +192,10 @@ interface NativeParts {
   readonly names: ReadonlyMap<WireCall, string>;
 }
 
-/** Whether a part is an empty text, which Gemini refuses when it is sent back; a conversation may have one from a reader that kept it. */
-function isEmptyText({ text, thoughtSignature }: JsonObject): boolean {
-  return text === "" && thoughtSignature === undefined;
+/** Whether a part has no content, such as an empty text: Gemini makes such parts, but refuses them when they are sent back. */
+function isEmptyPart(part: JsonObject): boolean {
+  const { thought: _thought, ...rest } = part;
+  return Object.keys(rest).length === 0 || (rest["text"] === "" && rest["thoughtSignature"] === undefined);
 }
 
 /** Whether a part is a thought without a signature, with which a message may not end: the conclusions are in the parts after it, if anywhere. */

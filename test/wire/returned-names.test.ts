@@ -16,7 +16,7 @@ const chat = (thought: JsonObject, name: JsonValue): JsonObject => ({
 });
 
 /** Messages that go back as they came, as they hold reasoning. */
-const FORMATS: readonly (readonly [name: string, format: WireFormat, reply: (name: string) => JsonObject])[] = [
+const FORMATS: readonly (readonly [name: string, format: WireFormat, reply: (name: JsonValue) => JsonObject])[] = [
   [
     "bedrock",
     bedrockConverse(),

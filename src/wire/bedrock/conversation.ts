@@ -97,7 +97,7 @@ function reasoningOf(model: string): ConverseRules["reasoning"] {
 
 const writeAssistant = withStepCache(
   (own: AssistantStep, rules: ConverseRules) =>
-    nativeBlocks(own, BEDROCK, callIdOf)
+    nativeBlocks(own, BEDROCK, { idOf: callIdOf })
       ?.filter((block) => isSendable(block, rules))
       .map((block) => withValidCallName(block, own)) ?? blocksFromStep(own),
 );
@@ -164,7 +164,7 @@ function withValidCallName(block: JsonObject, { calls }: AssistantStep): JsonObj
 
 /** Whether the API accepts the block back: it refuses blocks without text, which it makes itself, and blocks of tools in a request without tools. */
 function isSendable(block: JsonValue, { tools, reasoning }: ConverseRules): block is JsonObject {
-  if (!isJsonObject(block)) return false;
+  if (!isJsonObject(block) || Object.keys(block).length === 0) return false;
   const { text, toolUse, toolResult, reasoningContent } = block;
   if (isJsonObject(reasoningContent)) return reasoning === "any" || isSigned(reasoningContent) === (reasoning === "signed");
   return typeof text === "string" ? text.trim() !== "" : tools || (toolUse === undefined && toolResult === undefined);

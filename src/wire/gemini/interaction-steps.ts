@@ -68,7 +68,7 @@ const writeStep = withStepCache((step: ConversationStep) =>
 function assistantSteps(step: AssistantStep): readonly JsonObject[] {
   const { content, calls } = step;
   const byId = new Map(calls.map((call) => [call.id, call]));
-  const native = nativeBlocks(step, INTERACTIONS, callIdOf)
+  const native = nativeBlocks(step, INTERACTIONS, { idOf: callIdOf })
     ?.filter(isJsonObject)
     .map((block) => withValidName(block, byId.get(callIdOf(block) ?? "")));
   const said = textContent(contentText(content));

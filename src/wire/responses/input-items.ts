@@ -88,7 +88,7 @@ function functionCall({ id, name, input }: WireCall): JsonObject {
  * run, is rewritten as a function call after them; undefined if that is true of every call.
  */
 function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonly JsonObject[] | undefined {
-  const blocks = nativeBlocks(step, OPENAI_RESPONSES, callIdOf)?.filter(isJsonObject);
+  const blocks = nativeBlocks(step, OPENAI_RESPONSES, { idOf: callIdOf })?.filter(isItem);
   if (blocks === undefined) return undefined;
   const made = new Map(blocks.flatMap((block) => (callIdOf(block) === undefined ? [] : [[itemId(block), block] as const])));
   const answers = new Map(step.calls.map(({ id, result }) => [id, resultItem({ id, result, call: made.get(id) })]));
@@ -108,10 +108,18 @@ function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonl
   ];
 }
 
-/** Only calls of functions have arguments as text, and calls of built-in tools have no name. */
+/** False for an item without a type, which some gateways make, but the provider refuses. */
+function isItem(block: JsonValue): block is JsonObject {
+  return isJsonObject(block) && itemType(block) !== "";
+}
+
+/** Returns the item with all that its result and the provider need. Only functions have arguments as text; built-in tools have no name. */
 function withValidCall(block: JsonObject, call: WireCall | undefined): JsonObject {
-  if (itemType(block) === "function_call") return withValidArguments(withValidName(block, call), call);
-  return block["name"] === undefined && itemType(block) !== "custom_tool_call" ? block : withValidName(block, call);
+  const type = itemType(block);
+  if (call === undefined || (type !== "function_call" && type !== "custom_tool_call"))
+    return block["name"] === undefined ? block : withValidName(block, call);
+  const named = withValidName(typeof block["call_id"] === "string" && block["call_id"] !== "" ? block : { ...block, call_id: call.id }, call);
+  return type === "function_call" ? withValidArguments(named, call) : named;
 }
 
 /** Returns the items of reasoning whose next item of another type is still there. */
