@@ -185,7 +185,11 @@ export interface BlockIds {
  * results refer to; undefined if the message must be written from Haft's own fields, because another provider made it or its calls are not those of
  * the conversation.
  */
-export function nativeBlocks({ native, calls }: AssistantStep, format: string, { idOf, withId }: BlockIds): readonly JsonValue[] | undefined {
+export function nativeBlocks(
+  { native, calls }: AssistantStep,
+  format: string,
+  { idOf, withId }: BlockIds,
+): readonly JsonValue[] | undefined {
   if (native?.format !== format) return undefined;
   const wanted = new Map(calls.map((call) => [call.providerId, call]));
   const isRewritten = calls.some(({ id, providerId }) => id !== providerId);

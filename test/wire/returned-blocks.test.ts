@@ -16,7 +16,11 @@ const REPLIES: readonly (readonly [name: string, format: WireFormat, reply: (blo
   [
     "anthropic",
     anthropicMessages(),
-    (empty) => ({ type: "message", content: [thought, ...empty, { type: "tool_use", id: "c1", name: "get", input: {} }], stop_reason: "tool_use" }),
+    (empty) => ({
+      type: "message",
+      content: [thought, ...empty, { type: "tool_use", id: "c1", name: "get", input: {} }],
+      stop_reason: "tool_use",
+    }),
   ],
   [
     "bedrock",
@@ -31,7 +35,10 @@ const REPLIES: readonly (readonly [name: string, format: WireFormat, reply: (blo
     gemini(),
     (empty) => ({
       candidates: [
-        { content: { parts: [...empty, { functionCall: { id: "c1", name: "get", args: {} }, thoughtSignature: "S" }] }, finishReason: "STOP" },
+        {
+          content: { parts: [...empty, { functionCall: { id: "c1", name: "get", args: {} }, thoughtSignature: "S" }] },
+          finishReason: "STOP",
+        },
       ],
     }),
   ],

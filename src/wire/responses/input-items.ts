@@ -118,7 +118,10 @@ function withValidCall(block: JsonObject, call: WireCall | undefined): JsonObjec
   const type = itemType(block);
   if (call === undefined || (type !== "function_call" && type !== "custom_tool_call"))
     return block["name"] === undefined ? block : withValidName(block, call);
-  const named = withValidName(typeof block["call_id"] === "string" && block["call_id"] !== "" ? block : { ...block, call_id: call.id }, call);
+  const named = withValidName(
+    typeof block["call_id"] === "string" && block["call_id"] !== "" ? block : { ...block, call_id: call.id },
+    call,
+  );
   return type === "function_call" ? withValidArguments(named, call) : named;
 }
 
