@@ -1,8 +1,9 @@
-/** Decides which background jobs and nested calls are run again after a crash, and which nested calls run before their job. */
+/** Decides which background jobs and nested calls are run again after a crash, and in which order. */
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
 import { addTo } from "../core/base/add-to.ts";
+import type { Registry } from "../registry/registry.ts";
 
 /** Number of starts after which a job is not run again, if each was ended by a crash while it did not only wait: it is probably the cause. */
 const MAX_STARTS = 3;
@@ -51,6 +52,35 @@ export function groupCallsByJob(
     addTo(calls, enclosing.callId, call);
   }
   return calls;
+}
+
+/**
+ * The order to resume calls in: the innermost first, because a call is not run again if a call that was made in it has had its effect meanwhile, and
+ * composite tools need the results of their nested calls. At one depth, those of each turn together, then composite ones.
+ */
+export function orderCalls(registry: Registry, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
+  const isComposite = ({ call }: OpenCall): boolean => registry.overloads(call.name).some(({ tool }) => tool.composite === true);
+  const depths = findDepths(open);
+  const ofTurns = Map.groupBy(
+    open.filter((call) => !isComposite(call)),
+    ({ callId, turnId }) => `${depths.get(callId)} ${turnId}`,
+  );
+  const groups = [
+    ...ofTurns.values(),
+    ...open
+      .filter(isComposite)
+      .toReversed()
+      .map((call) => [call]),
+  ];
+  const depthOf = ([first]: readonly OpenCall[]): number => depths.get(first?.callId ?? "") ?? 0;
+  return groups.toSorted((one, other) => depthOf(other) - depthOf(one));
+}
+
+/** How many of the open calls each is nested in. A caller comes before its nested calls. */
+function findDepths(open: readonly OpenCall[]): ReadonlyMap<string, number> {
+  const depths = new Map<string, number>();
+  for (const { callId, parentCallId } of open) depths.set(callId, (depths.get(parentCallId ?? "") ?? -1) + 1);
+  return depths;
 }
 
 /** The nearest job that each call is nested in, by the id of the call. */

@@ -20,11 +20,12 @@ import type { EarlierCalls } from "../call/admit/earlier-calls.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/visibility.ts";
 import { CallFaults } from "../call/attempt/faults.ts";
 import type { Answerer } from "../call/route.ts";
+import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { CUT_OFF, findNotRunError } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
-import { groupCallsByJob, findJobErrors } from "./resume-jobs.ts";
+import { groupCallsByJob, findJobErrors, orderCalls } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "./session-start.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 import { toolOfResult } from "./tool-of-result.ts";
@@ -121,7 +122,7 @@ export async function resumeSession(
     await session.turns.run(async (running) => {
       for (const callChanges of changes.values()) undoChanges(session, callChanges[0]?.turnId ?? "", callChanges);
       const groups = orderCalls(
-        session,
+        session.registry,
         open.filter((call) => !callsInJobs.has(call)),
       );
       for (const calls of groups) {
@@ -130,6 +131,7 @@ export async function resumeSession(
         for (const run of runs)
           if (run.resumed !== undefined) run.resumed.nestedCalls = resumer.createEarlierCalls(run, inJobs.get(run.callId));
         await resumeCalls(runs); // resolves to placeholders for background jobs
+        resumer.noteEffects(runs);
         for (const { result, resumed } of runs) if (result !== undefined) await resumed?.nestedCalls?.end(`${result.name} has ended`);
       }
       for (const round of openRounds) voidRound(session, round);
@@ -155,6 +157,8 @@ class CallResumer {
   readonly #session: RuntimeSession;
   readonly #changes: ReadonlyMap<string, readonly TurnChange[]>;
   readonly #options: ResumeContext;
+  /** The ids of calls in which a call was made that may have had an effect since the crash. */
+  readonly #withNestedEffect = new Set<string>();
 
   constructor(session: RuntimeSession, changes: ReadonlyMap<string, readonly TurnChange[]>, options: ResumeContext) {
     this.#session = session;
@@ -172,11 +176,18 @@ class CallResumer {
     restoreOncePerTurn(session, turn, calls[0]?.callId ?? "");
     return calls.map((call) => {
       continueTrace(session, call);
+      if (this.#withNestedEffect.has(call.callId)) call.hasNestedIntent = true;
       return createResumedRun(session, turn, call, {
         ...this.#options,
         redoChanges: () => redoChanges(session, turnId, this.#changes.get(call.callId) ?? []),
       });
     });
+  }
+
+  /** Notes which calls must not be run again, because calls that were made in them have been run now. */
+  noteEffects(runs: readonly CallRun[]): void {
+    for (const run of runs)
+      if (mayHaveChangedSomething(run)) for (const { callId } of run.resumed?.within ?? []) this.#withNestedEffect.add(callId);
   }
 
   /** The nested calls of a job, one turn after the other, outside the turns of the session. */
@@ -189,12 +200,16 @@ class CallResumer {
       for (const run of runs) run.cancel(reason);
     };
     const run = async (): Promise<void> => {
-      for (const group of orderCalls(this.#session, calls)) {
+      for (const group of orderCalls(this.#session.registry, calls)) {
         runs = this.createRuns(group, job.detachedTurn, job);
         if (reason !== undefined) cancel(reason);
         await resumeCalls(runs);
+        this.noteEffects(runs);
       }
-      if (job.resumed !== undefined) job.resumed.nestedCalls = undefined;
+      if (job.resumed !== undefined) {
+        job.resumed.nestedCalls = undefined;
+        if (this.#withNestedEffect.has(job.callId)) job.resumed.hasNestedIntent = job.resumed.isInterrupted = true;
+      }
       if (job.detachedTurn !== undefined) job.detachedTurn.runnerData = job.turn;
     };
     return {
@@ -254,22 +269,6 @@ function findTurnStart(session: RuntimeSession, turnId: string): number {
   const rounds = log.findLastIndex((event) => event.type === "round-end" && event.turnId === turnId);
   const first = log.findIndex((event) => "turnId" in event && event.turnId === turnId);
   return firstKept + Math.max(first, rounds + 1);
-}
-
-/** The order to resume calls in: those of each turn together, then composite ones, innermost first, as each needs its nested calls' results. */
-function orderCalls({ registry }: RuntimeSession, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
-  const isComposite = ({ call }: OpenCall): boolean => registry.overloads(call.name).some(({ tool }) => tool.composite === true);
-  const ofTurns = Map.groupBy(
-    open.filter((call) => !isComposite(call)),
-    ({ turnId }) => turnId,
-  );
-  return [
-    ...ofTurns.values(),
-    ...open
-      .filter(isComposite)
-      .toReversed()
-      .map((call) => [call]),
-  ];
 }
 
 /** The data given to `resume`, with the principal for which the call was made. */

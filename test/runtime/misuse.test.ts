@@ -147,7 +147,7 @@ const WRONG_PARTS: readonly (readonly [options: object, message: string, hint?: 
   [{ pins: {} }, 'The option "pins" of createRuntime() has no check().', "Give it toolPins(lock)."],
   [{ retry: { jitter: "no" } }, 'The option "jitter" of createRuntime({ retry }) must be a boolean, not a string.'],
   [{ circuit: { failures: "5" } }, 'A circuit\'s failures must be an integer of at least 1, not "5".'],
-  [{ circuit: { minimumRate: "1" } }, "A circuit's minimumRate must be a share from 0 to 1, not 1."],
+  [{ circuit: { minimumRate: "1" } }, 'A circuit\'s minimumRate must be a share from 0 to 1, not "1".'],
   [{ inputLimits: { maxDepth: "deep" } }, 'maxDepth of inputLimits is "deep"; it takes a number from 0.'],
   [{ places: ["lab", 5] }, 'The option "places[1]" of createRuntime() must be a string, not a number.'],
   [{ toolsets: [null] }, 'The option "toolsets[0]" of createRuntime() must be an object, not null.'],

@@ -8,6 +8,14 @@ import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CrashDisk, type CrashStore } from "./crash-disk.ts";
 
+/** Writes all that the process still has to write, and lets it continue after each write. */
+async function flushAll(store: CrashStore): Promise<void> {
+  for (let round = 0; round < 20; round++) {
+    await settle();
+    store.flush();
+  }
+}
+
 const described = { description: "d", inputSchema: { type: "object" } } as const;
 
 test("I03 changes that two interrupted calls made alternately to one value are all rolled back", async () => {
@@ -150,10 +158,12 @@ test("I09 a call resumed as a background job runs only once its start is recorde
 test.each<readonly [string, Partial<Tool>, string, number]>([
   ["only reads", { effects: { reads: [] } }, "outcome_unknown", 1],
   ["is composite", { composite: true }, "done", 1],
+  ["declares idempotent writes", { effects: { writes: ["orders"], idempotent: true } }, "done", 2],
 ])(
-  "B07 a call whose handler had made a call that may not be repeated never repeats it after a crash if its tool %s",
+  "B07 a call whose handler had made a call that may not be repeated, after a crash, if its tool %s: its end, and how often that call was made",
   async (_, more, end, charges) => {
     const disk = new CrashDisk();
+    const ports = fakePorts(); // of both processes: ids must not be given twice
     let made = 0;
     const tools = (isDoomed: boolean): readonly Tool[] => [
       { ...described, name: "charge", effects: { writes: ["money"] }, execute: () => ++made },
@@ -167,23 +177,56 @@ test.each<readonly [string, Partial<Tool>, string, number]>([
         },
       },
     ];
-    const flushAll = async (store: CrashStore): Promise<void> => {
-      for (let round = 0; round < 10; round++) {
-        await settle();
-        store.flush();
-      }
-    };
     const store = disk.store();
-    void createRuntime({ store, ports: fakePorts(), tools: tools(true) })
+    void createRuntime({ store, ports, tools: tools(true) })
       .session("s")
       .execute({ name: "outer" });
     await flushAll(store);
     store.die(1);
 
     const next = disk.store();
-    const resuming = createRuntime({ store: next, ports: fakePorts(), tools: tools(false) }).resume("s");
+    const resuming = createRuntime({ store: next, ports, tools: tools(false) }).resume("s");
     await flushAll(next);
     const result = (await resuming).history.find(({ call }) => call.name === "outer")?.result;
     expect([result?.error?.code ?? result?.output, made]).toEqual([end, charges]);
+  },
+);
+
+test.each<readonly [string, Partial<Tool>, readonly [string, number]]>([
+  ["only reads", { effects: { reads: [] } }, ["outcome_unknown", 1]],
+  ["only reads, in the background", { effects: { reads: [] }, mode: "background" }, ["outcome_unknown", 1]],
+  ["is composite", { composite: true }, ["done", 1]],
+])(
+  "B07 a call that waited for a lock in a handler when the process ended is made once, by itself or by the handler, if the handler's tool %s",
+  async (_, more, end) => {
+    const disk = new CrashDisk();
+    const ports = fakePorts();
+    let made = 0;
+    const tools = (isDoomed: boolean): readonly Tool[] => [
+      { ...described, name: "hold", effects: { writes: ["money"] }, execute: () => (isDoomed ? new Promise(() => {}) : "held") },
+      { ...described, name: "charge", effects: { writes: ["money"] }, execute: () => ++made },
+      {
+        ...described,
+        ...more,
+        name: "outer",
+        execute: async (_input: unknown, { execute }: ToolContext) => (await execute({ name: "charge" }), "done"),
+      },
+    ];
+    const store = disk.store();
+    const session = createRuntime({ store, ports, tools: tools(true) }).session("s");
+    void session.execute([{ name: "hold" }, { name: "outer" }]);
+    await flushAll(store);
+    store.die(1);
+    expect(made).toBe(0);
+
+    const next = disk.store();
+    const resuming = createRuntime({ store: next, ports, tools: tools(false) }).resume("s");
+    await flushAll(next);
+    const resumed = await resuming;
+    await flushAll(next);
+    const ended = resumed.log.flatMap((event) =>
+      event.type === "call-end" && event.result.name === "default::outer" ? [event.result] : [],
+    );
+    expect([ended.map(({ error, output }) => error?.code ?? output), made]).toEqual([[end[0]], end[1]]);
   },
 );

@@ -19,7 +19,7 @@ export interface ResumedCall {
   /** It may have been run, and its outcome is unknown. */
   isInterrupted: boolean;
   /** A call that its handler made may have had an effect that must not be repeated. */
-  readonly hasNestedIntent: boolean;
+  hasNestedIntent: boolean;
   /** It had its effect, and `answer.raw` has its answer: it is not run again. */
   isAnswered: boolean;
   /** Set if it was a background job. */

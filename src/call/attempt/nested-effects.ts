@@ -24,6 +24,14 @@ export function mightRepeatNestedEffect(run: AdmittedCall): boolean {
   );
 }
 
+/** Whether a resumed call, which has its result or continues as a job, may have had an effect that must not be repeated, or may still have it. */
+export function mayHaveChangedSomething(run: CallRun): boolean {
+  if (run.hasNestedEffect === true) return true;
+  return (
+    mayHaveEffect(run) && (run.result === undefined || run.attempts > 0 || run.isAnswered) && run.result?.error?.outcome !== "not_started"
+  );
+}
+
 function mayHaveEffect(run: CallRun): boolean {
   return isAdmitted(run) && run.isReal && run.effects.writes.length > 0 && !run.effects.repeatable && run.plan.tool.composite !== true;
 }
