@@ -55,6 +55,23 @@ describe.each(wide)("C01 with the scope %s, another session does not get an answ
     expect(await askBoth({ tools: [readX, calls("read_x", { cache })] }, "outer")).toEqual(["of ann", "of bob", "of ann"]);
   });
 
+  test.each<readonly [string, readonly Tool[]]>([
+    ["state", [tool("peek", (_, { state }) => state.get("x") ?? null, { effects: readOnly("a"), cache: "turn" })]],
+    ["the history", [tool("peek", (_, { history }) => history.map(({ call }) => call.input), { effects: readOnly("a"), cache: "turn" })]],
+    ["state through another call", [readX, calls("read_x", { name: "peek", cache: "turn" })]],
+  ])("that a call of the handler got from an equal call of its turn, whose handler read it from %s", async (_, tools) => {
+    const { runtime } = testRuntime({ store: memoryStore(), tools: [...tools, writeX, calls("peek", { cache })] });
+    const seen: boolean[] = [];
+    for (const who of ["ann", "bob"]) {
+      const session = runtime.session(who);
+      await session.execute({ name: "write_x", input: { text: `of ${who}` } });
+      const results = await session.execute([{ name: "peek" }, { name: "outer" }]);
+      seen.push(...results.map(({ output }) => JSON.stringify(output).includes("of ann")));
+    }
+    await runtime.close();
+    expect(seen).toEqual([true, true, false, false]);
+  });
+
   test("that a person gave, nor the lack of one, one after the other or at once", async () => {
     const asks = tool("asks", async (_, { ask }) => await ask({ message: "Who?" }), { effects: readOnly("a"), cache });
     const { runtime } = testRuntime({ store: memoryStore(), tools: [asks, calls("asks", { cache })] });

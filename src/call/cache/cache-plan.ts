@@ -43,6 +43,8 @@ export interface CachedRead {
   flight: SingleFlight<CachedAnswer> | undefined;
   /** The resources that the calls of its handler read, beyond `reads`. */
   otherReads: readonly string[];
+  /** Whether its handler read something of the session without declaring it, which only equal calls of its turn may share. */
+  readsSession: true | undefined;
   /** Why equal calls must not get its answer; empty for a failed call of its handler, undefined if they may. */
   unsharedBecause: string | undefined;
   /** It does not wait for another call's handler: it leads, or a call that it waited for ended without an answer. */

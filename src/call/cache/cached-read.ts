@@ -1,6 +1,7 @@
 /** Answers a call that only reads with the answer of an equal call, from before or still in flight. */
 import { ToolError } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { SingleFlight } from "../../policy/cache/single-flight.ts";
@@ -75,8 +76,9 @@ export function endCachedRead(run: CallRun, error: ToolError | undefined): void 
     run.services.cache.versions.isUnchangedSince(cachedRead.asOf, [...cachedRead.reads, ...cachedRead.otherReads]);
   // Cache the tool's own answer, before hooks and truncation: both are applied again on every hit.
   const { output, content, metadata, exitCode } = run.answer;
-  const { otherReads } = cachedRead;
-  const answer = isSound ? { output, content, metadata, exitCode, ...(otherReads.length === 0 ? {} : { otherReads }) } : undefined;
+  const { otherReads, readsSession } = cachedRead;
+  const ofHandler = { ...(otherReads.length === 0 ? {} : { otherReads }), ...omitUndefined({ readsSession }) };
+  const answer = isSound ? { output, content, metadata, exitCode, ...ofHandler } : undefined;
   if (answer !== undefined) storeAnswer(run, cachedRead, answer);
   endFlight(cachedRead, answer);
 }
@@ -102,6 +104,7 @@ function startCachedRead(run: AdmittedCall): CachedRead | undefined {
     versions: undefined,
     flight: undefined,
     otherReads: [],
+    readsSession: undefined,
     unsharedBecause: undefined,
     runsAlone: false,
   };
@@ -144,6 +147,7 @@ function takeCachedAnswer(run: CallRun, answer: CachedAnswer): "answered" {
   own.exitCode = answer.exitCode;
   own.isCached = true;
   if (answer.otherReads !== undefined) own.otherReads = answer.otherReads;
+  if (answer.readsSession !== undefined) own.readsSession = answer.readsSession;
   endFlightAndRead(run, answer);
   return "answered";
 }

@@ -30,7 +30,7 @@ export function noteSessionRead(run: AdmittedCall, why: string): void {
   const { session } = run.turn;
   for (let one: CallRun | undefined = run; one !== undefined; one = one.callerRun)
     if (one.turn.session === session && one.cachedRead !== undefined && isAdmitted(one) && isSessionIndependent(one))
-      if (one.cachedRead.plan.scope !== "turn") markRead(one.cachedRead, why);
+      markSessionRead(one.cachedRead, why);
 }
 
 /** Notes, for the calls around this one, that it has begun: until it has ended, their answers are not complete. */
@@ -50,7 +50,16 @@ export function noteNestedEnd(run: CallRun, error: ToolError | undefined): void 
   }
 }
 
+/** Within a turn, equal calls may share the answer, but what is made of it must not leave the session. */
+function markSessionRead(read: CachedRead, why: string): void {
+  if (read.plan.scope === "turn") read.readsSession = true;
+  else markRead(read, why);
+}
+
 function noteDependencies(run: AdmittedCall, outer: AdmittedCall, read: CachedRead): void {
+  if (run.turn.session === outer.turn.session && isOfSession(run) && isSessionIndependent(outer))
+    markSessionRead(read, `its handler called ${run.toolName}, whose results are valid in its session only`);
+  if (read.unsharedBecause !== undefined) return;
   const why = findOwnDependency(run, outer, read);
   if (why !== undefined) return markRead(read, `its handler called ${run.toolName}, ${why}`);
   const declared = new Set(read.reads);
@@ -69,12 +78,15 @@ function noteDependencies(run: AdmittedCall, outer: AdmittedCall, read: CachedRe
   }
 }
 
+/** Whether the answer depends on the session: as its tool declares, or because it is that of an equal call whose handler read the session. */
+function isOfSession(run: AdmittedCall): boolean {
+  return !isSessionIndependent(run) || run.answer.readsSession === true;
+}
+
 /** Returns why the answer of a nested call makes that of the call around it valid for this caller only. */
 function findOwnDependency(run: AdmittedCall, outer: AdmittedCall, read: CachedRead): string | undefined {
   const { tool, registered } = run.plan;
   if (run.effects.writes.length > 0) return "which may write";
-  if (read.plan.scope !== "turn" && run.turn.session === outer.turn.session && !isSessionIndependent(run) && isSessionIndependent(outer))
-    return "whose results are valid in its session only";
   if (registered.toolset.engine?.perUser === true && outer.plan.registered.toolset.engine?.perUser !== true)
     return "whose results are those of a user";
   const identity = tool.cache === undefined ? [] : (normalizeCacheSettings(tool.cache).identity ?? []);

@@ -28,6 +28,8 @@ export interface CallAnswer {
   isCached?: true | undefined;
   /** For a cached answer, the resources that calls of its handler read, beyond those that its tool declares. */
   otherReads?: readonly string[] | undefined;
+  /** For a cached answer, whether its handler read something of the session without declaring it. */
+  readsSession?: true | undefined;
   /** The latest output that the handler set with `partial`: kept if the call is cancelled or times out. */
   partialOutput?: unknown;
 }

@@ -29,6 +29,8 @@ export interface CachedAnswer {
   readonly exitCode?: number | undefined;
   /** The resources that it was read from by calls of its handler, beyond those that its tool declares. */
   readonly otherReads?: readonly string[] | undefined;
+  /** Whether its handler read something of the session without declaring it: calls of other sessions must not get what is made of it. */
+  readonly readsSession?: true | undefined;
 }
 
 /** The resources that a result was read from, and how long it may be used. */
