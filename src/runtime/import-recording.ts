@@ -253,7 +253,8 @@ class ImportProgress {
 }
 
 /**
- * Appends the events, and returns the last of them, which are not appended yet: they are to become durable together with the ends of unfinished calls.
+ * Appends the events, and returns the last of them, which are not appended yet: they are to become durable together with those that the
+ * import adds. A session that has the last event of its recording is therefore complete.
  *
  * @throws ToolError `invalid_argument` if the log would hide the branch's own events as part of the snapshot, as a rejection
  */
@@ -261,15 +262,16 @@ async function copyEvents(log: EventLog, { header, source, progress }: ImportPar
   let group: SessionEvent[] = [];
   for (let next = await source.next(); next.done !== true; next = await source.next()) {
     const event = next.value;
+    // The events from a snapshot are appended together with the first one, which counts them.
+    if (group.length >= GROUP_SIZE && progress.fold.open.length === 0 && progress.count >= progress.copied) {
+      log.append(group);
+      group = [];
+      await log.whenDurable(); // at most one group waits in memory
+    }
     if (progress.count + progress.stored === 0 && event.type !== "session-start")
       group.push(Object.freeze({ type: "session-start", sessionId: log.sessionId, at: header.exportedAt }));
     group.push(event);
     progress.add(event);
-    // The events from a snapshot are appended together with the first one, which counts them.
-    if (group.length < GROUP_SIZE || progress.fold.open.length > 0 || progress.count < progress.copied) continue;
-    log.append(group);
-    group = [];
-    await log.whenDurable(); // at most one group waits in memory
   }
   if (progress.hidesBranch(log.sessionId, header.sessionId)) throw hiddenBranchError(log.sessionId, header);
   return group;

@@ -164,7 +164,8 @@ test("I15 another session that happens to be the beginning of a recording stays 
   expect([await storedIn(older), await storedIn(open), await storedIn(continued)].map(({ length }) => length)).toEqual([3, 3, 4]);
 });
 
-test("I15 the ends of unfinished calls become durable together with the calls", async () => {
+/** A store that notes which events are appended together. */
+function notingStore(): { readonly store: Store; readonly appended: string[][] } {
   const store = memoryStore();
   const appended: string[][] = [];
   const create = store.create.bind(store);
@@ -174,8 +175,26 @@ test("I15 the ends of unfinished calls become durable together with the calls", 
     log.append = (events) => (appended.push(events.map(({ type }) => type)), append(events));
     return log;
   };
+  return { store, appended };
+}
+
+test("I15 the ends of unfinished calls become durable together with the calls", async () => {
+  const { store, appended } = notingStore();
   await importRecording(store, await recordingOf([]));
   expect(appended).toEqual([["session-start", "call-start", "call-end", "call-start", "call-end"]]);
+});
+
+test.each([10, 520])("I15 the last event of a snapshot of %d becomes durable together with those that the import adds", async (count) => {
+  const first = createRuntime({ ports: fakePorts() });
+  const before = first.session("s");
+  for (let sent = 0; sent < count; sent++) await before.addMessage({ role: "user", content: "Again." });
+  const session = createRuntime({ ports: fakePorts(), store: memoryStore() }).session("s", { from: await before.snapshot() });
+  let text = "";
+  for await (const line of writeRecording(session.events(), { sessionId: session.id, exportedAt: 5 })) text += line;
+  const { store, appended } = notingStore();
+  await importRecording(store, text, { id: "copy" });
+  const last = appended.at(-1) ?? [];
+  expect([last.at(-1), last.length > 1]).toEqual(["session-start", true]); // the latter says of which session it is a copy
 });
 
 test("I15 jobs from a snapshot are not listed by the store into which a long recording is imported", async () => {
