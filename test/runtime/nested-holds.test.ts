@@ -479,7 +479,7 @@ test("a slot that is lent while its holder's next attempt waits for another one 
               void session.execute({ name: "inner" });
               return new Promise(() => {});
             },
-            { timeoutMs: 50, maxAttempts: 2, effects: { reads: ["q"] } },
+            { timeoutMs: 50, maxAttempts: 2, effects: { writes: ["q"], idempotent: true } },
           ),
           tool("inner", () => "done", writesA),
           tool("writes", () => writing.promise, writesA),
