@@ -8,6 +8,19 @@ import { canonicalAddress, isPublicAddress } from "./public-address.ts";
 /** Returns all addresses of a name. Rejects with an error whose `code` is `ENOTFOUND` or similar. */
 export type ResolveName = (name: string) => Promise<readonly string[]>;
 
+const ENTRY_FAULT =
+  'neither a host ("billing.corp.example"), a host with its port ("localhost:8080", "[::1]:8080") nor a network ("10.0.0.0/8")';
+
+/** Returns what is wrong with an entry of `allowPrivate`; undefined = it is a host, a host with its port or a network. */
+export function findAllowPrivateFault(entry: string): string | undefined {
+  try {
+    parseEntry(entry);
+    return undefined;
+  } catch {
+    return `is ${ENTRY_FAULT}.`;
+  }
+}
+
 /** Allows public addresses, and those that `allowPrivate` lists; see `HttpClientOptions`. */
 export class AddressGuard {
   readonly #resolve: ResolveName;
@@ -86,17 +99,28 @@ export class AddressGuard {
   }
 
   #allow(entry: string): void {
-    const text = entry.trim();
-    if (text.includes("/")) this.#allowNetwork(text);
-    else this.#hosts.add(parseHost(text));
+    const parsed = parseEntry(entry);
+    if (typeof parsed === "string") this.#hosts.add(parsed);
+    else this.#networks.addSubnet(parsed.address, parsed.prefix, isIPv4(parsed.address) ? "ipv4" : "ipv6");
   }
+}
 
-  #allowNetwork(text: string): void {
-    const [address = "", prefix = "", ...rest] = text.split("/");
-    const bits = isIPv4(address) ? 32 : 128;
-    if (isIP(address) === 0 || !/^\d{1,3}$/u.test(prefix) || Number(prefix) > bits || rest.length > 0) throw invalidEntryError(text);
-    this.#networks.addSubnet(address, Number(prefix), bits === 32 ? "ipv4" : "ipv6");
-  }
+interface Network {
+  readonly address: string;
+  readonly prefix: number;
+}
+
+/** Returns a host, with its port where it has one, or a network. @throws ToolError `invalid_argument` */
+function parseEntry(entry: string): string | Network {
+  const text = entry.trim();
+  return text.includes("/") ? parseNetwork(text) : parseHost(text);
+}
+
+function parseNetwork(text: string): Network {
+  const [address = "", prefix = "", ...rest] = text.split("/");
+  const bits = isIPv4(address) ? 32 : 128;
+  if (isIP(address) === 0 || !/^\d{1,3}$/u.test(prefix) || Number(prefix) > bits || rest.length > 0) throw invalidEntryError(text);
+  return { address, prefix: Number(prefix) };
 }
 
 function parseHost(text: string): string {
@@ -151,8 +175,5 @@ function addressError(message: string, hint?: string): ToolError {
 }
 
 function invalidEntryError(entry: string): ToolError {
-  return new ToolError(
-    "invalid_argument",
-    `allowPrivate has ${JSON.stringify(entry)}, which is neither a host ("billing.corp.example"), a host with its port ("localhost:8080", "[::1]:8080") nor a network ("10.0.0.0/8").`,
-  );
+  return new ToolError("invalid_argument", `allowPrivate has ${JSON.stringify(entry)}, which is ${ENTRY_FAULT}.`);
 }

@@ -13,8 +13,12 @@ describe("problems", () => {
     ["no path", "[store]\n", '1:2: store: "path" is missing: the file that keeps the sessions.'],
     ["an empty path", 'store.path = ""', "1:1: store.path: must not be empty: the file that keeps the sessions."],
     ["a path that is not a string", "store.path = 5", "1:1: store.path: must be a string, not a number."],
-    ["a path alone", 'store = "haft.db"', `1:1: store: must begin with postgres://, as in ${SHAPE}.`],
-    ["a file by url", 'store.url = "haft.db"', `1:1: store.url: must begin with postgres://, as in ${SHAPE}.`],
+    ["a path alone", 'store = "haft.db"', `1:1: store: must begin with postgres://, as in ${SHAPE}. A SQLite file is the path of [store].`],
+    [
+      "a file by url",
+      'store.url = "haft.db"',
+      `1:1: store.url: must begin with postgres://, as in ${SHAPE}. A SQLite file is the path of [store].`,
+    ],
     [
       "a url without a database",
       'store = "postgres://me:secret@host"',

@@ -233,6 +233,11 @@ add = { writes = ["pets"], idempotent = true, external = true, destructive = fal
       '4:13: toolsets.x.include.tag: unknown key. Did you mean "tags"?',
     ],
     [
+      "a pattern in place of a private host",
+      'document = "a.json"\nallowPrivate = ["localhost:8080", "*.corp.example"]',
+      /^haft\.toml:4:35: toolsets\.x\.allowPrivate\[1\]: is neither a host \("billing\.corp\.example"\), a host with its port/u,
+    ],
+    [
       "isolation, which it does not need",
       'document = "a.json"\nisolation = "session"',
       '4:1: toolsets.x.isolation: only a toolset of type "mcp" has it.',

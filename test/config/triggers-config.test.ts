@@ -136,6 +136,10 @@ describe("F1.59 F1.60 F1.61 problems are reported with file, line and column", (
     ["channels = 5\n", /^haft\.toml:1:1: channels: must be an array/u],
     ['[[triggers]]\ntype = "timer"\ninterval = 1\nprompt = "x"\n', /^haft\.toml:1:3: triggers\[0\]: "name" is missing/u],
     [
+      '[[triggers]]\ntype = "timer"\ninterval = 1\nprompt = "x"\nname = "a\\tb"\n',
+      /^haft\.toml:5:1: triggers\[0\]\.name: The name of a trigger is "a\\tb"; it takes 1 to 128 visible characters\./u,
+    ],
+    [
       '[toolsets.t]\ntype = "triggers"\nengine = "x"\n',
       /^haft\.toml:3:1: toolsets\.t\.engine: a toolset of this type answers its calls itself/u,
     ],

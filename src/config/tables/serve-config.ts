@@ -7,6 +7,7 @@ import type { TableReader } from "../table-reader.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { formatForOperator } from "../../core/error.ts";
+import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import { compileAccessRule, type AccessRule } from "../../policy/access-rules.ts";
 import { readPatterns } from "./policy-config.ts";
 
@@ -133,8 +134,12 @@ function readIssuer(table: TableReader): readonly ServeIssuerConfig[] {
     scopes: readScopes(table),
     tokenType: table.text("tokenType"),
     clockToleranceSeconds: table.number("clockToleranceSeconds", TOLERANCE),
-    allowPrivate: table.texts("allowPrivate"),
+    allowPrivate: table.texts("allowPrivate", findAllowPrivateFault),
   });
+  for (const key of ["audience", "scopeClaim", "tokenType"] as const)
+    if (more[key] === "") table.report(key, "must not be empty: no token would be accepted; leave it out for the default.");
+  if (more.algorithms?.length === 0)
+    table.report("algorithms", "must not be empty: no token would be accepted; leave it out for the default.");
   table.reportUnknownKeys();
   return issuer === undefined ? [] : [{ issuer, ...more }];
 }

@@ -1,7 +1,7 @@
 /** Reads the table that says where sessions are kept, or an address. */
 import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { findPostgresUrlProblem } from "../../store/postgres/postgres-settings.ts";
+import { findPostgresUrlProblem, isPostgresUrl } from "../../store/postgres/postgres-settings.ts";
 import type { TableReader } from "../table-reader.ts";
 import { resolveVariables, type Environment } from "../variables.ts";
 
@@ -58,7 +58,8 @@ export function readStoreUrl(table: TableReader, key: string, environment: Envir
   if (written === undefined) return undefined;
   const resolved = resolveVariables(written, environment);
   const problem = "problem" in resolved ? resolved.problem : findPostgresUrlProblem(resolved.text)?.replace(/^url /u, "");
-  if (problem !== undefined) table.report(key, problem);
+  const hint = "problem" in resolved || isPostgresUrl(resolved.text) ? "" : " A SQLite file is the path of [store].";
+  if (problem !== undefined) table.report(key, `${problem}${hint}`);
   return "problem" in resolved || problem !== undefined ? undefined : { url: resolved.text };
 }
 

@@ -2,6 +2,7 @@
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { checkVisibleName } from "../../core/base/visible-name.ts";
 import { ToolError, formatForOperator } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import type { ChannelOptions } from "../../triggers/channel.ts";
@@ -54,7 +55,7 @@ export function readTriggers(root: TableReader, channels: readonly ChannelConfig
   const names = new Set<string>();
   return tables.flatMap((table) => {
     const type = table.choice("type", [...kinds.keys()], { required: true });
-    const name = table.requiredText("name", "the name that identifies the trigger after a restart");
+    const name = readName(table);
     if (name !== undefined && names.has(name)) table.report("name", "is the name of another trigger already.");
     if (name !== undefined) names.add(name);
     const known = type === undefined ? undefined : kinds.get(type);
@@ -62,6 +63,17 @@ export function readTriggers(root: TableReader, channels: readonly ChannelConfig
     const settings = readSettings(table, known);
     return hasValidSettings(known, settings, { table, channels: open }) && name !== undefined ? [{ ...settings, type, name }] : [];
   });
+}
+
+function readName(table: TableReader): string | undefined {
+  const name = table.requiredText("name", "the name that identifies the trigger after a restart");
+  if (name === undefined) return undefined;
+  try {
+    return checkVisibleName(name, "The name of a trigger");
+  } catch (thrown: unknown) {
+    reportSettingsError(table, "name", thrown);
+    return undefined;
+  }
 }
 
 /** Adds the channels and triggers of a configuration to those of a program. @throws ToolError `duplicate`, `conflict` */

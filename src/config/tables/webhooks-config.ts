@@ -1,6 +1,7 @@
 /** Reads the services to which `haft serve` sends webhooks. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { WEBHOOK_TYPES, type WebhookType } from "../../core/webhook-store.ts";
+import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import { readKey } from "./model-config.ts";
 import { isSafeAddress } from "./serve-config.ts";
 import type { TableReader } from "../table-reader.ts";
@@ -28,7 +29,7 @@ export function readWebhooks(root: TableReader): readonly WebhookConfig[] | unde
       table.report(undefined, '"secret" is missing: the variable that holds the secret that signs messages, such as env:WEBHOOK_SECRET.');
     const secret = readKey(table, "secret");
     const events = table.choices("events", WEBHOOK_TYPES, "event of webhooks");
-    const allowPrivate = table.texts("allowPrivate");
+    const allowPrivate = table.texts("allowPrivate", findAllowPrivateFault);
     table.reportUnknownKeys();
     return url === undefined || secret === undefined ? [] : [{ url, secret, ...omitUndefined({ events, allowPrivate }) }];
   });

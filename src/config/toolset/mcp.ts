@@ -14,6 +14,7 @@ import { COUNT, MILLISECONDS } from "../../core/base/number-bounds.ts";
 import { readEffectsByName } from "../tables/effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import type { TableReader } from "../table-reader.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 import { findRenameProblems, type Rename } from "../../engine/rename-tools.ts";
@@ -146,7 +147,11 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   return {
     url,
     headers,
-    ...omitUndefined({ transport: transport === "stdio" ? undefined : transport, auth, allowPrivate: table.texts("allowPrivate") }),
+    ...omitUndefined({
+      transport: transport === "stdio" ? undefined : transport,
+      auth,
+      allowPrivate: table.texts("allowPrivate", findAllowPrivateFault),
+    }),
     ...tls,
   };
 }

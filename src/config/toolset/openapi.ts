@@ -8,6 +8,7 @@ import { readEffectsByName } from "../tables/effects-config.ts";
 import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { readRename, readTls } from "./mcp.ts";
+import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import type { TableReader } from "../table-reader.ts";
 import { readVariables, type Variables } from "../variables.ts";
 import type { BuildContext, CommonConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
@@ -63,7 +64,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
     effects: table.section("effects", readEffectsByName),
     rename: readRename(table),
     trustExtensions: table.flag("trustExtensions"),
-    allowPrivate: table.texts("allowPrivate"),
+    allowPrivate: table.texts("allowPrivate", findAllowPrivateFault),
     maxBytes: table.number("maxBytes", COUNT),
     maxRedirects: table.number("maxRedirects", SIZE),
     idempotencyHeader: table.text("idempotencyHeader"),

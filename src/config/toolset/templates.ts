@@ -12,6 +12,7 @@ import { programSettings, TIMEOUT_BOUNDS, type SandboxKind } from "../../toolset
 import type { ProgramRunner } from "../../toolsets/programs/program-runner.ts";
 import { filePath } from "../file-path.ts";
 import { readAuthorities, readTls } from "./mcp.ts";
+import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import { serverEnvironment } from "../../processes/server-process.ts";
 import { SANDBOXES, readSandbox, type SandboxConfig } from "./sandbox.ts";
 import { kindOf, type TableReader } from "../table-reader.ts";
@@ -112,7 +113,7 @@ export const httpType: ToolsetType<HttpConfig> = {
     const { variables } = context;
     const written = table.requiredText("baseUrl", "the address of the service");
     const headers = variables.resolveAllSent(table.textTable("headers") ?? {}, [...table.path, "headers"]);
-    const allowPrivate = table.texts("allowPrivate");
+    const allowPrivate = table.texts("allowPrivate", findAllowPrivateFault);
     const tls = readTls(table, context);
     const tools = readTools(table, (entry) => readHttpTool(entry));
     const baseUrl = written === undefined ? undefined : variables.resolveSent(written, [...table.path, "baseUrl"]);

@@ -1,6 +1,7 @@
 /** `type = "web"`: the toolset that reads web pages and searches with a provider. */
 import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import type { SearchProviderOptions, WebOptions } from "../../toolsets/web/web-options.ts";
 import { SEARCH_PROVIDER_NAMES } from "../../toolsets/web/search-provider.ts";
 import type { TableReader } from "../table-reader.ts";
@@ -18,7 +19,7 @@ export const webType: ToolsetType<WebConfig> = {
     type: "web",
     ...common,
     ...omitUndefined({
-      allowPrivate: table.texts("allowPrivate"),
+      allowPrivate: table.texts("allowPrivate", findAllowPrivateFault),
       maxBytes: table.number("maxBytes", COUNT),
       search: table.section("search", (search) => readSearch(search, variables)),
     }),
