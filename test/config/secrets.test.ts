@@ -46,6 +46,7 @@ function describe(error: unknown): string {
   return `${error.stack ?? error.message} ${data} ${error.cause === undefined ? "" : describe(error.cause)}`;
 }
 
+const PRINT = "console.error('It was started with: ' + process.argv[1] + '.'.repeat(100)); process.exit(2)";
 const mcp = (lines: string): string => `[toolsets.x]\ntype = "mcp"\n${lines}\n`;
 const rest = (lines: string): string => `[toolsets.x]\ntype = "openapi"\ndocument = "none.json"\n${lines}\n`;
 const engine = (lines: string): string =>
@@ -55,6 +56,9 @@ test.each([
   ["an argument beside a wrong one", mcp('command = "x"\nargs = ["${KEY}", 1]')],
   ["a variable beside one that is not set", mcp('command = "x"\nenv = { A = "env:KEY", B = "${KEY}${NONE}" }')],
   ["a program that is not there", mcp('command = "./none"\nargs = ["--token=${KEY}"]\nenv = { A = "env:KEY" }')],
+  ["a program that prints its argument", mcp(`command = "node"\nargs = ["-e", "${PRINT}", "\${KEY}"]`)],
+  ["a program that prints a header in its argument", mcp(`command = "node"\nargs = ["-e", "${PRINT}", "Authorization: Bearer \${KEY}"]`)],
+  ["a server with a secret in its path", mcp('url = "http://127.0.0.1:9/${KEY}/mcp"')],
   [
     "the address of a document that is not there",
     rest('document = "http://127.0.0.1:1/${KEY}/spec.json"').replace('document = "none.json"\n', ""),

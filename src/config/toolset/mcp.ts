@@ -16,6 +16,7 @@ import { filePath } from "../file-path.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import type { TableReader } from "../table-reader.ts";
+import { readVariables, type Variables } from "../variables.ts";
 import type { BuildContext, CommonConfig, ConnectionConfig, ReadContext, ToolsetType } from "./toolset-type.ts";
 import { findRenameProblems, type Rename } from "../../engine/rename-tools.ts";
 
@@ -105,7 +106,17 @@ function readCommand(table: TableReader, context: ReadContext): McpCommand | und
   const env = variables.resolveAll(table.textTable(envKey) ?? {}, [...table.path, envKey]);
   const cwd = table.text("cwd");
   if (command === undefined) return undefined;
-  return { command, args, env, ...(cwd === undefined ? {} : { cwd: variables.path(cwd, [...table.path, "cwd"]) }) };
+  const more = {
+    secrets: secretsIn(written, variables),
+    cwd: cwd === undefined ? undefined : variables.path(cwd, [...table.path, "cwd"]),
+  };
+  return { command, args, env, ...omitUndefined(more) };
+}
+
+/** The values of the variables in texts, by name; undefined if there are none. */
+function secretsIn(texts: readonly string[], { environment }: Variables): Readonly<Record<string, string>> | undefined {
+  const secrets = texts.flatMap((text) => Object.entries(readVariables(text, environment)));
+  return secrets.length === 0 ? undefined : Object.fromEntries(secrets);
 }
 
 /** Returns the key of the transport. In files of other clients, where toolsets have no type, `type` is an alias of `transport`. */
@@ -150,6 +161,7 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
     ...omitUndefined({
       transport: transport === "stdio" ? undefined : transport,
       auth,
+      secrets: secretsIn([written ?? "", ...Object.values(table.textTable("headers") ?? {})], variables),
       allowPrivate: table.texts("allowPrivate", findAllowPrivateFault),
     }),
     ...tls,
@@ -193,8 +205,8 @@ function checkLoginSettings({ auth, isolation, start }: McpServer & ConnectionCo
 }
 
 function toMcpOptions(config: McpServer, { folder, logins }: { readonly folder: string; readonly logins: UserLogins }): McpOptions {
-  const { trustAnnotations, include, exclude, effects, rename, maxTools, protocol } = config;
-  const common = { trustAnnotations, ...omitUndefined({ include, exclude, effects, rename, maxTools, protocol }) };
+  const { trustAnnotations, include, exclude, effects, rename, maxTools, protocol, secrets } = config;
+  const common = { trustAnnotations, ...omitUndefined({ secrets, include, exclude, effects, rename, maxTools, protocol }) };
   if (config.url === undefined) {
     const { command, args, env, cwd = folder } = config;
     return { ...common, command, args, env, cwd: filePath(cwd, folder) };

@@ -83,6 +83,8 @@ export interface McpCommonOptions {
   readonly roots?: readonly McpRoot[];
   /** Answers the server's sampling requests, at most 16 in one call. @default sampling is not offered */
   readonly sampling?: McpSampler;
+  /** Further values to redact in errors and logs, by name, such as a secret in an argument or in the path of `url`. @default none */
+  readonly secrets?: Readonly<Record<string, string>>;
   /** The era of the protocol: up to 2025-11-25, from 2026-07-28, or the newest that the server supports. @default "auto" */
   readonly protocol?: "auto" | "legacy" | "modern";
 }
@@ -210,6 +212,7 @@ export const MCP_OPTIONS: OptionNames<McpOptions> = {
   command: true,
   args: "strings",
   env: "object",
+  secrets: "object",
   cwd: "string",
   url: true,
   transport: true,
@@ -260,6 +263,7 @@ export function collectSecrets(options: McpOptions): Readonly<Record<string, str
   const addSecret = (name: string, value: unknown): void => {
     if (typeof value === "string" && value !== "" && !isTokenCount(name, value)) secrets[name] = value;
   };
+  for (const [name, value] of Object.entries(options.secrets ?? {})) addSecret(name, value);
   if (options.url === undefined) {
     if (options.command === undefined) return secrets;
     for (const [name, value] of Object.entries(options.env ?? {})) addSecret(name, value);
