@@ -1,9 +1,11 @@
 /** Decides which background jobs and nested calls are run again after a crash, and in which order. */
+import { isRealSource } from "../core/answer-source.ts";
+import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { OpenCall } from "./open-call.ts";
+import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 import { addTo } from "../core/base/add-to.ts";
-import type { Registry } from "../registry/registry.ts";
 
 /** Number of starts after which a job is not run again, if each was ended by a crash while it did not only wait: it is probably the cause. */
 const MAX_STARTS = 3;
@@ -58,17 +60,16 @@ export function groupCallsByJob(
  * The order to resume calls in: the innermost first, because a call is not run again if a call that was made in it has had its effect meanwhile, and
  * composite tools need the results of their nested calls. At one depth, those of each turn together, then composite ones.
  */
-export function orderCalls(registry: Registry, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
-  const isComposite = ({ call }: OpenCall): boolean => registry.overloads(call.name).some(({ tool }) => tool.composite === true);
+export function orderCalls(session: RuntimeSession, open: readonly OpenCall[]): readonly (readonly OpenCall[])[] {
   const depths = findDepths(open);
   const ofTurns = Map.groupBy(
-    open.filter((call) => !isComposite(call)),
+    open.filter((call) => !isComposite(session, call)),
     ({ callId, turnId }) => `${depths.get(callId)} ${turnId}`,
   );
   const groups = [
     ...ofTurns.values(),
     ...open
-      .filter(isComposite)
+      .filter((call) => isComposite(session, call))
       .toReversed()
       .map((call) => [call]),
   ];
@@ -114,4 +115,55 @@ export function cancelledJobError({ call, job }: OpenCall, reason: string): Tool
   return new ToolError("cancelled", `${job?.toolName ?? call.name} was cancelled: ${reason}`, {
     outcome: job?.starts === 0 ? "not_started" : "unknown",
   });
+}
+
+/**
+ * The errors of calls that are not run by themselves, by their ids: those that had not been dispatched, and were made by the handler of a call that is
+ * not composite. That handler makes them again if it is run again; otherwise no one waits for them. Background jobs go on without their handler.
+ */
+export function findNestedErrors(session: RuntimeSession, open: readonly OpenCall[]): ReadonlyMap<string, ToolError> {
+  const errors = new Map<string, ToolError>();
+  const byId = new Map(open.map((call) => [call.callId, call]));
+  for (const call of open) {
+    const outer = byId.get(call.parentCallId ?? "");
+    if (outer === undefined || outer === call || call.job !== undefined) continue;
+    if (!errors.has(outer.callId) && isComposite(session, outer)) continue;
+    if (call.intent === undefined && call.remoteId === undefined) errors.set(call.callId, madeAgainError(call, outer));
+  }
+  return errors;
+}
+
+/** Notes which calls had made others that go on, or may have had an effect, without an intent: jobs, and all calls if intents do not wait for the disk. */
+export function noteNestedEffects(session: RuntimeSession, open: readonly OpenCall[]): void {
+  const isAsync = session.eventLog?.options.durability === "async";
+  const byId = new Map(open.map((call) => [call.callId, call]));
+  for (const call of open) {
+    if (!(isAsync || call.job !== undefined) || !mayHaveEffect(session, call)) continue;
+    let outer = byId.get(call.parentCallId ?? "");
+    for (; outer?.hasNestedIntent === false; outer = byId.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
+  }
+}
+
+function mayHaveEffect(session: RuntimeSession, { call, answerFrom }: OpenCall): boolean {
+  if (answerFrom?.every(isRealSource) === false) return false;
+  const services = servicesOf(session);
+  const input = isJsonObject(call.input) ? call.input : {};
+  return services.registry
+    .overloads(call.name)
+    .some((tool) => tool.tool.composite === true || !services.planOf(tool).effectsOf(input).repeatable);
+}
+
+export function isComposite({ registry }: RuntimeSession, { call }: OpenCall): boolean {
+  return registry.overloads(call.name).some(({ tool }) => tool.composite === true);
+}
+
+function madeAgainError({ call }: OpenCall, outer: OpenCall): ToolError {
+  return new ToolError(
+    "cancelled",
+    `${call.name} was not run: the process ended while the handler of ${outer.call.name}, which had made the call, ran.`,
+    {
+      outcome: "not_started",
+      hint: `If ${outer.call.name} is run again, it makes its calls again.`,
+    },
+  );
 }

@@ -25,7 +25,7 @@ import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { CUT_OFF, findNotRunError } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
-import { groupCallsByJob, findJobErrors, orderCalls } from "./resume-jobs.ts";
+import { findJobErrors, findNestedErrors, groupCallsByJob, noteNestedEffects, orderCalls } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "./session-start.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 import { toolOfResult } from "./tool-of-result.ts";
@@ -93,6 +93,8 @@ export interface ResumeCallsOptions extends ResumeOptions {
 interface ResumeContext extends ResumeCallsOptions {
   /** Errors of calls that are not run again, by their ids. */
   readonly errors: ReadonlyMap<string, ToolError>;
+  /** Errors of calls that the handlers around them make again. */
+  readonly nestedErrors: ReadonlyMap<string, ToolError>;
   /** The calls that one was made in. */
   readonly within: (call: OpenCall) => readonly EnclosingCall[];
 }
@@ -116,13 +118,15 @@ export async function resumeSession(
   // Open calls, and calls that no model saw, have changed nothing: their changes are undone, so that a call that is run again finds the same state as
   // before.
   const changes = Map.groupBy(openChanges, (change) => change.callId);
-  const resumer = new CallResumer(session, changes, { ...options, errors, within: enclosingCalls(session, open) });
+  noteNestedEffects(session, open);
+  const nestedErrors = findNestedErrors(session, open);
+  const resumer = new CallResumer(session, changes, { ...options, errors, nestedErrors, within: enclosingCalls(session, open) });
   const stop = session.ports.clock.timer(() => warnOfApprovalWait(session), WARN_AFTER_MS, { background: true });
   try {
     await session.turns.run(async (running) => {
       for (const callChanges of changes.values()) undoChanges(session, callChanges[0]?.turnId ?? "", callChanges);
       const groups = orderCalls(
-        session.registry,
+        session,
         open.filter((call) => !callsInJobs.has(call)),
       );
       for (const calls of groups) {
@@ -200,7 +204,7 @@ class CallResumer {
       for (const run of runs) run.cancel(reason);
     };
     const run = async (): Promise<void> => {
-      for (const group of orderCalls(this.#session.registry, calls)) {
+      for (const group of orderCalls(this.#session, calls)) {
         runs = this.createRuns(group, job.detachedTurn, job);
         if (reason !== undefined) cancel(reason);
         await resumeCalls(runs);
@@ -318,7 +322,10 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
   setOrigin(session, run, open);
   const ended = open.hasIncompleteMessage ? undefined : options.errors.get(callId);
   const never =
-    ended === undefined ? findNotRunError(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) : undefined;
+    ended === undefined
+      ? (findNotRunError(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) ??
+        options.nestedErrors.get(callId))
+      : undefined;
   run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknownError(open.call.name) : never);
   return run;
 }

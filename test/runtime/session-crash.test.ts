@@ -5,7 +5,7 @@ import type { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
-import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
+import { countingIds, fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CrashDisk, type CrashStore } from "./crash-disk.ts";
 
 /** Writes all that the process still has to write, and lets it continue after each write. */
@@ -193,8 +193,8 @@ test.each<readonly [string, Partial<Tool>, string, number]>([
 );
 
 test.each<readonly [string, Partial<Tool>, readonly [string, number]]>([
-  ["only reads", { effects: { reads: [] } }, ["outcome_unknown", 1]],
-  ["only reads, in the background", { effects: { reads: [] }, mode: "background" }, ["outcome_unknown", 1]],
+  ["only reads", { effects: { reads: [] } }, ["done", 1]],
+  ["only reads, in the background", { effects: { reads: [] }, mode: "background" }, ["done", 1]],
   ["is composite", { composite: true }, ["done", 1]],
 ])(
   "B07 a call that waited for a lock in a handler when the process ended is made once, by itself or by the handler, if the handler's tool %s",
@@ -228,5 +228,39 @@ test.each<readonly [string, Partial<Tool>, readonly [string, number]]>([
       event.type === "call-end" && event.result.name === "default::outer" ? [event.result] : [],
     );
     expect([ended.map(({ error, output }) => error?.code ?? output), made]).toEqual([[end[0]], end[1]]);
+  },
+);
+
+test.each<readonly [string, Partial<Tool>, number]>([
+  ["only reads makes it again", { effects: { reads: [] } }, 1],
+  ["is composite gets its result", { composite: true }, 1],
+])(
+  "B07 a call that waited for approval when its process ended runs once after a crash: a handler whose tool %s",
+  async (_, more, charges) => {
+    const disk = new CrashDisk();
+    let made = 0;
+    let asked = 0;
+    const ids = countingIds();
+    const tools: readonly Tool[] = [
+      { ...described, name: "charge", effects: { writes: ["money"], destructive: true }, execute: () => ++made },
+      {
+        ...described,
+        ...more,
+        name: "outer",
+        execute: async (_input: unknown, { execute }: ToolContext) => (await execute({ name: "charge" })).status,
+      },
+    ];
+    const store = disk.store();
+    const first = createRuntime({ store, ports: { ...fakePorts(), ids }, tools, approval: { approve: () => new Promise(() => {}) } });
+    void first.session("s").execute({ name: "outer" });
+    await flushAll(store);
+    store.die(1);
+
+    const next = disk.store();
+    const approve = (): "allow-once" => (asked++, "allow-once");
+    const resuming = createRuntime({ store: next, ports: { ...fakePorts(), ids }, tools, approval: { approve } }).resume("s");
+    await flushAll(next);
+    const { history } = await resuming;
+    expect([history.find(({ call }) => call.name === "outer")?.result?.output, made, asked]).toEqual(["ok", charges, charges]);
   },
 );
