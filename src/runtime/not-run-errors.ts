@@ -1,6 +1,7 @@
 /** Decides why calls that a crash interrupted are not run, or not run again. */
 import { ToolError } from "../core/error.ts";
 import { isJsonObject } from "../core/base/json.ts";
+import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Answerer } from "../call/route.ts";
 import type { OpenCall } from "./open-call.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
@@ -8,17 +9,33 @@ import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 /** The reason given for a model's message that was cut off by the end of the process. */
 export const CUT_OFF = "the process ended before the model's message was complete";
 
+/** What is known of an open call besides its log. */
+interface RefusalFacts {
+  readonly answerers: readonly Answerer[] | ToolError | undefined;
+  readonly wasReal: boolean;
+  /** It may have been run. */
+  readonly isInterrupted: boolean;
+  readonly runsAgain: boolean;
+  /** Why its job is not run again. */
+  readonly jobError: ToolError | undefined;
+  /** Set if the handler that had made it makes it again. */
+  readonly nestedError: ToolError | undefined;
+}
+
+/** The error that an open call ends with instead of being run, or run again; undefined if it is run. */
+export function findRefusal(session: RuntimeSession, open: OpenCall, facts: RefusalFacts): ToolError | undefined {
+  if (facts.jobError !== undefined && !open.hasIncompleteMessage) return facts.jobError;
+  const never = findNotRunError(session, open, facts);
+  return never !== undefined && facts.isInterrupted && never !== facts.answerers ? outcomeUnknownError(open.call.name) : never;
+}
+
 /** Why an open call is not run, or not run again, provided that it has not run yet; undefined if it is run. */
-export function findNotRunError(
-  session: RuntimeSession,
-  open: OpenCall,
-  known: { readonly answerers: readonly Answerer[] | ToolError | undefined; readonly wasReal: boolean; readonly runsAgain: boolean },
-): ToolError | undefined {
+function findNotRunError(session: RuntimeSession, open: OpenCall, known: RefusalFacts): ToolError | undefined {
   if (open.hasIncompleteMessage) return incompleteMessageError(session, open, known.wasReal); // its result is not shown
   if (!known.runsAgain) return notRunAgainError(open);
   if (known.answerers instanceof ToolError) return known.answerers;
   if (open.isStrict && !passedStrictChecks(open)) return notRunAgainError(open);
-  return open.isRewritten && open.intent === undefined ? notRewrittenError(open) : undefined;
+  return open.isRewritten && open.intent === undefined ? notRewrittenError(open) : known.nestedError;
 }
 
 /** Whether its batch is known to have passed its checks; a call of a strict batch is run only then. */

@@ -21,8 +21,7 @@ import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/v
 import { CallFaults } from "../call/attempt/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
-import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
-import { CUT_OFF, findNotRunError } from "./not-run-errors.ts";
+import { CUT_OFF, findRefusal } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
 import { findJobErrors, findNestedErrors, groupCallsByJob, noteNestedEffects, orderCalls } from "./resume-jobs.ts";
@@ -320,13 +319,9 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
   if (job !== undefined) run.job = run.services.jobs.adopt(run, job); // however it ends now, it ends as a job
   if (open.sample !== undefined) run.faults = new CallFaults(open.sample);
   setOrigin(session, run, open);
-  const ended = open.hasIncompleteMessage ? undefined : options.errors.get(callId);
-  const never =
-    ended === undefined
-      ? (findNotRunError(session, open, { answerers, wasReal, runsAgain: options.interrupted !== "settle" }) ??
-        options.nestedErrors.get(callId))
-      : undefined;
-  run.refusal = ended ?? (never !== undefined && isInterrupted && never !== answerers ? outcomeUnknownError(open.call.name) : never);
+  const runsAgain = options.interrupted !== "settle";
+  const [jobError, nestedError] = [options.errors.get(callId), options.nestedErrors.get(callId)];
+  run.refusal = findRefusal(session, open, { answerers, wasReal, isInterrupted, runsAgain, jobError, nestedError });
   return run;
 }
 
