@@ -10,7 +10,7 @@ import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/
 import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";
-import { toOpenCall, type OpenCall } from "./open-call.ts";
+import { noteEndedWithin, toOpenCall, type OpenCall } from "./open-call.ts";
 import { applySubmissionEvent, type SubmittedBatch } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
@@ -348,6 +348,8 @@ export class SessionFold {
     const wasNeverWhole = ended?.hasIncompleteMessage === true;
     this.#open.delete(callId);
     if (ended !== undefined) this.#moveNested(ended);
+    const outer = this.#open.get(ended?.parentCallId ?? "");
+    if (ended !== undefined && outer !== undefined) noteEndedWithin(outer, ended);
     if (!wasNeverWhole) this.#confirmChanges(callId);
     else if (this.#changedKeys.get(callId)?.size === 0 && !this.#unsettled.has(callId)) this.#changedKeys.delete(callId);
   }

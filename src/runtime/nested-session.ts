@@ -19,15 +19,23 @@ export function isStartedBy({ sessionId, callId }: CallPlace, first: SessionEven
 const LISTED_AT_ONCE = 500;
 
 /** Returns those of a session's calls whose own sessions were left open by a process that has ended. */
-export async function findCallsLeftOpen(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
+export function findCallsLeftOpen(store: Store, sessionId: string, callIds: readonly string[]): Promise<readonly string[]> {
+  return findCallsWithSession(store, { sessionId, callIds, leftOpen: true });
+}
+
+/** Returns those of a session's calls that have begun sessions which are in the store. */
+export async function findCallsWithSession(
+  store: Store,
+  { sessionId, callIds, leftOpen }: { readonly sessionId: string; readonly callIds: readonly string[]; readonly leftOpen?: true },
+): Promise<readonly string[]> {
   const callIdBySession = new Map(callIds.map((callId) => [nestedSessionId(sessionId, callId), callId]));
-  const left: string[] = [];
+  const found: string[] = [];
   for (let ids = [...callIdBySession.keys()]; ids.length > 0; ids = ids.slice(LISTED_AT_ONCE)) {
     const sessionIds = ids.slice(0, LISTED_AT_ONCE);
     for (const stored of await store.list({ sessionIds, limit: sessionIds.length }))
-      if (stored.isLeftOpen === true) left.push(callIdBySession.get(stored.sessionId) ?? stored.sessionId);
+      if (leftOpen === undefined || stored.isLeftOpen === true) found.push(callIdBySession.get(stored.sessionId) ?? stored.sessionId);
   }
-  return left;
+  return found;
 }
 
 /** @throws ToolError `duplicate` */

@@ -61,6 +61,17 @@ export interface OpenCall {
   hasMadeCalls: boolean;
   /** A call that its handler made may have been dispatched, and may not be repeated. */
   hasNestedIntent: boolean;
+  /** The ids of calls that have ended, made by its handler and theirs: they may have begun sessions, which have intents of their own. */
+  readonly endedWithin: string[];
+}
+
+/** Maximum number of ended calls remembered for one that has not ended; with more, it counts as one that must not be run again. */
+const MAX_ENDED_WITHIN = 10_000;
+
+/** Notes that a call, which was made by the handler of another, has ended. */
+export function noteEndedWithin(outer: OpenCall, { callId, endedWithin }: OpenCall): void {
+  if (outer.endedWithin.length + endedWithin.length >= MAX_ENDED_WITHIN) outer.hasNestedIntent = true;
+  else outer.endedWithin.push(callId, ...endedWithin);
 }
 
 /** Returns the call as it was when it began. */
@@ -95,6 +106,7 @@ export function toOpenCall(
     awaitsWithin: false,
     hasMadeCalls: false,
     hasNestedIntent: false,
+    endedWithin: [],
   };
 }
 

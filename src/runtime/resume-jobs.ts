@@ -3,7 +3,9 @@ import { isRealSource } from "../core/answer-source.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
+import { findCallsWithSession } from "./nested-session.ts";
 import type { OpenCall } from "./open-call.ts";
+import type { Store } from "../core/store.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 import { addTo } from "../core/base/add-to.ts";
 
@@ -140,6 +142,23 @@ export function noteNestedEffects(session: RuntimeSession, open: readonly OpenCa
   for (const call of open) {
     if (!(isAsync || call.job !== undefined) || !mayHaveEffect(session, call)) continue;
     let outer = byId.get(call.parentCallId ?? "");
+    for (; outer?.hasNestedIntent === false; outer = byId.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
+  }
+}
+
+/** Notes which calls had made others that had begun sessions: what was done in these is not in the log of this session. */
+export async function noteNestedSessions(session: RuntimeSession, open: readonly OpenCall[], store: Store): Promise<void> {
+  const byId = new Map(open.map((call) => [call.callId, call]));
+  const owners = new Map<string, OpenCall>();
+  const isRepeated = new Set<OpenCall>(); // its handler, or one around it, would make its calls again
+  for (const call of open) {
+    const outer = byId.get(call.parentCallId ?? "");
+    if (!isComposite(session, call) || (outer !== undefined && isRepeated.has(outer))) isRepeated.add(call);
+    if (!isRepeated.has(call)) continue;
+    for (const callId of isComposite(session, call) ? [call.callId, ...call.endedWithin] : call.endedWithin) owners.set(callId, call);
+  }
+  for (const callId of await findCallsWithSession(store, { sessionId: session.id, callIds: [...owners.keys()] })) {
+    let outer = owners.get(callId);
     for (; outer?.hasNestedIntent === false; outer = byId.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
   }
 }

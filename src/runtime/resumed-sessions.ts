@@ -15,6 +15,7 @@ import { SessionFold } from "./fold-events.ts";
 import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "./nested-session.ts";
 import type { NewSessionOptions, NewSessions, SessionsOptions } from "./new-sessions.ts";
 import type { PendingResume } from "./pending-resume.ts";
+import { noteNestedSessions } from "./resume-jobs.ts";
 import { ResumedQuestions } from "./resumed-questions.ts";
 import { resumeSession, type ResumeOptions, type ResumeCallsOptions } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
@@ -99,6 +100,7 @@ export class ResumedSessions {
       resuming.check();
       if (options.interrupted === "settle") await this.#settleNested(session, fold);
       else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#services.registry });
+      await noteNestedSessions(session, fold.open, store);
       const callOptions = this.#options.runner.callOptions({});
       const questions = new ResumedQuestions(session, fold.open, this.#services.approvals);
       await this.#continueCalls(session, fold, {

@@ -5,6 +5,8 @@ import type { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { sessionWithin } from "../../src/runtime/session-within.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { countingIds, fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { CrashDisk, type CrashStore } from "./crash-disk.ts";
 
@@ -262,5 +264,42 @@ test.each<readonly [string, Partial<Tool>, number]>([
     await flushAll(next);
     const { history } = await resuming;
     expect([history.find(({ call }) => call.name === "outer")?.result?.output, made, asked]).toEqual(["ok", charges, charges]);
+  },
+);
+
+test.each(["after it ended", "while it ran"])(
+  "B07 a handler that had called a composite tool, whose own session made a payment, is not run again after a crash %s",
+  async (when) => {
+    let made = 0;
+    const never = new Promise(() => {});
+    const tools = (isDoomed: boolean): readonly Tool[] => [
+      { ...described, name: "charge", effects: { writes: ["money"] }, execute: () => ++made },
+      {
+        ...described,
+        name: "helper",
+        composite: true,
+        execute: async (_input: unknown, context: ToolContext) => {
+          const session = await sessionWithin(context);
+          await session.execute({ name: "charge" });
+          if (isDoomed && when === "while it ran") await never;
+          await session.close();
+        },
+      },
+      {
+        ...described,
+        name: "outer",
+        effects: { reads: [] },
+        execute: async (_input: unknown, { execute }: ToolContext) => {
+          await execute({ name: "helper" });
+          return isDoomed ? never : "done";
+        },
+      },
+    ];
+    const [store, ids] = [memoryStore(), countingIds()];
+    const begin = (isDoomed: boolean) => createRuntime({ store, ports: { ...fakePorts(), ids }, tools: tools(isDoomed) });
+    void begin(true).session("s").execute({ name: "outer" });
+    for (let round = 0; round < 10; round++) await settle();
+    const { history } = await begin(false).resume("s", { takeOver: true });
+    expect([history.find(({ call }) => call.name === "outer")?.result?.error?.code, made]).toEqual(["outcome_unknown", 1]);
   },
 );
