@@ -100,7 +100,6 @@ export class ResumedSessions {
       resuming.check();
       if (options.interrupted === "settle") await this.#settleNested(session, fold);
       else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#services.registry });
-      await noteNestedSessions(session, fold.open, store);
       const callOptions = this.#options.runner.callOptions({});
       const questions = new ResumedQuestions(session, fold.open, this.#services.approvals);
       await this.#continueCalls(session, fold, {
@@ -130,6 +129,8 @@ export class ResumedSessions {
     fold: SessionFold,
     { endSignal, questions, ...options }: ContinueCallsOptions,
   ): Promise<void> {
+    const { store } = this.#options;
+    if (store !== undefined) await noteNestedSessions(session, fold.open, store);
     const runsAgain = options.interrupted !== "settle";
     const onCallEnd = (run: CallRun): void => {
       const { callId, attempts, plan } = run;
