@@ -9,7 +9,7 @@ import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 /** The reason given for a model's message that was cut off by the end of the process. */
 export const CUT_OFF = "the process ended before the model's message was complete";
 
-/** What is known of an open call besides its log. */
+/** Facts about an open call that it does not hold itself. */
 interface RefusalFacts {
   readonly answerers: readonly Answerer[] | ToolError | undefined;
   readonly wasReal: boolean;
