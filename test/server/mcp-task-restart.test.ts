@@ -214,3 +214,56 @@ test.each(["has ended there", "runs there"])(
     expect((await messages(Promise.resolve(begun)))[0]).toMatchObject({ result: { content: [{ text: "second" }] } });
   },
 );
+
+test.each(["direct", "background"] as const)(
+  "a %s call whose first events are no longer in memory is a task, also after a restart",
+  async (mode) => {
+    const path = temporaryFile();
+    const clock = new MovingClock({ wallTime: Date.UTC(2026, 0, 1) });
+    const described = { inputSchema: { type: "object" }, effects: readOnly("disk") } as const;
+    const serve = async () => {
+      const done = Promise.withResolvers<string>();
+      const many = Promise.withResolvers<void>();
+      const runtime = createRuntime({
+        store: sqliteStore({ path }),
+        keepEvents: 1,
+        ports: { clock, log: { debug() {}, warn() {} } },
+        tools: [
+          { ...described, name: "step", description: "Makes a step.", execute: () => "made" },
+          {
+            ...described,
+            name: "read",
+            description: "Reads.",
+            timeoutMs: 0,
+            mode,
+            execute: async (_, { execute }) => {
+              for (let step = 0; step < 5; step++) await execute({ name: "step" });
+              many.resolve();
+              return done.promise;
+            },
+          },
+        ],
+      });
+      await runtime.open();
+      const listener = await listenMcp(runtime, { port: 0, ports: { clock }, tasks: { taskAfterMs: 5_000 } });
+      const close = async (): Promise<void> => {
+        await listener.close();
+        await runtime.close();
+      };
+      onTestFinished(close);
+      return { url: listener.url, done, many: many.promise, close };
+    };
+    const first = await serve();
+    const call = raw(first.url, "tools/call", { name: "read", arguments: {} }, ABLE);
+    await first.many;
+    await clock.advance(5_000);
+    const { taskId, createdAt } = (await call).result;
+    first.done.resolve("read");
+    const ended = await until(first.url, String(taskId), "completed");
+    await first.close();
+    await clock.advance(60_000);
+    const again = await until((await serve()).url, String(taskId), "completed");
+    expect(again).toEqual({ ...ended, createdAt });
+    expect(ended).toMatchObject({ result: { content: [{ type: "text", text: "read" }] } });
+  },
+);

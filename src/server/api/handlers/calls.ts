@@ -327,7 +327,11 @@ function fullResultText({ session, start, end, storedOutput }: FoundCall): strin
 }
 
 function noCall(callId: string): ToolError {
-  return new ToolError("not_found", `There is no call ${JSON.stringify(callId.slice(0, 200))} in the sessions that are open.`, {
-    hint: "Name its session with ?sessionId=, which is then read from the store.",
-  });
+  return new ToolError(
+    "not_found",
+    `There is no call ${JSON.stringify(callId.slice(0, 200))} in the latest events of the sessions that are open.`,
+    {
+      hint: "Name its session with ?sessionId=, which is then read from the store.",
+    },
+  );
 }

@@ -1,5 +1,6 @@
 /** Finds a caller's task in memory, or in the store if an earlier process of the server began it. */
 import { ToolError } from "../../../core/error.ts";
+import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { findCalledTool } from "../../../registry/called-tool.ts";
 import { CallClient } from "../call-client.ts";
 import { withClient } from "../client.ts";
@@ -12,6 +13,7 @@ import { createTaskQuestions, leavesJobs, resumeTask } from "./task-call.ts";
 import { readStoredTask } from "./stored-task.ts";
 import type { TaskContext } from "./task-context.ts";
 import { toTaskEnd } from "./task-end.ts";
+import { readTaskRecord, type TaskRecord } from "./task-record.ts";
 import { taskSessionId } from "./task-id.ts";
 import type { TaskSlot } from "./tasks.ts";
 
@@ -95,17 +97,29 @@ async function restoreTask(
         ...(info.caller.principal === undefined ? {} : { data: { principal: info.caller.principal } }),
       }),
     );
-    const [first] = session.history;
-    const tool = first && findCalledTool(runtime.registry, first.result?.name ?? first.call.name, first.input ?? first.call.input)?.tool;
+    const record = await readRecordOrClose(session);
+    if (record === undefined) return undefined;
+    const { start, end: ended } = record;
+    const tool = findCalledTool(runtime.registry, ended?.result.name ?? start.call.name, ended?.input ?? start.call.input)?.tool;
     const toEnd = (result: Parameters<typeof toTaskEnd>[0]): ReturnType<typeof toTaskEnd> =>
       toTaskEnd(result, { serving: handlerContext, client, tool });
-    return await resumeTask({ tasks, runtime, settings }, slot, { session, exchange, client, toEnd });
+    return await resumeTask({ tasks, runtime, settings }, slot, { session, record, exchange, client, toEnd });
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code === "not_found" || error.code === "invalid_argument") return undefined;
     throw error;
   } finally {
     end();
+  }
+}
+
+/** Reads the call of a task. Closes the session if it has none or cannot be read. */
+async function readRecordOrClose(session: RuntimeSession): Promise<TaskRecord | undefined> {
+  let record: TaskRecord | undefined;
+  try {
+    return (record = await readTaskRecord(session.events()));
+  } finally {
+    if (record === undefined) await session.close();
   }
 }
 

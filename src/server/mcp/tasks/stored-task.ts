@@ -1,5 +1,4 @@
 /** A task that another process runs, as the store has it. */
-import type { SessionEvent } from "../../../core/event.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../../core/error.ts";
 import { findCalledTool } from "../../../registry/called-tool.ts";
@@ -7,6 +6,7 @@ import { readEvents } from "../../../session/read-events.ts";
 import type { ResultContext } from "../answer-call.ts";
 import { ServedTask, type TaskInput } from "./served-task.ts";
 import { toTaskEnd } from "./task-end.ts";
+import { readTaskRecord } from "./task-record.ts";
 
 export interface StoredTaskOptions extends Omit<ResultContext, "tool"> {
   readonly id: string;
@@ -30,22 +30,20 @@ export async function readStoredTask({
   const { runtime, tasks, settings } = serving.gateway;
   const { store } = runtime;
   if (store === undefined || tasks === undefined) return undefined;
-  const events: SessionEvent[] = [];
-  for await (const event of readEvents({ sessionId, read: (page) => store.read(sessionId, page) })) events.push(event);
-  const start = events.find((event) => event.type === "call-start");
-  if (start === undefined) return undefined;
-  const { callId, at: createdAt } = start;
+  const record = await readTaskRecord(readEvents({ sessionId, read: (page) => store.read(sessionId, page) }));
+  if (record === undefined) return undefined;
+  const { createdAt, end } = record;
+  const { callId } = record.start;
   const cancel = (): void => {
     runtime.jobs
       .cancelStored({ id: callId, sessionId }, "the client cancelled it")
       .catch((thrown: unknown) => settings.log.warn(`A task over MCP could not be cancelled: ${describeThrown(thrown)}`));
   };
   const { ttlMs, pollIntervalMs } = tasks.settings;
-  const end = events.find((event) => event.type === "call-end" && event.callId === callId);
   const input = end === undefined ? await readInput?.() : undefined;
   const own = { ...omitUndefined({ input }), cancel };
-  const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt: events[0]?.at ?? createdAt, ...own });
-  if (end?.type !== "call-end") return task;
+  const task = new ServedTask({ id, clock: settings.clock, ttlMs, pollIntervalMs, createdAt, ...own });
+  if (end === undefined) return task;
   const tool = findCalledTool(runtime.registry, end.result.name, end.input)?.tool;
   task.finish(await toTaskEnd(end.result, { serving, client, tool }), end.at);
   return task;

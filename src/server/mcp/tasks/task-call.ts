@@ -2,6 +2,7 @@
 import type { EndedJob, JobStatus } from "../../../core/job-status.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
+import type { SessionEvent } from "../../../core/event.ts";
 import type { ToolCall } from "../../../core/call.ts";
 import type { ExecuteOptions } from "../../../call/execute-options.ts";
 import type { ToolResult } from "../../../core/result.ts";
@@ -13,6 +14,7 @@ import type { Settings } from "../options.ts";
 import { createSecret } from "../../../net/secret.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import { ServedTask, type TaskEnd } from "./served-task.ts";
+import { readCreatedAt, type TaskRecord } from "./task-record.ts";
 import type { TaskSlot, Tasks } from "./tasks.ts";
 
 export interface TaskServices {
@@ -64,7 +66,8 @@ export async function runTaskCall(services: TaskServices, taskCall: TaskCall): P
     }
   }
   if (result.status !== "pending") return result;
-  task = startTask(services, { slot, callId: result.callId, exchange, createdAt: ownSession?.log[0]?.at }); // the same time as after a restart
+  const createdAt = ownSession === undefined ? undefined : await readCreatedAt(ownSession); // the same time as after a restart
+  task = startTask(services, { slot, callId: result.callId, exchange, createdAt });
   slot.release();
   void followTask(services, { ...taskCall, task, session, ownSession, callId: result.callId });
   if (ownSession !== undefined && leavesJobs(runtime) && runtime.jobs.get(result.callId)?.state === "queued")
@@ -87,22 +90,24 @@ async function leaveTask({ runtime, settings }: TaskServices, sessionId: string)
   }
 }
 
-/** Restores a task that an earlier process began or ended; undefined if the store does not have it. */
+interface ResumedTask extends TaskClient {
+  readonly session: RuntimeSession;
+  readonly record: TaskRecord;
+}
+
+/** Restores a task that an earlier process began or ended. */
 export async function resumeTask(
   services: TaskServices,
   slot: Pick<TaskSlot, "id" | "sessionId">,
-  taskClient: TaskClient & { readonly session: RuntimeSession },
-): Promise<ServedTask | undefined> {
+  { record, ...taskClient }: ResumedTask,
+): Promise<ServedTask> {
   const { session, exchange, toEnd } = taskClient;
-  const [entry] = session.history;
-  if (entry === undefined) {
-    await session.close();
-    return undefined;
-  }
-  const task = startTask(services, { slot, callId: entry.callId, exchange, createdAt: session.log[0]?.at });
-  if (entry.result === undefined) void followTask(services, { ...taskClient, slot, task, ownSession: session, callId: entry.callId });
+  const { createdAt, end } = record;
+  const { callId } = record.start;
+  const task = startTask(services, { slot, callId, exchange, createdAt });
+  if (end === undefined) void followTask(services, { ...taskClient, slot, task, ownSession: session, callId });
   else {
-    task.finish(await toEnd(entry.result), findEndTime(session, entry.callId));
+    task.finish(await toEnd(end.result), end.at);
     exchange.finish();
     await session.close();
   }
@@ -164,7 +169,8 @@ async function followTask(
     const now = runtime.jobs.get(callId);
     if (now !== undefined) asking.handleJob(now, callId);
     const ended = await runtime.jobs.wait(callId);
-    task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), findEndTime(session, callId));
+    const endedAt = await findEndTime(session, callId).catch(() => undefined);
+    task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), endedAt);
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
     isHandedOver = ownSession !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
@@ -182,8 +188,12 @@ async function followTask(
 }
 
 /** The end time in the log, so that it stays the same when the task is restored after a restart. */
-function findEndTime({ log }: RuntimeSession, callId: string): number | undefined {
-  return log.findLast((event) => event.type === "call-end" && event.callId === callId)?.at;
+async function findEndTime(session: RuntimeSession, callId: string): Promise<number | undefined> {
+  const isEnd = (event: SessionEvent): boolean => event.type === "call-end" && event.callId === callId;
+  const end = session.log.findLast(isEnd);
+  if (end !== undefined || session.firstKept === 0) return end?.at;
+  for await (const event of session.events()) if (isEnd(event)) return event.at;
+  return undefined;
 }
 
 function hasResult(job: EndedJob | JobStatus): job is EndedJob & { readonly result: ToolResult } {
@@ -233,15 +243,24 @@ function schedulePromotion(
   { session, id, exchange }: { readonly session: RuntimeSession; readonly id: string; readonly exchange: Exchange<unknown> },
 ): () => void {
   const { taskAfterMs } = tasks.settings;
-  const promote = (): void => {
-    const callId = exchange.isAsking ? undefined : findCallId(session, id);
-    if (callId === undefined || !runtime.jobs.promote(callId)) stop = settings.clock.timer(promote, taskAfterMs, { background: true });
+  const from = session.length;
+  let hasEnded = false;
+  let callId: string | undefined;
+  const promote = async (): Promise<void> => {
+    callId ??= await findCallId(session, id, from).catch(() => undefined); // a log that cannot be read now is read again later
+    if (hasEnded || (callId !== undefined && !exchange.isAsking && runtime.jobs.promote(callId))) return;
+    stop = settings.clock.timer(() => void promote(), taskAfterMs, { background: true });
   };
-  let stop = settings.clock.timer(promote, taskAfterMs, { background: true });
-  return () => stop();
+  let stop = settings.clock.timer(() => void promote(), taskAfterMs, { background: true });
+  return () => {
+    hasEnded = true;
+    stop();
+  };
 }
 
-function findCallId({ log }: RuntimeSession, id: string): string | undefined {
-  const started = log.findLast((event) => event.type === "call-start" && event.call.id === id);
-  return started?.type === "call-start" ? started.callId : undefined;
+/** @param from the length of the session before the call. Events since then may be only in the store. */
+async function findCallId(session: RuntimeSession, id: string, from: number): Promise<string | undefined> {
+  const events = session.logSince(from) ?? session.events();
+  for await (const event of events) if (event.type === "call-start" && event.call.id === id) return event.callId;
+  return undefined;
 }
