@@ -4,11 +4,9 @@ import type { Ask } from "../core/ask.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
-import type { SessionEvent } from "../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { isRealSource, type AnswerSource } from "../core/answer-source.ts";
 import { resumeCalls } from "../call/batch.ts";
-import { runsOncePerTurn } from "../call/admit/turn-rules.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural, quoteValue } from "../core/base/wording.ts";
 import { principalIdOf } from "../core/principal-id.ts";
@@ -24,10 +22,10 @@ import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
 import { CUT_OFF, findRefusal } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
+import { restoreOncePerTurn } from "./once-per-turn.ts";
 import { findJobErrors, findNestedErrors, groupCallsByJob, noteNestedEffects, orderCalls } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "./session-start.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
-import { toolOfResult } from "./tool-of-result.ts";
 import { Turn, redoChanges, undoChanges } from "../session/turn.ts";
 import type { RunningTurn } from "../session/turn-queue.ts";
 
@@ -130,7 +128,7 @@ export async function resumeSession(
       );
       for (const calls of groups) {
         if (session.broken !== undefined) return; // the remaining calls are left too
-        const runs = resumer.createRuns(calls, running);
+        const runs = await resumer.createRuns(calls, running);
         for (const run of runs)
           if (run.resumed !== undefined) run.resumed.nestedCalls = resumer.createEarlierCalls(run, inJobs.get(run.callId));
         await resumeCalls(runs); // resolves to placeholders for background jobs
@@ -170,13 +168,13 @@ class CallResumer {
   }
 
   /** @param running the place in the turn queue for calls of their handlers. @param job the job that made them */
-  createRuns(calls: readonly OpenCall[], running: RunningTurn | undefined, job?: CallRun): readonly CallRun[] {
+  async createRuns(calls: readonly OpenCall[], running: RunningTurn | undefined, job?: CallRun): Promise<readonly CallRun[]> {
     const session = this.#session;
     const turnId = calls[0]?.turnId ?? "";
     const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: findTurnStart(session, turnId), parentCall: job });
     turn.running = running;
     if (running !== undefined) running.runnerData = turn; // nested calls join it
-    restoreOncePerTurn(session, turn, calls[0]?.callId ?? "");
+    await restoreOncePerTurn(session, turn, calls[0]?.callId ?? "");
     return calls.map((call) => {
       continueTrace(session, call);
       if (this.#withNestedEffect.has(call.callId)) call.hasNestedIntent = true;
@@ -204,7 +202,7 @@ class CallResumer {
     };
     const run = async (): Promise<void> => {
       for (const group of orderCalls(this.#session, calls)) {
-        runs = this.createRuns(group, job.detachedTurn, job);
+        runs = await this.createRuns(group, job.detachedTurn, job);
         if (reason !== undefined) cancel(reason);
         await resumeCalls(runs);
         this.noteEffects(runs);
@@ -224,31 +222,6 @@ class CallResumer {
       },
     };
   }
-}
-
-/**
- * Restores the once-per-turn rule after a crash: notes the uses of such tools in the outermost turn of a call without a result, with all nested
- * calls. Calls that were not started, or were taken back, do not count. A tool that ends the turn needs no note: calls after it were skipped when
- * they arrived.
- */
-function restoreOncePerTurn(session: RuntimeSession, turn: Turn, callId: string): void {
-  const { log } = session.head;
-  const events = session.log;
-  const roots = outermostTurns(events);
-  const root = roots.get(callId);
-  for (const event of events) {
-    if (event.type !== "call-end" || roots.get(event.callId) !== root || log.wasRevoked(event.callId)) continue;
-    const { name, error } = event.result;
-    const tool = error?.outcome === "not_started" ? undefined : toolOfResult(session, event.result)?.tool;
-    if (tool !== undefined && runsOncePerTurn(tool)) turn.useOnce(name);
-  }
-}
-
-/** The turn of the outermost call around each call, by the id of the call. */
-function outermostTurns(events: readonly SessionEvent[]): ReadonlyMap<string, string> {
-  const turns = new Map<string, string>();
-  for (const event of events) if (event.type === "call-start") turns.set(event.callId, turns.get(event.parentCallId ?? "") ?? event.turnId);
-  return turns;
 }
 
 /** Voids a message of a model that a crash cut off. */

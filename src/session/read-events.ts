@@ -81,6 +81,20 @@ export function damagedLogError(sessionId: string, { position, reason, isNewer =
   });
 }
 
+/** A session, as far as reading its events needs it. */
+interface ReadableSession {
+  readonly eventLog: ReadableLog | undefined;
+  readonly broken: ToolError | undefined;
+  readonly firstKept: number;
+  readonly log: readonly SessionEvent[];
+}
+
+/** All events of a session: those in memory if that is all of them, or if its stored log belongs to another process now. */
+export function wholeLog(session: ReadableSession): Iterable<SessionEvent> | AsyncIterable<SessionEvent> {
+  const { eventLog, firstKept, broken } = session;
+  return eventLog === undefined || firstKept === 0 || broken !== undefined ? session.log : readEvents(eventLog);
+}
+
 /** Yields the first `count` items. */
 export async function* takeFirst<T>(items: AsyncIterable<T>, count: number): AsyncGenerator<T> {
   let left = count;

@@ -3,7 +3,7 @@ import type { CoveredCall } from "../../core/approval-store.ts";
 import { isToolError, type ToolError } from "../../core/error.ts";
 import { isComputerTool, readSafetyChecks } from "../../core/safety-checks.ts";
 import { approvalDigest, approvalId } from "../../policy/approval/approval-digest.ts";
-import { readEvents } from "../../session/read-events.ts";
+import { wholeLog } from "../../session/read-events.ts";
 import { findCalledTool } from "../../registry/called-tool.ts";
 import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -135,11 +135,9 @@ function useCover(covers: CoverCounts, digest: string): boolean {
 
 /** The nested calls that have ended, at any depth. The oldest events of a long session may be only in its store. */
 async function listEndedNested({ services, turn: { session }, callId }: AdmittedCall): Promise<readonly CoveredCall[]> {
-  const { eventLog, firstKept, log } = session;
-  const events = eventLog === undefined || firstKept === 0 ? log : readEvents(eventLog);
   const within = new Set([callId]);
   const ended: CoveredCall[] = [];
-  for await (const event of events) {
+  for await (const event of wholeLog(session)) {
     if (event.type === "call-start" && event.parentCallId !== undefined && within.has(event.parentCallId)) within.add(event.callId);
     if (event.type !== "call-end" || event.callId === callId || !within.has(event.callId) || event.input === undefined) continue;
     const toolName = event.result.name;

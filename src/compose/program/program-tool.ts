@@ -2,6 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
 import { packageLoadError } from "../../core/lazy-package.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -12,6 +13,7 @@ import { callerVisibility, portsOf, registryOf, sessionOfContext } from "../../c
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
+import { wholeLog } from "../../session/read-events.ts";
 import { withProgramSlot } from "./program-slots.ts";
 import { runProgram, type ProgramOutcome } from "./run-program.ts";
 
@@ -57,7 +59,7 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveW
 }
 
 /** Reads `context.execute` itself, because calls belong to the code that reads it. */
-function run({ code, input = null }: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<ProgramOutcome> {
+async function run({ code, input = null }: ProgramInput, context: ToolContext, limits: ProgramLimits): Promise<ProgramOutcome> {
   const { execute, signal } = context;
   const { clock } = portsOf(context);
   return runProgram({
@@ -66,7 +68,7 @@ function run({ code, input = null }: ProgramInput, context: ToolContext, limits:
     input: JSON.stringify(input),
     toolNames: listToolNames(context),
     seed: context.callId,
-    wallTime: startTimeOf(context),
+    wallTime: await findStartTime(context),
     clock,
     signal,
     execute: (call, stopped) => execute(call, { background: false, signal: stopped }),
@@ -85,8 +87,11 @@ function listToolNames(context: ToolContext): readonly string[] {
 }
 
 /** Returns when the call began, as recorded, so that a program that is run again sees the same time. */
-function startTimeOf(context: ToolContext): number {
-  const start = sessionOfContext(context).log.findLast((event) => event.type === "call-start" && event.callId === context.callId);
+async function findStartTime(context: ToolContext): Promise<number> {
+  const session = sessionOfContext(context);
+  const isStart = (event: SessionEvent): boolean => event.type === "call-start" && event.callId === context.callId;
+  let start = session.log.findLast(isStart);
+  if (start === undefined && session.firstKept > 0) for await (const event of wholeLog(session)) if (isStart(event)) start = event;
   return Math.round(start?.at ?? portsOf(context).clock.wallTime());
 }
 

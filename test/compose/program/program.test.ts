@@ -333,12 +333,13 @@ describe("issue 18 after a crash a program", () => {
     await tools.shop.look();
     return [mark, a, b, await tools.shop.order({ item: "tea" }), Object.keys(tools.shop).length > 9 ? await tools.shop.order({ item: "no" }) : 1];`;
 
-  async function crash(look: (process: number) => unknown) {
+  async function crash(look: (process: number) => unknown, keepEvents: number = 10_000) {
     const asked: string[] = [];
     const start = (store: FailingStore, process: number, more: readonly Tool[] = []): Bench => {
       let ids = 0;
       return bench({
         store,
+        keepEvents,
         ports: { ids: { next: (prefix: string) => `${prefix}_${process}_${++ids}` } },
         approval: { always: ["program::run_program"], approve: ({ toolName }) => (asked.push(toolName), "allow-once") },
         more: [tool("look", () => look(process), { effects: { reads: ["x"] } }), tool("mark", () => null), ...more],
@@ -379,6 +380,27 @@ describe("issue 18 after a crash a program", () => {
       ["shop::look", "ok"],
       ["shop::order", "ok"],
     ]);
+  });
+
+  test("runs again at the same time even if its first events are no longer in memory", async () => {
+    const reached = gate();
+    const look = (process: number): unknown => (process === 0 ? (reached.open(), new Promise(() => {})) : "seen");
+    const { start, store, session, before } = await crash(look, 1);
+    void session.execute(call(CODE)).catch(() => {});
+    await reached.promise;
+    await store.logs.get("s")?.whenDurable();
+    const after = start(store.crash(), 1);
+    await after.ports.clock.advance(3_600_000);
+    const resumed = await after.runtime.resume("s");
+    const marks: unknown[] = [];
+    let answer: unknown;
+    for await (const event of resumed.events()) {
+      if (event.type !== "call-end") continue;
+      if (event.result.name === "shop::mark") marks.push(event.input);
+      else if (event.result.name === "program::run_program") answer = event.result.output;
+    }
+    expect([before.seen.length, after.seen]).toEqual([2, [{ order: "tea" }]]);
+    expect(marks).toEqual([{ mark: (answer as { returned: unknown[] }).returned[0] }]);
   });
 
   testInCI("sees the same time even if calls that ended together in the repeated run now end one by one", async () => {

@@ -204,7 +204,7 @@ describe("nested calls of a job that were running when its process ended", () =>
     else if (how === "the session is closed") await session.close();
     else await runtime.close();
     await ports.clock.advance(60_000); // its handlers are deaf
-    expect(session.history.map(({ result }) => result?.status)).toEqual(["cancelled", "cancelled"]);
+    expect(session.history.map(({ result }) => result?.status)).toEqual(["cancelled", "cancelled", "cancelled"]); // the job, the call that its handler made before, and the one that it makes again
     expect([runtime.running, session.jobs, ports.clock.pending]).toEqual([[], [], 0]);
   });
 });

@@ -9,8 +9,8 @@ test.each([
     name: "in one another",
     madeIn: { b: "a", a: "b" },
     ends: [
-      ["b", "outcome_unknown"], // the other, which seems to be made in it, has had its effect
-      ["a", "echo"],
+      ["b", "cancelled"],
+      ["a", "cancelled"],
     ],
   },
 ])("calls recorded as nested $name get results on resume", async ({ madeIn, ends }) => {

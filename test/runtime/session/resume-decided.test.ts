@@ -204,6 +204,40 @@ describe("in a turn that a crash cut off", () => {
     expect([session.history[0]?.result?.output, ran]).toEqual([["ok", "ok", "limit_exceeded"], ["launch"]]);
   });
 
+  test.each(["a tool", "an overload"])(
+    "F0.8 a handler does not repeat %s that runs once per turn and whose use is no longer in memory",
+    async (which) => {
+      const ran: string[] = [];
+      const input = { rocket: "A" };
+      const takes = (key: string): Tool["inputSchema"] => ({ type: "object", properties: { [key]: {} }, required: [key] });
+      const launch = tool("launch", () => ran.push("launch"), {
+        inputSchema: takes("rocket"),
+        oncePerTurn: true,
+        effects: { writes: ["l"] },
+      });
+      const toolsets = (isBack: boolean): readonly Toolset[] => {
+        const look = which === "a tool" ? [] : [tool("launch", () => ran.push("look"), { inputSchema: takes("look") })];
+        const wait = tool("wait", () => (isBack ? 1 : never()));
+        const many = composite("many", async (_, { execute }) => {
+          const answers: unknown[] = [];
+          for (const name of ["pad::launch", "pad::wait", "pad::launch"])
+            answers.push((await execute({ name, input })).error?.code ?? "ok");
+          return answers;
+        });
+        return [{ name: "pad", overloads: true, tools: [...look, launch, wait, many] }];
+      };
+      const session = await killed(
+        (one) => one.execute({ name: "pad::many" }),
+        () => ({ keepEvents: 1, toolsets: toolsets(false) }),
+        () => ({ keepEvents: 1, toolsets: toolsets(true) }),
+      );
+      const answers: unknown[] = [];
+      for await (const event of session.events())
+        if (event.type === "call-end" && event.result.name === "pad::many") answers.push(event.result.output);
+      expect([answers, ran]).toEqual([[["ok", "ok", "limit_exceeded"]], ["launch"]]);
+    },
+  );
+
   test("F0.8 a handler does not repeat a once-per-turn overload that had run in its call", async () => {
     const ran: string[] = [];
     const takes = (key: string): Tool["inputSchema"] => ({ type: "object", properties: { [key]: {} }, required: [key] });
