@@ -4,6 +4,7 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../c
 import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
 import { checkSession, checkString } from "../../core/check-argument.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
@@ -52,13 +53,15 @@ interface MarkedRun {
  * No tool is called. The program is run twice with the recorded outputs, with their values replaced by markers, so that each argument shows where it
  * comes from.
  *
- * @throws ToolError `not_found` if the session has no such call in memory; `invalid_argument` for a program that failed or cannot be a chain: it
+ * @throws ToolError `not_found` if the session has no such call that has ended; `invalid_argument` for a program that failed or cannot be a chain: it
  * branches on an answer, computes an argument, or combines parts of several answers in one argument, as a rejection
  */
 export async function chainOfProgram(session: RuntimeSession, callId: string): Promise<KeptProgram> {
   checkSession(session, "chainOfProgram()");
   checkString(callId, "chainOfProgram(session, callId)", "the id of a call");
-  const recorded = readRecordedProgram(session, callId);
+  const events: SessionEvent[] = [];
+  for await (const event of session.events()) events.push(event);
+  const recorded = readRecordedProgram(events, callId);
   const [one, other] = [await runMarked(session, recorded, false), await runMarked(session, recorded, true)];
   if (one.calls.length !== recorded.calls.length || other.calls.length !== one.calls.length) throw branchesError();
   const keys = recorded.calls.map((_, index) => unusedKey(`call${index + 1}`, recorded.input));
@@ -81,8 +84,8 @@ export async function chainOfProgram(session: RuntimeSession, callId: string): P
   return { chain: createChain(steps), answerKey: isWhole ? keys[returned.step - 1] : undefined };
 }
 
-function readRecordedProgram({ log }: RuntimeSession, callId: string): RecordedProgram {
-  const ends = new Map(log.flatMap((event) => (event.type === "call-end" ? [[event.callId, event] as const] : [])));
+function readRecordedProgram(events: readonly SessionEvent[], callId: string): RecordedProgram {
+  const ends = new Map(events.flatMap((event) => (event.type === "call-end" ? [[event.callId, event] as const] : [])));
   const program = ends.get(callId);
   if (program === undefined) throw new ToolError("not_found", `The session has no finished call ${JSON.stringify(callId)}.`);
   const { code, input = {} } = program.input ?? {};
@@ -90,7 +93,7 @@ function readRecordedProgram({ log }: RuntimeSession, callId: string): RecordedP
     throw new ToolError("invalid_argument", `The call ${callId} is a call of ${program.result.name}, which does not run programs.`);
   if (program.result.status !== "ok") throw cannotConvertError("it failed");
   if (input !== null && !isJsonObject(input)) throw cannotConvertError("its input is not an object, and the context of a chain is one");
-  const starts = log.filter((event) => event.type === "call-start" && event.parentCallId === callId);
+  const starts = events.filter((event) => event.type === "call-start" && event.parentCallId === callId);
   const calls = starts.map((event, index): RecordedCall => {
     const end = "callId" in event ? ends.get(event.callId) : undefined;
     if (end?.input === undefined || end.result.status !== "ok") throw cannotConvertError(`call ${index + 1} did not succeed`);

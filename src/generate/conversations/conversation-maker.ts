@@ -1,5 +1,6 @@
 /** Generates the conversation with a given index; it does not depend on which others are generated, nor on their order. */
 import { addTo } from "../../core/base/add-to.ts";
+import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { seededRandom, shuffle } from "../../core/base/seeded-random.ts";
@@ -159,7 +160,9 @@ export class ConversationMaker {
       const end = await play({ session, signal, allow: this.#prepared.allow, variation, parallelCalls }).catch((thrown: unknown) => ({
         error: ToolError.fromUnknown(thrown).toJSON(),
       }));
-      return { messages: withReproducibleIds(pairMessages(buildConversation(session.log))), end };
+      const events: SessionEvent[] = [];
+      for await (const event of session.events()) events.push(event); // memory has only the latest events of a long conversation
+      return { messages: withReproducibleIds(pairMessages(buildConversation(events))), end };
     } finally {
       await session.close();
     }

@@ -5,6 +5,7 @@ import { ToolOutput } from "../../../src/core/content.ts";
 import { chainOfProgram } from "../../../src/compose/program/chain-of-program.ts";
 import { programToolset } from "../../../src/compose/program/program-toolset.ts";
 import { IN_CI, inCI } from "../../ci.ts";
+import { FailingStore } from "../../runtime/session/failing-store.ts";
 import { testRuntime, tool } from "../../runtime/bench-runtime.ts";
 
 function bench() {
@@ -69,6 +70,19 @@ test("F2.22 a program that computes an argument from the text of an answer is no
     code: "invalid_argument",
     message: expect.stringContaining("cannot be kept as a chain"),
   });
+});
+
+test("F2.22 a program whose first events are only in the store is converted to a chain with all its calls", async () => {
+  const tools = [tool("find", () => ({ id: 7 })), tool("book", ({ train }) => ({ ticket: `T-${String(train)}` }))];
+  const options = { store: new FailingStore(), keepEvents: 1, toolsets: [{ name: "trip", tools }, programToolset()] };
+  const session = testRuntime(options).runtime.session("s");
+  const code = "const { id } = await tools.trip.find({ to: 'Oslo' }); return await tools.trip.book({ train: id });";
+  const { callId } = await session.execute({ name: "run_program", input: { code } });
+  const { chain } = await chainOfProgram(session, callId);
+  expect(chain.steps.map(({ tool: name, inputMapping }) => [name, inputMapping])).toEqual([
+    ["trip::find", { to: { value: "Oslo" } }],
+    ["trip::book", { train: '["call1"]["id"]' }],
+  ]);
 });
 
 describe("issue 18 a program is converted to a chain", () => {

@@ -11,6 +11,7 @@ import type { ConversationTemplate } from "../../../src/generate/conversations/c
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import { FailingStore } from "../../runtime/session/failing-store.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { SAMPLED, generated } from "./generated.ts";
 import { linesOf, shop, unevenAnswer } from "./shop.ts";
@@ -459,4 +460,12 @@ test("issue 6.7 a runtime generates for one seed only once at a time", async () 
   expect(second).toMatchObject({ status: "rejected", reason: { code: "conflict" } });
   expect(other).toMatchObject({ status: "fulfilled", value: { failed: 0 } });
   expect((await generateConversations(made)).failed).toBe(0);
+});
+
+test("conversations of a runtime whose store keeps all events but the latest are written whole", async () => {
+  const plan = { kind: "sampled", count: 3, calls: 4 } as const;
+  const stored = shop(unevenAnswer, { store: new FailingStore(), keepEvents: 1 });
+  const { lines } = await generated({ plan, runtime: stored });
+  expect(lines).toEqual((await generated({ plan })).lines);
+  expect(lines).toHaveLength(3);
 });
