@@ -64,7 +64,11 @@ function quoteInLines(pieces: readonly Uint8Array[]): Uint8Array {
 }
 
 /** The keywords of a schema whose values are numbers. */
-const NUMBER_KEYWORDS: ReadonlySet<string> = new Set(["minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"]);
+const NUMBER_KEYWORDS: ReadonlySet<string> = new Set(
+  "minimum,maximum,exclusiveMinimum,exclusiveMaximum,multipleOf,minLength,maxLength,minItems,maxItems,minContains,maxContains,minProperties,maxProperties".split(
+    ",",
+  ),
+);
 /** Keywords whose values are data, such as the string that an output must be. */
 const DATA_KEYWORDS: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 /** Keywords whose keys are names. */

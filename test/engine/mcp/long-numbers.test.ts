@@ -38,7 +38,7 @@ describe("an answer over HTTP keeps the digits of its numbers", () => {
 
 describe("schemas with bounds of 64 bits", () => {
   const MAX = "9223372036854775807";
-  const schema = `{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":${MAX}},"default":{"anyOf":[{"maximum":${MAX}}]}}}`;
+  const schema = `{"type":"object","properties":{"n":{"type":"integer","minimum":-9223372036854775808,"maximum":${MAX}},"text":{"type":"string","maxLength":${MAX}},"list":{"type":"array","maxItems":${MAX}},"map":{"type":"object","maxProperties":${MAX}},"default":{"anyOf":[{"maximum":${MAX}}]}}}`;
 
   test("C02 a tool with such bounds is listed with them as numbers, over stdio and over HTTP", async () => {
     const wanted: unknown = JSON.parse(schema);
