@@ -242,7 +242,15 @@ describe("one tool", () => {
       "efects: pure",
       "one_per_turn: true",
     ];
-    const free = ["disabled: false", "requires_approval: null", "read_only: true", "timoutMs: 3"];
+    const free = [
+      "disabled: false",
+      "requires_approval: null",
+      "read_only: true",
+      "timoutMs: 3",
+      "require_approval: never",
+      "disabled: 0",
+      "required: [a]",
+    ];
     const lines = [...limits, ...free].map((key, index) => `- { name: t${index}, description: A, ${key} }\n`);
     const result = await read("tools.yaml", lines.join(""));
 

@@ -74,11 +74,16 @@ export function toolFromFile(value: unknown, key?: string): ToolFromFile {
   };
 }
 
+/** A keyword of schemas that is written next to the schema by mistake; it is near to `requires`, and limits nothing. */
+const MISPLACED_KEYWORD = "required";
+/** Values with which an unknown key limits nothing, such as `require_approval: "never"`. */
+const OFF_VALUES: ReadonlySet<unknown> = new Set([undefined, false, 0, "", "false", "never"]);
+
 /** @throws ToolError for an unknown key that seems to limit the tool, and is not switched off */
 function checkProtection(fields: object, unknown: readonly string[]): void {
   const ignored = unknown.find((word) => {
-    const value = readField(fields, word);
-    return value !== undefined && value !== false && (PROTECTIVE_KEY.test(word) || PROTECTIVE_WORDS.has(nearKey(word, SUGGESTED) ?? ""));
+    if (word === MISPLACED_KEYWORD || OFF_VALUES.has(readField(fields, word))) return false;
+    return PROTECTIVE_KEY.test(word) || PROTECTIVE_WORDS.has(nearKey(word, SUGGESTED) ?? "");
   });
   if (ignored === undefined) return;
   const near = nearKey(ignored, SUGGESTED);
