@@ -22,7 +22,7 @@ import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
 import { CUT_OFF, findRefusal } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
-import { restoreOncePerTurn } from "./once-per-turn.ts";
+import { restoreOncePerTurn } from "../call/admit/once-per-turn.ts";
 import { findJobErrors, findNestedErrors, groupCallsByJob, noteNestedEffects, orderCalls } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "./session-start.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";

@@ -1,19 +1,23 @@
 /** The tools that run once per turn, after a crash in the turn. */
-import { runsOncePerTurn } from "../call/admit/turn-rules.ts";
-import { getOrAdd } from "../core/base/get-or-add.ts";
-import { describeThrown } from "../core/error.ts";
-import type { SessionEvent } from "../core/event.ts";
-import { findCalledTool } from "../registry/called-tool.ts";
-import { wholeLog } from "../session/read-events.ts";
-import type { Turn } from "../session/turn.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
+import { runsOncePerTurn } from "./turn-rules.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
+import { describeThrown } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import type { Log } from "../../core/ports.ts";
+import { findCalledTool } from "../../registry/called-tool.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { wholeLog } from "../../session/read-events.ts";
+import type { Turn } from "../../session/turn.ts";
+import type { Session } from "../../session/session.ts";
+
+type ResumedSession = Session & { readonly registry: Registry; readonly ports: { readonly log: Log } };
 
 /**
  * Restores the once-per-turn rule after a crash: notes the uses of such tools in the outermost turn of a call without a result, with all nested
  * calls. Calls that were not started, or were taken back, do not count. A tool that ends the turn needs no note: calls after it were skipped when
  * they arrived.
  */
-export async function restoreOncePerTurn(session: RuntimeSession, turn: Turn, callId: string): Promise<void> {
+export async function restoreOncePerTurn(session: ResumedSession, turn: Turn, callId: string): Promise<void> {
   const uses = await findUses(session, callId, wholeLog(session)).catch((thrown: unknown) => {
     session.ports.log.warn(`The tools that a turn has used are known only from the latest events: ${describeThrown(thrown)}`);
     return findUses(session, callId, session.log);
@@ -23,7 +27,7 @@ export async function restoreOncePerTurn(session: RuntimeSession, turn: Turn, ca
 
 /** The once-per-turn tools that have been used in the outermost turn around a call. */
 async function findUses(
-  session: RuntimeSession,
+  session: ResumedSession,
   callId: string,
   events: Iterable<SessionEvent> | AsyncIterable<SessionEvent>,
 ): Promise<ReadonlySet<string>> {
