@@ -18,6 +18,7 @@ type ResumedSession = Session & { readonly registry: Registry; readonly ports: {
  * they arrived.
  */
 export async function restoreOncePerTurn(session: ResumedSession, turn: Turn, callId: string): Promise<void> {
+  if (![...session.registry].some(({ tool }) => runsOncePerTurn(tool))) return; // a long log takes seconds to read
   const uses = await findUses(session, callId, wholeLog(session)).catch((thrown: unknown) => {
     session.ports.log.warn(`The tools that a turn has used are known only from the latest events: ${describeThrown(thrown)}`);
     return findUses(session, callId, session.log);
