@@ -33,7 +33,7 @@ export type StoreOperation =
   | { readonly part: "leases"; readonly method: keyof LeaseStore; readonly argument: unknown }
   | { readonly part: "channels"; readonly method: keyof ChannelStore; readonly argument: Parameters<ChannelStore[keyof ChannelStore]>[0] };
 
-/** What the tries of one operation share: a try may have been committed although its answer was lost. */
+/** State that the tries of one operation share: a try may have been committed although its answer was lost. */
 export interface OperationTries {
   /** Which try this is, from 1. */
   count: number;
