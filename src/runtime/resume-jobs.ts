@@ -172,7 +172,7 @@ function mayHaveEffect(session: RuntimeSession, { call, answerFrom }: OpenCall):
     .some((tool) => tool.tool.composite === true || !services.planOf(tool).effectsOf(input).repeatable);
 }
 
-export function isComposite({ registry }: RuntimeSession, { call }: OpenCall): boolean {
+function isComposite({ registry }: RuntimeSession, { call }: OpenCall): boolean {
   return registry.overloads(call.name).some(({ tool }) => tool.composite === true);
 }
 

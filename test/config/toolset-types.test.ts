@@ -34,7 +34,7 @@ describe("mcp", () => {
       headers: { A: "swordfish", B: "Bearer swordfish" },
       auth: { type: "client-credentials", clientId: "id", clientSecret: "swordfish", scope: "s", issuer: "https://i" },
       allowPrivate: ["localhost"],
-      secrets: { HOST: "example.com", KEY: "swordfish" },
+      secrets: { KEY: "swordfish" }, // not HOST, which errors have to name
       verifyTls: false,
       ca: "ca.pem",
       trustAnnotations: true,

@@ -135,11 +135,15 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "cli/commands/info-command.ts": "shows a person why a tool is denied",
   "generate/conversations/conversation-maker.ts": "finds which of a name's tools was called",
   "registry/definition-fingerprint.ts": "makes the digest of the tool that a person was asked about",
+  "registry/called-tool.ts": "finds which of a name's tools a call had reached",
   "registry/registry.ts": "where they are",
   "runtime/awaiting-within.ts": "finds the composites whose inner calls wait for approval",
+  "runtime/resume-jobs.ts": "finds the composites among the calls that a crash cut off",
+  "runtime/tool-of-result.ts": "finds which of a name's tools a call had reached",
   "runtime/resume-session.ts": "finds the composites among the calls that a crash cut off",
   "runtime/resumed-sessions.ts": "finds the calls behind whose results a crash may have left a session open",
   "runtime/not-run-errors.ts": "says whether a call that a crash cut off can have run",
+  "telemetry/telemetry.ts": "tells whether a name in a span is that of a tool",
   "toolsets/mcp-access/mcp-servers.ts": "finds the servers whose tools are all denied, and keeps them from the model",
   "server/mcp/peers.ts": "finds the servers whose tools are all denied, and keeps their prompts and resources back",
 };
@@ -152,6 +156,7 @@ test("F3.37 every list of tools comes from the registry's listings, which apply 
     /\bof (?:\w+\.)*registry\)|\[\.\.\.(?:\w+\.)*registry\]/u.test(readFileSync(join(SRC, file), "utf8")),
   );
   expect(walked.filter((file) => !file.startsWith("config/")).sort()).toEqual([
+    "call/admit/once-per-turn.ts", // whether any tool at all runs once per turn
     "call/cache/announce-write.ts", // whether any tool at all has a persistent cache
     "cli/open/blocked-tools.ts", // says to the person at the terminal what is left out
     "registry/definition-digests.ts", // digests, which name no tool

@@ -143,11 +143,11 @@ describe("I04 I08 another process cannot claim a session", () => {
     await first.store.open();
     await second.store.open();
     await first.store.create("a", { at: 1, durability: "sync" }).whenDurable();
-    const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    const parent = spawn("sh", ["-c", "sleep 0.2 & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
     onTestFinished(() => void parent.kill("SIGKILL"));
     const zombie = Number(String((await once(parent.stdout, "data"))[0]));
     execute(path, `update haft_owner set pid = ${zombie}`);
-    await vi.waitFor(async () => expect((await second.store.claim("a")).length).toBe(0));
+    await vi.waitFor(async () => expect((await second.store.claim("a")).length).toBe(0), { timeout: 20_000 });
     expect(process.kill(zombie, 0)).toBe(true);
     await second.store.close();
     await first.store.close();

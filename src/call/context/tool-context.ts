@@ -11,6 +11,8 @@ import type { LogFields, Ports } from "../../core/ports.ts";
 import type { TraceHeaders } from "../../core/trace-headers.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { wholeLog } from "../../session/read-events.ts";
 import type { Session } from "../../session/session.ts";
 import { askQuestion } from "./ask-question.ts";
 import type { AdmittedCall } from "../call-run.ts";
@@ -336,6 +338,15 @@ export function messageOf(context: ToolContext): string | undefined {
 /** The session that this handler runs in. @throws ToolError `unavailable` for a context that no runtime made */
 export function sessionOfContext(context: ToolContext): Session {
   return toAttemptContext(context).session;
+}
+
+/** Returns when the call of this handler began, as recorded, so that a handler that is run again after a crash gets the same time. */
+export async function findCallStart(context: ToolContext): Promise<number> {
+  const session = sessionOfContext(context);
+  const isStart = (event: SessionEvent): boolean => event.type === "call-start" && event.callId === context.callId;
+  let start = session.log.findLast(isStart);
+  if (start === undefined && session.firstKept > 0) for await (const event of wholeLog(session)) if (isStart(event)) start = event;
+  return Math.round(start?.at ?? portsOf(context).clock.wallTime());
 }
 
 /** The tools of the runtime that runs this handler. @throws ToolError `unavailable` for a context that no runtime made */

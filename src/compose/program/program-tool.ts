@@ -2,18 +2,16 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
-import type { SessionEvent } from "../../core/event.ts";
 import { packageLoadError } from "../../core/lazy-package.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { callerVisibility, portsOf, registryOf, sessionOfContext } from "../../call/context/tool-context.ts";
+import { callerVisibility, findCallStart, portsOf, registryOf } from "../../call/context/tool-context.ts";
 import { visibleTools } from "../../policy/visibility.ts";
 import type { ProgramEnd, ProgramLimits, ThrownInProgram } from "../../processes/program/thread-messages.ts";
 import { PROGRAM_TOOL, type ProgramOffer } from "../../registry/program-offer.ts";
-import { wholeLog } from "../../session/read-events.ts";
 import { withProgramSlot } from "./program-slots.ts";
 import { runProgram, type ProgramOutcome } from "./run-program.ts";
 
@@ -68,7 +66,7 @@ async function run({ code, input = null }: ProgramInput, context: ToolContext, l
     input: JSON.stringify(input),
     toolNames: listToolNames(context),
     seed: context.callId,
-    wallTime: await findStartTime(context),
+    wallTime: await findCallStart(context),
     clock,
     signal,
     execute: (call, stopped) => execute(call, { background: false, signal: stopped }),
@@ -84,15 +82,6 @@ function listToolNames(context: ToolContext): readonly string[] {
     if (names.size >= MAX_NAMES) break;
   }
   return [...names].sort();
-}
-
-/** Returns when the call began, as recorded, so that a program that is run again sees the same time. */
-async function findStartTime(context: ToolContext): Promise<number> {
-  const session = sessionOfContext(context);
-  const isStart = (event: SessionEvent): boolean => event.type === "call-start" && event.callId === context.callId;
-  let start = session.log.findLast(isStart);
-  if (start === undefined && session.firstKept > 0) for await (const event of wholeLog(session)) if (isStart(event)) start = event;
-  return Math.round(start?.at ?? portsOf(context).clock.wallTime());
 }
 
 /** @throws ToolError that says how the program ended and which calls it made */

@@ -113,9 +113,15 @@ function readCommand(table: TableReader, context: ReadContext): McpCommand | und
   return { command, args, env, ...omitUndefined(more) };
 }
 
-/** The values of the variables in texts, by name; undefined if there are none. */
+/** A path, or a text too short to be a secret: redacted, it would make errors unclear. */
+const NO_SECRET = /^(?:[/~.]|[A-Za-z]:[\\/]|.{0,3}$)/su;
+/** The scheme and the host of an address, whose password is redacted in any case. */
+const ORIGIN = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/iu;
+
+/** The values of the variables in texts that may be secrets, by name; undefined if there are none. */
 function secretsIn(texts: readonly string[], { environment }: Variables): Readonly<Record<string, string>> | undefined {
-  const secrets = texts.flatMap((text) => Object.entries(readVariables(text, environment)));
+  const variables = texts.flatMap((text) => Object.entries(readVariables(text.replace(ORIGIN, ""), environment)));
+  const secrets = variables.filter(([, value]) => !NO_SECRET.test(value));
   return secrets.length === 0 ? undefined : Object.fromEntries(secrets);
 }
 
