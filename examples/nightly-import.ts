@@ -30,7 +30,7 @@ const pay = defineTool({
   },
   async execute({ invoice, cents }, { idempotencyKey }) {
     const error = await bank(`${invoice} ${cents} ${idempotencyKey}`).catch((thrown: unknown) => thrown);
-    if (error instanceof ToolError || (error !== undefined && !wasPaid(idempotencyKey))) throw error; // after a lost answer, the bank is asked
+    if (error instanceof Error && (error instanceof ToolError || !wasPaid(idempotencyKey))) throw error; // after a lost answer, the bank is asked
     return "paid";
   },
 });
