@@ -36,6 +36,18 @@ export async function* readOwnEvents(session: RuntimeSession, from: number): Asy
   }
 }
 
+/**
+ * Returns the first `length` events of a session as this process recorded them: from memory those that are there, because the stored log may have
+ * events of a process that has taken the session over. @throws as `readOwnEvents`
+ */
+export async function readRecordedEvents(session: RuntimeSession, length: number): Promise<readonly SessionEvent[]> {
+  const stored = Math.min(session.firstKept, length);
+  const kept = session.log.slice(0, length - stored);
+  const earlier: SessionEvent[] = [];
+  for await (const event of readOwnEvents(session, 0)) if (earlier.push(event) >= stored) break;
+  return [...earlier.slice(0, stored), ...kept];
+}
+
 /** The whole answer of a tool. */
 type WholeAnswer = Pick<SessionEvent & { readonly type: "output-keep" }, "output" | "content">;
 

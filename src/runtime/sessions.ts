@@ -19,7 +19,7 @@ import { SessionFold } from "./fold-events.ts";
 import { nestedSessionId } from "./nested-session.ts";
 import { NewSessions, type SessionsOptions } from "./new-sessions.ts";
 import type { OpenSessions } from "./open-sessions.ts";
-import { readOwnEvents, readSessionEvents } from "./recorded-events.ts";
+import { readOwnEvents, readRecordedEvents, readSessionEvents } from "./recorded-events.ts";
 import { checkResumeOptions, type ResumeOptions } from "./resume-session.ts";
 import type { CallRunner } from "./run-calls.ts";
 import { ResumedSessions } from "./resumed-sessions.ts";
@@ -112,13 +112,13 @@ export class Sessions implements SessionHost {
     return session.turns.run(async () => {
       const { length, state } = session.head;
       const { clock } = this.#services.ports;
+      const recorded = readRecordedEvents(session, length);
+      recorded.catch(() => {}); // awaited after the engines
       const engines = (await session.enginesIfUsed?.snapshot(clock)) ?? new Map<Engine, JsonValue>();
-      const events: SessionEvent[] = [];
-      for await (const event of readOwnEvents(session, 0)) if (events.push(event) >= length) break;
       return createSnapshot({
         sessionId: session.id,
         at: clock.wallTime(),
-        events: events.slice(0, length),
+        events: await recorded,
         state,
         engines: mapToToolsets(engines, this.#options),
       });
