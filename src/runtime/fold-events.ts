@@ -10,7 +10,7 @@ import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/
 import { Inbox, isInboxEvent } from "../session/inbox.ts";
 import { SessionLog } from "../session/session-log.ts";
 import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";
-import { noteEndedWithin, toOpenCall, type OpenCall } from "./open-call.ts";
+import { noteEndedWithin, noteNestedIntent, toOpenCall, type OpenCall } from "./open-call.ts";
 import { applySubmissionEvent, type SubmittedBatch } from "./submissions.ts";
 import type { StateChange } from "../session/turn.ts";
 
@@ -271,14 +271,8 @@ export class SessionFold {
     open.askedAt = undefined;
     if (event.type === "call-intent") {
       open.intent = { idempotencyKey: event.idempotencyKey, call: { name: event.toolName, input: event.input } };
-      this.#noteNestedIntent(open);
+      noteNestedIntent(this.#open.get(open.parentCallId ?? ""), this.#open);
     } else open.remoteId = event.remoteId;
-  }
-
-  /** Stops at a call that was noted already: a damaged log may say that calls were made in one another. */
-  #noteNestedIntent({ parentCallId }: OpenCall): void {
-    let outer = this.#open.get(parentCallId ?? "");
-    for (; outer?.hasNestedIntent === false; outer = this.#open.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
   }
 
   #applyJobEvent(event: SessionEvent): void {

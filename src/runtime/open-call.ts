@@ -65,6 +65,15 @@ export interface OpenCall {
   readonly endedWithin: string[];
 }
 
+/**
+ * Notes that a call, and those around it, must not be run again because of what a call nested in them may have done. Stops at a call that was noted
+ * already: a damaged log may say that calls were made in one another.
+ */
+export function noteNestedIntent(call: OpenCall | undefined, byId: ReadonlyMap<string, OpenCall>): void {
+  let outer = call;
+  for (; outer?.hasNestedIntent === false; outer = byId.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
+}
+
 /** Maximum number of ended calls remembered for one that has not ended; with more, it counts as one that must not be run again. */
 const MAX_ENDED_WITHIN = 10_000;
 

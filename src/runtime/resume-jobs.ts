@@ -4,7 +4,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { findCallsWithSession } from "./nested-session.ts";
-import type { OpenCall } from "./open-call.ts";
+import { noteNestedIntent, type OpenCall } from "./open-call.ts";
 import type { Store } from "../core/store.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 import { addTo } from "../core/base/add-to.ts";
@@ -141,8 +141,7 @@ export function noteNestedEffects(session: RuntimeSession, open: readonly OpenCa
   const byId = new Map(open.map((call) => [call.callId, call]));
   for (const call of open) {
     if (!(isAsync || call.job !== undefined) || !mayHaveEffect(session, call)) continue;
-    let outer = byId.get(call.parentCallId ?? "");
-    for (; outer?.hasNestedIntent === false; outer = byId.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
+    noteNestedIntent(byId.get(call.parentCallId ?? ""), byId);
   }
 }
 
@@ -157,10 +156,8 @@ export async function noteNestedSessions(session: RuntimeSession, open: readonly
     if (!isRepeated.has(call)) continue;
     for (const callId of isComposite(session, call) ? [call.callId, ...call.endedWithin] : call.endedWithin) owners.set(callId, call);
   }
-  for (const callId of await findCallsWithSession(store, { sessionId: session.id, callIds: [...owners.keys()] })) {
-    let outer = owners.get(callId);
-    for (; outer?.hasNestedIntent === false; outer = byId.get(outer.parentCallId ?? "")) outer.hasNestedIntent = true;
-  }
+  for (const callId of await findCallsWithSession(store, { sessionId: session.id, callIds: [...owners.keys()] }))
+    noteNestedIntent(owners.get(callId), byId);
 }
 
 function mayHaveEffect(session: RuntimeSession, { call, answerFrom }: OpenCall): boolean {
