@@ -13,9 +13,9 @@ import type { ParsedInput, Tool } from "../core/tool.ts";
 import { createInputRepair } from "../registry/input-repair.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
-import { fromStandardSchema } from "../schema/standard-schema.ts";
+import { fromStandardSchema, parseWithSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
-import { askApproval, bridgedTools, foreignTool, openSchema, toOutput, throwIfFailed, schemaError } from "./bridge.ts";
+import { askApproval, bridgedTools, foreignTool, openSchema, runBeforeHandler, toOutput, throwIfFailed, schemaError } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
@@ -256,12 +256,14 @@ export interface AiSdkToolLike {
   readonly execute?: unknown;
   readonly needsApproval?: unknown;
   readonly toModelOutput?: unknown;
+  readonly contextSchema?: unknown;
 }
 
 /**
  * Converts AI SDK tools to Haft tools, named by their keys. Input is checked, and transformed, by the tool's own schema. A tool that yields several
  * outputs reports all but the last as progress; one that needs approval asks through the runtime's `ask`. The model is shown the content of
- * `toModelOutput`. A tool without `execute`, which the client or the provider runs, is refused.
+ * `toModelOutput`. The `context` of a call is its data, checked by the tool's `contextSchema`. A tool without `execute`, which the client or the
+ * provider runs, is refused.
  *
  * @throws ToolError `invalid_schema`, `not_executable` naming the tool; `invalid_argument` for an array or a Map; as a rejection
  */
@@ -276,7 +278,7 @@ export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLik
 async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
   const place = `fromAiSdkTools({ ${name} })`;
   checkArgument(typeof tool === "object" && tool !== null, place, "a tool of AI SDK", tool);
-  const { description, inputSchema, execute, needsApproval, toModelOutput } = tool;
+  const { description, inputSchema, execute, needsApproval, toModelOutput, contextSchema } = tool;
   if (typeof execute !== "function")
     throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);
   if (typeof description === "function")
@@ -290,13 +292,33 @@ async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
       throw schemaError(name, thrown);
     })),
     execute: async (input: unknown, context: ToolContext) => {
-      const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: context.data };
-      if (typeof needsApproval === "function" ? await needsApproval(input, options) : needsApproval === true)
-        await askApproval(context, input);
-      const output = refuseMcpError(await readLastOutput(await execute(input, options), context));
+      const data = await readContext(name, contextSchema, context.data);
+      const options = { toolCallId: context.callId, messages: [], abortSignal: context.signal, context: data };
+      const decide = (): unknown => (typeof needsApproval === "function" ? needsApproval.call(tool, input, options) : needsApproval);
+      if (await runBeforeHandler(decide)) await askApproval(context, input);
+      const output = refuseMcpError(await readLastOutput(await execute.call(tool, input, options), context));
       if (typeof toModelOutput !== "function") return output;
-      return withModelOutput(output, await toModelOutput({ toolCallId: context.callId, input, output }));
+      return withModelOutput(output, await toModelOutput.call(tool, { toolCallId: context.callId, input, output }));
     },
+  });
+}
+
+/**
+ * Returns the context of a call, as the tool's `contextSchema` parses it.
+ *
+ * @throws ToolError `invalid_argument` if the data of the call does not match
+ */
+async function readContext(name: string, schema: unknown, data: unknown): Promise<unknown> {
+  const parsed = await runBeforeHandler(async () => {
+    const given: unknown = typeof schema === "function" && !("~standard" in schema) ? schema() : schema;
+    if (isStandardSchema(given)) return await parseWithSchema(given, data);
+    const { validate } = fieldsOf(given);
+    return typeof validate === "function" ? toParsedInput(await validate(data)) : { value: data };
+  });
+  if ("value" in parsed) return parsed.value;
+  throw new ToolError("invalid_argument", `The data of the call does not match the contextSchema of ${name}.`, {
+    outcome: "not_started",
+    details: parsed.issues,
   });
 }
 

@@ -3,7 +3,7 @@ import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/sp
 import type { Question } from "../core/ask.ts";
 import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
-import { ToolError } from "../core/error.ts";
+import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import { checkRuntime, checkArgument } from "../core/check-argument.ts";
 import { markForeignHandler } from "../core/foreign-handler.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -200,10 +200,13 @@ export function checkFunction(make: unknown, owner: string, words: string): void
 }
 
 export function checkToolArray(tools: unknown, converter: string): void {
-  if (Array.isArray(tools)) return;
-  throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, {
-    hint: "For a record, pass Object.values(tools); for a Map, pass [...tools.values()].",
-  });
+  if (!Array.isArray(tools))
+    throw new ToolError("invalid_argument", `${converter} takes an array of tools.`, {
+      hint: "For a record, pass Object.values(tools); for a Map, pass [...tools.values()].",
+    });
+  tools.forEach((tool: unknown, index) =>
+    checkArgument(typeof tool === "object" && tool !== null, converter, `an array of tools, and item ${index} must be an object`, tool),
+  );
 }
 
 /** A tool as its framework describes it. */
@@ -241,6 +244,20 @@ export async function askApproval({ toolName, ask }: ToolContext, input: unknown
   if (action === "accept") return;
   if (action === "decline") throw new ToolError("approval_denied", `${toolName} was not approved.`, { outcome: "not_started" });
   throw new ToolError("approval_required", `${toolName} needs approval, and there was no answer.`, { outcome: "not_started" });
+}
+
+/**
+ * Runs a check of a framework's tool that precedes its handler, such as the function that decides whether a call needs approval.
+ *
+ * @throws ToolError with the outcome `not_started`, unless the check throws a ToolError
+ */
+export async function runBeforeHandler<T>(check: () => T | Promise<T>): Promise<T> {
+  try {
+    return await check();
+  } catch (thrown: unknown) {
+    if (isToolError(thrown)) throw thrown;
+    throw new ToolError("execution_failed", describeThrown(thrown), { outcome: "not_started", cause: thrown });
+  }
 }
 
 function inputText(input: unknown): string {

@@ -83,7 +83,7 @@ export interface LangChainToolLike {
 
 /**
  * Converts LangChain tools to Haft tools. If a tool returns a `ToolMessage`, its content is the output; if its status is `error`, the call fails.
- * Images in the content are JSON for a model.
+ * Images in the content are JSON for a model. If it returns a `Command`, the call fails, as only a graph of LangGraph can apply it.
  *
  * @throws ToolError `invalid_schema` naming the tool, also for a tool without a schema, which takes a string; `invalid_argument` for a record
  */
@@ -128,8 +128,10 @@ function toInputError(thrown: unknown, input: unknown): ToolError | undefined {
 
 const REFUSED_INPUT = "Received tool input did not match expected schema";
 
-/** @throws ToolError `execution_failed` for a message with the status `error` */
+/** @throws ToolError `execution_failed` for a message with the status `error`, and for a command to a graph, whose update would be lost */
 function toContent(output: unknown): unknown {
+  if ((Array.isArray(output) ? output : [output]).some((each) => fieldsOf(each)["lg_name"] === "Command"))
+    throw new ToolError("execution_failed", "The tool answered with a Command, which only a graph of LangGraph can apply.");
   if (typeof output !== "object" || output === null || !("lc_direct_tool_output" in output) || !("content" in output)) return output;
   const { content } = output;
   if (!("status" in output) || output.status !== "error") return content;

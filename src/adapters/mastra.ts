@@ -11,6 +11,7 @@ import {
   checkToolArray,
   foreignTool,
   openSchema,
+  runBeforeHandler,
   toOutput,
   type AdapterOptions,
 } from "./bridge.ts";
@@ -92,7 +93,8 @@ export interface MastraToolLike {
  */
 export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool[] {
   checkToolArray(tools, "fromMastraTools()");
-  return tools.map(({ id, description, inputSchema = { type: "object" }, execute, requireApproval, needsApprovalFn, toModelOutput }) => {
+  return tools.map((tool) => {
+    const { id, description, inputSchema = { type: "object" }, execute, requireApproval, needsApprovalFn, toModelOutput } = tool;
     const approval = typeof needsApprovalFn === "function" ? needsApprovalFn : requireApproval;
     if (typeof execute !== "function") throw new ToolError("not_executable", `The Mastra tool ${JSON.stringify(id)} has no execute.`);
     return foreignTool({
@@ -100,13 +102,23 @@ export function fromMastraTools(tools: readonly MastraToolLike[]): readonly Tool
       description,
       schema: inputSchema,
       execute: async (input: unknown, context: ToolContext) => {
-        if (typeof approval === "function" ? await approval(input, {}) : approval === true) await askApproval(context, input);
-        const output = refuseMcpError(throwOnError(id, await execute(input, { abortSignal: context.signal })));
-        return typeof toModelOutput === "function" ? withModelOutput(output, await toModelOutput(output)) : output;
+        const decide = (): unknown => (typeof approval === "function" ? approval.call(tool, input, {}) : approval);
+        if (await runBeforeHandler(decide)) await askApproval(context, input);
+        const answer: unknown = await execute.call(tool, input, { abortSignal: context.signal, observe: NO_OBSERVE });
+        const output = refuseMcpError(throwOnError(id, answer));
+        return typeof toModelOutput === "function" ? withModelOutput(output, await toModelOutput.call(tool, output)) : output;
       },
     });
   });
 }
+
+/** Passed to tools as `observe`, which they use without checking it: runs the work of a span, and records nothing. */
+const NO_OBSERVE = {
+  async span(_name: string, work: () => unknown): Promise<unknown> {
+    return await work();
+  },
+  log(): void {},
+};
 
 function throwOnError(id: string, output: unknown): unknown {
   if (typeof output !== "object" || output === null || !("error" in output) || output.error !== true || !("validationErrors" in output))
@@ -114,6 +126,10 @@ function throwOnError(id: string, output: unknown): unknown {
   const message = "message" in output && typeof output.message === "string" ? output.message : "its validation failed";
   const text = `${id}: ${message}`;
   if (message.startsWith("Tool output validation failed")) throw new ToolError("invalid_output", text, { outcome: "unknown" });
+  if (message.startsWith("Request context validation failed"))
+    throw new ToolError("not_executable", `${id} needs a request context, which calls of Haft do not have: ${message}`, {
+      outcome: "not_started",
+    });
   // only an input error proves that the tool did not run
   const outcome = message.startsWith("Tool input validation failed") ? "not_started" : "unknown";
   throw new ToolError("invalid_input", text, { outcome });

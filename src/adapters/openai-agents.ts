@@ -4,7 +4,16 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { fieldsOf, withAgentsParts } from "./model-output.ts";
-import { askApproval, bridgedTools, checkFunction, checkToolArray, foreignTool, toModelText, type AdapterOptions } from "./bridge.ts";
+import {
+  askApproval,
+  bridgedTools,
+  checkFunction,
+  checkToolArray,
+  foreignTool,
+  runBeforeHandler,
+  toModelText,
+  type AdapterOptions,
+} from "./bridge.ts";
 
 /** The fields of a tool that the Agents SDK's `tool` gets. */
 export interface OpenAiAgentsFields {
@@ -124,10 +133,11 @@ export function fromOpenAiAgentsTools<Context>(
       description: tool.description,
       schema: tool.parameters,
       execute: async (input: unknown, context: ToolContext) => {
-        const theirs = contextFor(context);
-        if ((await tool.isEnabled?.(theirs, NO_AGENT)) === false)
+        const theirs = await runBeforeHandler(() => contextFor(context));
+        // as in the SDK, any value counts, not only true: programs return the match of a pattern, or a number
+        if (!(await runBeforeHandler(() => tool.isEnabled?.(theirs, NO_AGENT) ?? tool.isEnabled === undefined)))
           throw new ToolError("unavailable", `${tool.name} is disabled.`, { outcome: "not_started" });
-        if ((await tool.needsApproval?.(theirs, input, context.callId)) === true) await askApproval(context, input);
+        if (await runBeforeHandler(() => tool.needsApproval?.(theirs, input, context.callId))) await askApproval(context, input);
         const sent = JSON.stringify(input);
         const toolCall = { type: "function_call", callId: context.callId, name: tool.name, arguments: sent } as const;
         let output: unknown;

@@ -84,6 +84,11 @@ function hasJsonSchema(standard: StandardSchemaV1.Props): standard is StandardSc
   return "jsonSchema" in standard && typeof standard.jsonSchema === "object" && standard.jsonSchema !== null;
 }
 
+/** Runs the validation of a schema that needs no JSON Schema, because no model sees it. Never throws. */
+export function parseWithSchema(schema: StandardSchemaV1, value: unknown): ParsedInput | Promise<ParsedInput> {
+  return parse(schema["~standard"], value);
+}
+
 function parse(standard: StandardSchemaV1.Props, value: unknown): ParsedInput | Promise<ParsedInput> {
   try {
     const result = standard.validate(value);

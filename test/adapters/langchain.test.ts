@@ -133,3 +133,15 @@ test("a LangChain tool counts as run if its handler calls another tool that reje
   const { error } = await runtime.execute({ name: "order", input: { amount: 5 } });
   expect([charged, error?.code, error?.outcome]).toEqual([[5], "execution_failed", "unknown"]);
 });
+
+test("a command to a graph of LangGraph is a failure, as its update would be lost", async () => {
+  const command = { lg_name: "Command", update: { user: "Ada" } }; // the fields of its class
+  const tools = [command, [command]].map((answer, index) =>
+    tool(() => answer, { name: `look_up_${index}`, description: "Looks up.", schema: z.object({}) }),
+  );
+  const runtime = createRuntime({ tools: fromLangChainTools(tools), maxAttempts: 1 });
+  const results = await runtime.execute(tools.map(({ name }) => ({ name, input: {} })));
+  expect(results.map(({ error }) => [error?.code, error?.outcome, error?.message])).toEqual(
+    tools.map(() => ["execution_failed", "unknown", "The tool answered with a Command, which only a graph of LangGraph can apply."]),
+  );
+});

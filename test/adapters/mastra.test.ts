@@ -154,3 +154,42 @@ test("an error that an MCP server reports through Mastra's MCP client is an erro
   const { error } = await runtime.execute({ name: "write", input: {} });
   expect([error?.code, error?.message, error?.outcome]).toEqual(["execution_failed", "disk full", "failed"]);
 });
+
+test.skipIf(!existsSync(PACKAGE))(
+  "Mastra's tools can use observe, and a call without the request context that a tool requires has not started",
+  async () => {
+    const createTool = await mastra();
+    const tools = [
+      createTool({
+        id: "traced",
+        description: "Traces.",
+        inputSchema: z.object({}),
+        execute: (_input: unknown, { observe }: ObservedContext) => {
+          observe.log("info", "begun");
+          return observe.span("work", () => "done");
+        },
+      } as unknown as Parameters<CreateTool>[0]),
+      createTool({
+        id: "tenant",
+        description: "Needs a tenant.",
+        inputSchema: z.object({}),
+        requestContextSchema: z.object({ tenant: z.string() }),
+        execute: () => "done",
+      } as Parameters<CreateTool>[0]),
+    ];
+    const runtime = createRuntime({ tools: fromMastraTools(tools), maxAttempts: 1 });
+    const [traced, tenant] = await runtime.execute([
+      { name: "traced", input: {} },
+      { name: "tenant", input: {} },
+    ]);
+    expect([traced?.output, tenant?.error?.code, tenant?.error?.outcome]).toEqual(["done", "not_executable", "not_started"]);
+    expect(tenant?.error?.message).toContain("tenant needs a request context");
+  },
+);
+
+interface ObservedContext {
+  readonly observe: {
+    span(name: string, work: () => unknown): Promise<unknown>;
+    log(level: string, message: string): void;
+  };
+}

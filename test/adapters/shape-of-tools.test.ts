@@ -19,6 +19,23 @@ test.for([
   );
 });
 
+test.for([
+  ["fromLangChainTools()", (tools: never) => fromLangChainTools(tools)],
+  ["fromMastraTools()", (tools: never) => fromMastraTools(tools)],
+  ["fromOpenAiAgentsTools()", (tools: never) => fromOpenAiAgentsTools(tools, () => undefined)],
+] as const)("%s names the item that is no tool, such as one that a failed import left undefined", ([name, convert]) => {
+  for (const [item, kind] of [
+    [undefined, "undefined"],
+    ["search", "a string"],
+  ])
+    expect(() => convert([item] as never)).toThrow(
+      expect.objectContaining({
+        code: "invalid_argument",
+        message: `${name} takes an array of tools, and item 0 must be an object, not ${kind}.`,
+      }),
+    );
+});
+
 test.for([[[]], [undefined], ["tools"], [new Map()], [new Set()]])(
   "fromAiSdkTools() refuses %o, whose tools would have no names",
   async ([tools]) => {
