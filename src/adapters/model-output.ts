@@ -22,12 +22,15 @@ export function withModelOutput(output: unknown, shown: unknown): unknown {
 }
 
 /**
- * Returns the output, unless it is the result of an MCP tool that failed: the MCP clients of AI SDK and Mastra return that as an output.
+ * Returns the output, unless it is the result of an MCP tool that failed: the MCP clients of AI SDK and Mastra return that as an output. That of the
+ * Agents SDK returns the content, as an array with a hidden `isError`; if the content is one part, it does not tell.
  *
  * @throws ToolError `execution_failed`
  */
 export function refuseMcpError(output: unknown): unknown {
-  const { isError, content } = fieldsOf(output);
+  const isArray = Array.isArray(output);
+  const isError: unknown = isArray ? Reflect.get(output, "isError") : fieldsOf(output)["isError"];
+  const content: unknown = isArray ? output : fieldsOf(output)["content"];
   if (isError !== true || !Array.isArray(content)) return output;
   const texts = content.map(fieldsOf).flatMap(({ text }) => (typeof text === "string" ? [text] : []));
   throw new ToolError("execution_failed", texts.length === 0 ? "The tool failed." : texts.join("\n"), { outcome: "failed" });
@@ -43,13 +46,16 @@ export function withAgentsParts(output: unknown): unknown {
   return content.length === 0 || content.length < parts.length ? output : new ToolOutput({ content });
 }
 
-/** Reads `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. */
+/**
+ * Reads `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. Images of MCP servers
+ * have their `data` beside the type.
+ */
 function toAgentsPart(value: unknown): ContentPart | undefined {
-  const { type, text, image, file } = fieldsOf(value);
+  const { type, text, image, imageUrl, file } = fieldsOf(value);
   if (type === "text") return typeof text === "string" ? { type, text } : undefined;
   if (type !== "image" && type !== "file") return undefined;
-  const held = type === "image" ? image : file;
-  const { data, mediaType, url } = typeof held === "string" ? parseFileAddress(held) : fieldsOf(held);
+  const held = (type === "image" ? (image ?? imageUrl) : file) ?? value;
+  const { data, mimeType, mediaType = mimeType, url } = typeof held === "string" ? parseFileAddress(held) : fieldsOf(held);
   if (typeof url === "string") return { type: "file", uri: url };
   const isHeld = typeof mediaType === "string" && (typeof data === "string" || data instanceof Uint8Array);
   return isHeld ? toContentPart({ type, mediaType, data }) : undefined;

@@ -3,7 +3,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import { fieldsOf, withAgentsParts } from "./model-output.ts";
+import { fieldsOf, refuseMcpError, withAgentsParts } from "./model-output.ts";
 import {
   askApproval,
   bridgedTools,
@@ -147,7 +147,7 @@ export function fromOpenAiAgentsTools<Context>(
           throw new ToolError("execution_failed", describeThrown(thrown), { cause: thrown });
         }
         if (output === "" && tool.on !== undefined) throw noAnswerError(tool.name);
-        return withAgentsParts(output);
+        return withAgentsParts(refuseMcpError(output));
       },
     });
   });

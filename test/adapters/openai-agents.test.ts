@@ -156,6 +156,8 @@ test("content parts in answers of the SDK's tools become content, and provider-s
     ],
     file: { type: "file", file: { data: "JVBERg==", mediaType: "application/pdf", filename: "a.pdf" } },
     uploaded: { type: "image", image: { fileId: "file-1" } },
+    ofMcp: { type: "image", data: png.data, mimeType: png.mediaType },
+    older: { type: "image", imageUrl: "https://example.com/a.png" },
     mixed: [{ type: "text", text: "hello" }, { kind: "row" }],
     none: [],
   } as const;
@@ -176,7 +178,18 @@ test("content parts in answers of the SDK's tools become content, and provider-s
     ],
     [{ type: "file", mediaType: "application/pdf", uri: "data:application/pdf;base64,JVBERg==" }],
     answers.uploaded,
+    [image],
+    [{ type: "file", uri: "https://example.com/a.png" }],
     answers.mixed,
     answers.none,
   ]);
+});
+
+test("the content of an MCP server that is marked as an error is an error", async () => {
+  const parts = ["disk full", "retry later"].map((text) => ({ type: "text", text }));
+  const content = Object.defineProperty(parts, "isError", { value: true }); // as the SDK's MCP servers return it
+  const write = tool({ name: "write", description: "Writes.", parameters: z.object({}), execute: async () => content });
+  const runtime = createRuntime({ tools: fromOpenAiAgentsTools([write], () => new RunContext()), maxAttempts: 1 });
+  const { error } = await runtime.execute({ name: "write", input: {} });
+  expect([error?.code, error?.message, error?.outcome]).toEqual(["execution_failed", "disk full\nretry later", "failed"]);
 });
