@@ -15,7 +15,17 @@ import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fromStandardSchema, parseWithSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
-import { askApproval, bridgedTools, foreignTool, openSchema, runBeforeHandler, toOutput, throwIfFailed, schemaError } from "./bridge.ts";
+import {
+  askApproval,
+  bridgedTools,
+  foreignTool,
+  isToolObject,
+  openSchema,
+  runBeforeHandler,
+  toOutput,
+  throwIfFailed,
+  schemaError,
+} from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
 
@@ -277,7 +287,7 @@ export async function fromAiSdkTools(tools: Readonly<Record<string, AiSdkToolLik
 
 async function fromAiSdkTool(name: string, tool: AiSdkToolLike): Promise<Tool> {
   const place = `fromAiSdkTools({ ${name} })`;
-  checkArgument(typeof tool === "object" && tool !== null, place, "a tool of AI SDK", tool);
+  checkArgument(isToolObject(tool), place, "a tool of AI SDK", tool);
   const { description, inputSchema, execute, needsApproval, toModelOutput, contextSchema } = tool;
   if (typeof execute !== "function")
     throw new ToolError("not_executable", `The AI SDK tool ${JSON.stringify(name)} has no execute: its client or provider runs it.`);

@@ -205,8 +205,13 @@ export function checkToolArray(tools: unknown, converter: string): void {
       hint: "For a record, pass Object.values(tools); for a Map, pass [...tools.values()].",
     });
   tools.forEach((tool: unknown, index) =>
-    checkArgument(typeof tool === "object" && tool !== null, converter, `an array of tools, and item ${index} must be an object`, tool),
+    checkArgument(isToolObject(tool), converter, `an array of tools, and item ${index} must be an object`, tool),
   );
+}
+
+/** Whether a value can be a tool of a framework. A promise of a tool cannot: it would lack every field. */
+export function isToolObject(tool: unknown): tool is object {
+  return typeof tool === "object" && tool !== null && !(tool instanceof Promise);
 }
 
 /** A tool as its framework describes it. */

@@ -27,7 +27,8 @@ test.for([
   for (const [item, kind] of [
     [undefined, "undefined"],
     ["search", "a string"],
-  ])
+    [Promise.resolve({ name: "search" }), "a promise"],
+  ] as const)
     expect(() => convert([item] as never)).toThrow(
       expect.objectContaining({
         code: "invalid_argument",
@@ -45,3 +46,11 @@ test.for([[[]], [undefined], ["tools"], [new Map()], [new Set()]])(
     });
   },
 );
+
+test("fromAiSdkTools() refuses a promise of a tool by name", async () => {
+  await expect(fromAiSdkTools({ search: Promise.resolve({}) as never })).rejects.toMatchObject({
+    code: "invalid_argument",
+    message: "fromAiSdkTools({ search }) takes a tool of AI SDK, not a promise.",
+    hint: "A promise was given: put await before it.",
+  });
+});
