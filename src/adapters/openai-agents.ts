@@ -35,7 +35,7 @@ interface OpenAiParameters {
 }
 
 interface OpenAiCallDetails {
-  readonly toolCall?: { readonly callId?: string; readonly name?: string };
+  readonly toolCall?: { readonly callId?: string; readonly name?: string; readonly namespace?: unknown };
   readonly signal?: AbortSignal;
 }
 
@@ -62,12 +62,24 @@ export function toOpenAiAgentsTools<Made>(
       strict: false,
       needsApproval,
       execute: async (input, context, details) => {
-        const { callId: id, name: calledAs = name } = details?.toolCall ?? {}; // the program may have renamed the tool
-        const approved = needsApproval && id !== undefined && wasApproved(context, calledAs, id);
+        const { callId: id, name: calledAs = name, namespace } = details?.toolCall ?? {}; // the program may have renamed the tool
+        const approved =
+          needsApproval && id !== undefined && approvalNames(calledAs, namespace).some((toolName) => wasApproved(context, toolName, id));
         return toModelText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }));
       },
     }),
   );
+}
+
+/**
+ * The names under which the SDK keeps approvals of a tool, by where the program has put it: at the top level, deferred until it is searched for (then
+ * its namespace, if it has one, is its own name), or in a namespace. State of older versions has names without brackets.
+ */
+function approvalNames(name: string, namespace: unknown): readonly string[] {
+  const isNamespaced = typeof namespace === "string" && namespace !== "" && namespace !== name;
+  return isNamespaced
+    ? [`${namespace}.${name}`, JSON.stringify(["namespaced", namespace, name])]
+    : [name, JSON.stringify(["deferred_top_level", name])];
 }
 
 /** Whether the run's context contains a person's approval of this call; without one, the runtime refuses the call. */

@@ -7,6 +7,7 @@ import {
   RunToolApprovalItem,
   tool,
   ToolGuardrailFunctionOutputFactory,
+  toolNamespace,
 } from "@openai/agents";
 import { expect, test } from "vitest";
 import { z } from "zod";
@@ -122,6 +123,33 @@ test("Haft's tools that the program renamed run with an approval given under the
   expect(await make()[0]?.invoke(context, "{}", { toolCall: item })).toContain("Error (approval_required)");
   context.approveTool(new RunToolApprovalItem(item, new Agent({ name: "a", tools: make() })));
   expect(await make()[0]?.invoke(context, "{}", { toolCall: item })).toBe("1");
+});
+
+test("Haft's tools in a namespace, and deferred ones, run with an approval given for them, and not with one for another namespace", async () => {
+  const wipe: Tool = {
+    name: "wipe",
+    description: "Wipes.",
+    inputSchema: { type: "object" },
+    effects: { destructive: true },
+    execute: () => 1,
+  };
+  const make = (deferLoading = false) =>
+    toOpenAiAgentsTools(createRuntime({ tools: [wipe] }), (fields) => tool({ ...fields, deferLoading }));
+  const inNamespace = (name: string) => toolNamespace({ name, description: "Tools.", tools: make() });
+  const itemOf = (namespace?: string) =>
+    ({ type: "function_call", name: "wipe", callId: "c1", arguments: "{}", ...(namespace === undefined ? {} : { namespace }) }) as const;
+  const cases = [
+    [inNamespace("disk"), itemOf("disk"), inNamespace("tape"), itemOf("tape")],
+    [make(true), itemOf("wipe"), inNamespace("tape"), itemOf("tape")],
+    [make(true), itemOf(), inNamespace("tape"), itemOf("tape")],
+  ] as const;
+  for (const [tools, item, otherTools, otherItem] of cases) {
+    const context = new RunContext();
+    context.approveTool(new RunToolApprovalItem(otherItem, new Agent({ name: "other", tools: otherTools })));
+    expect(await tools[0]?.invoke(context, "{}", { toolCall: item })).toContain("Error (approval_required)");
+    context.approveTool(new RunToolApprovalItem(item, new Agent({ name: "own", tools })));
+    expect(await tools[0]?.invoke(context, "{}", { toolCall: item })).toBe("1");
+  }
 });
 
 test("the SDK's tools get the id of their call, and an agent without an answer has failed", async () => {
