@@ -48,7 +48,7 @@ export function withAgentsParts(output: unknown): unknown {
 
 /**
  * Reads `{ type: "image", image }` and `{ type: "file", file }`, whose value is an address or an object with `data` or a `url`. Images of MCP servers
- * have their `data` beside the type.
+ * have their `data` next to the type.
  */
 function toAgentsPart(value: unknown): ContentPart | undefined {
   const { type, text, image, imageUrl, file } = fieldsOf(value);
