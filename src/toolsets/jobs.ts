@@ -12,6 +12,7 @@ import { markNoCircuit } from "../core/no-circuit.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { asInputError } from "./as-input-error.ts";
+import { removeTrigger } from "./remove-trigger.ts";
 import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 const DEFAULT_WAIT_S = 60;
@@ -133,8 +134,8 @@ function stopTool(triggers: Triggers | undefined) {
     inputSchema: { type: "object", properties: { id: ID }, required: ["id"], additionalProperties: false },
     effects: { reads: [], writes: "job:{id}", idempotent: true },
     execute: markNoCircuit(async ({ id }: { readonly id: string }, context: ToolContext) => {
-      const own = triggers?.of(runtimeSessionOf(context));
-      if (own?.get(id) !== undefined && (await own.remove(id))) return `The trigger ${id} is removed.`;
+      const removed = triggers === undefined ? undefined : await removeTrigger(triggers, runtimeSessionOf(context), id);
+      if (removed !== undefined) return removed;
       return ownJobs(context, id).cancel(id, "the model stopped it") ? `The job ${id} is being ended.` : `The job ${id} had ended already.`;
     }),
   });

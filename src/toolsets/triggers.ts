@@ -13,6 +13,7 @@ import type { KnownTrigger } from "../triggers/known-triggers.ts";
 import type { SessionTriggers, TriggerStatus } from "../triggers/session-triggers.ts";
 import { Triggers } from "../triggers/triggers.ts";
 import { asInputError } from "./as-input-error.ts";
+import { removeTrigger } from "./remove-trigger.ts";
 import { runtimeSessionOf } from "./runtime-session-of.ts";
 
 /** Options of `triggersToolset`. */
@@ -92,7 +93,7 @@ function listTool(triggers: Triggers) {
 function removeTool(triggers: Triggers) {
   return defineTool({
     name: "remove_trigger",
-    description: "Removes one of your triggers for good.",
+    description: "Removes one of your triggers.",
     inputSchema: {
       type: "object",
       properties: { trigger_id: { type: "string", description: "Its id, as in list_triggers." } },
@@ -102,9 +103,11 @@ function removeTool(triggers: Triggers) {
     effects: { reads: [], writes: ["trigger"], idempotent: true },
     mode: "direct",
     execute: markNoCircuit(async ({ trigger_id: id }: { readonly trigger_id: string }, context: ToolContext) => {
-      const own = ownTriggers(triggers, context);
-      if (await own.remove(id)) return `The trigger ${id} is removed.`;
-      const ids = own.list().map((trigger) => trigger.id);
+      const removed = await removeTrigger(triggers, runtimeSessionOf(context), id);
+      if (removed !== undefined) return removed;
+      const ids = ownTriggers(triggers, context)
+        .list()
+        .map((trigger) => trigger.id);
       throw new ToolError("not_found", `There is no trigger ${JSON.stringify(id)}.`, {
         hint: ids.length === 0 ? "You have no triggers." : `Your triggers are ${ids.slice(0, 20).join(", ")}.`,
       });

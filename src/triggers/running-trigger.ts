@@ -142,6 +142,7 @@ export class RunningTrigger {
       }
       this.error = undefined;
       if (this.#sent !== sentBefore) this.#notify(onFire); // a tick that was delivered before is not a new message
+      else if (this.#isPaused && this.#lastTick !== options.tick) return this.#suspend();
       return true;
     }
     return isInInbox;
@@ -159,6 +160,22 @@ export class RunningTrigger {
 
   get #sent(): number | undefined {
     return this.#options.session.trigger(this.id)?.sent;
+  }
+
+  get #isPaused(): boolean {
+    return this.#options.session.trigger(this.id)?.paused === true;
+  }
+
+  /** Stops until the trigger is resumed: its session was paused directly, and did not receive the message. */
+  #suspend(): false {
+    this.#attempt.abort();
+    void this.#startWhenResumed();
+    return false;
+  }
+
+  async #startWhenResumed(): Promise<void> {
+    while (this.#isPaused) if (!(await this.#sleep(RETRY_DELAY_MS, this.#ended.signal, { background: true }))) return;
+    if (!this.#ended.signal.aborted) void this.#start(false);
   }
 
   #end(): false {

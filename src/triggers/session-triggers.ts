@@ -144,7 +144,10 @@ export class SessionTriggers {
     return this.get(id);
   }
 
-  /** Removes a trigger permanently; it sends no message from now on. Resolves when that is durable, to whether there was one. */
+  /**
+   * Removes a trigger permanently; it sends no message from now on. A trigger that the program declares is added again at the next `start`: pause it
+   * instead. Resolves when the removal is durable, to whether there was one.
+   */
   async remove(id: string): Promise<boolean> {
     const [wasThere] = await Promise.all([this.#options.session.removeTrigger(id), this.#stopTrigger(id)]);
     return wasThere;
@@ -202,6 +205,7 @@ export class SessionTriggers {
         hint: "Remove one that is no longer needed.",
       });
     const lastTick = await this.#latestTick(added);
+    if (this.#find(id) === undefined) await this.#stopRunning(id); // one of this name that was removed from the session directly
     await session.addTrigger({ id, ...added, ...omitUndefined({ lastTick }) });
     const stored = this.#find(id);
     if (stored === undefined) throw new ToolError("conflict", `The trigger ${JSON.stringify(id)} was removed while it was being added.`);

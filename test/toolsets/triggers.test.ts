@@ -182,6 +182,26 @@ describe("F1.47 stop_job", () => {
     expect(session.triggers).toEqual([]);
     expect(codeOf(await session.execute({ name: "stop_job", input: { id: "mine" } }))).toBe("not_found");
   });
+
+  test.each([
+    ["stop_job", { id: "mail" }],
+    ["remove_trigger", { trigger_id: "mail" }],
+  ])("F1.62 %s says of a trigger that the program declares that the next start adds it again", async (name, input) => {
+    const { session, triggers, ports } = bench();
+    triggers.declare({ type: "timer", name: "mail", interval: 5, prompt: "x" });
+    const own = triggers.of(session);
+    own.start(() => {});
+    await ports.clock.advance(0);
+    expect((await session.execute({ name, input })).output).toBe(
+      "The trigger mail is removed. The program declares it: as long as it does, it is added again at the next start.",
+    );
+    expect(own.list()).toEqual([]);
+    await own.stop();
+    own.start(() => {});
+    await ports.clock.advance(0);
+    expect(own.list()).toMatchObject([{ id: "mail", running: true }]);
+    await own.stop();
+  });
 });
 
 describe("F1.56 send_message", () => {

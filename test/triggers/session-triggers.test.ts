@@ -342,6 +342,20 @@ describe("F1.61 channel triggers", () => {
     await ports.clock.advance(0);
     expect([session.inbox.length, tasks.subscribe("Bob").poll()?.content]).toEqual([0, "for others"]);
   });
+
+  test("whose session is paused directly leave the messages of a queue in it, and receive them when it is resumed", async () => {
+    const { channels, own, ports, session, heard } = await beginWith();
+    const tasks = channels.open("tasks");
+    await own.add({ type: "channel", name: "tasks", channel: "tasks", prompt: "{content}" });
+    await ports.clock.advance(0);
+    await session.setTriggerPaused("tasks", true); // by somebody else than its manager
+    for (const content of ["first", "second"]) await tasks.send(content, { sender: "Ann" });
+    await ports.clock.advance(5_000);
+    expect([session.inbox.length, tasks.waiting]).toEqual([0, 2]);
+    await session.setTriggerPaused("tasks", false);
+    await ports.clock.advance(1_000);
+    expect(await heard()).toEqual(["first", "second"]);
+  });
 });
 
 describe("F1.62 the triggers of a session", () => {
@@ -364,6 +378,15 @@ describe("F1.62 the triggers of a session", () => {
     expect(adds.map(({ status }) => status)).toEqual(["fulfilled", "rejected"]);
     await expect(own.add(tick)).rejects.toMatchObject({ code: "duplicate" });
     expect(own.list()).toHaveLength(1);
+  });
+
+  test("that are added after one of the same name was removed from the session directly run with their own settings", async () => {
+    const { own, ports, session, heard } = await begin();
+    await own.add(tick);
+    await session.removeTrigger("tick"); // by somebody else than its manager
+    await own.add({ ...tick, interval: 5 });
+    await ports.clock.advance(5_000);
+    expect(await heard()).toEqual(["tick"]);
   });
 
   test.each(["", " x", "x\n", "x".repeat(129), 5, null])("with the name %j are rejected", async (name) => {

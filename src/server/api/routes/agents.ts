@@ -156,7 +156,7 @@ export const agentRoutes = {
     method: "DELETE",
     path: "/v1/sessions/{sessionId}/triggers/{triggerId}",
     scope: "execute",
-    summary: "Remove a trigger for good.",
+    summary: "Remove a trigger. One that the program declares is added again at its next start: pause it instead.",
     params: { sessionId, triggerId: id("The id of a trigger.") },
     status: 204,
     inSession: true,

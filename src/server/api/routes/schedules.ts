@@ -69,7 +69,7 @@ export const scheduleRoutes = {
     method: "DELETE",
     path: "/v1/schedules/{scheduleId}",
     scope: "execute",
-    summary: "Remove a schedule for good.",
+    summary: "Remove a schedule. One that the program declares is added again at its next start: pause it instead.",
     status: 204,
     ...scheduleRoute,
   },
