@@ -285,6 +285,7 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     remoteId,
     askedReason,
     approvedDigest,
+    mayHaveBegun: wasReal && job?.starts !== 0 && open.askedAt === undefined,
     mayHaveRun: false,
     redoChanges: () => options.redoChanges(),
     onEnd: () => options.onCallEnd(run),

@@ -34,6 +34,8 @@ export interface ResumedCall {
   askedReason: string | undefined;
   /** The digest of the call that was approved. If the call still has this digest, approval is not asked again. */
   approvedDigest: string | undefined;
+  /** The log does not rule out that it was run: it was no queued job, did not wait for approval, and no stand-in was to answer it. */
+  readonly mayHaveBegun: boolean;
   /** It may have been run before the crash, and is run again because its effects allow that. */
   mayHaveRun: boolean;
   /** Repeats the state changes of the call, which turned out to have happened. */

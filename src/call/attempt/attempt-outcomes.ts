@@ -1,5 +1,6 @@
 /** Keeps what is known about a call's effect over its attempts. */
 import { ToolError, pickHints, type ToolErrorOptions } from "../../core/error.ts";
+import { isJsonObject } from "../../core/base/json.ts";
 import type { Outcome } from "../../core/error-codes.ts";
 import type { ResumedCall } from "../admit/earlier-calls.ts";
 import { attachesToRemoteJob } from "./attach-remote-job.ts";
@@ -26,9 +27,24 @@ export function markPossibleEarlierRun(run: AdmittedCall, resumed: ResumedCall):
   if (run.effects.repeatable && !run.isAnswered && resumed.job?.starts !== 0 && !attachesToRemoteJob(run)) resumed.mayHaveRun = true;
 }
 
-/** The error of a call that was run again after a crash: the earlier run may have had the effect. */
+/**
+ * The error of a call from before a crash that was run again, or that is refused now, for example because its tool was removed: the earlier run may have
+ * had the effect.
+ */
 export function withOutcomeSinceCrash(run: CallRun, last: ToolError): ToolError {
-  return run.resumed?.mayHaveRun === true && isAdmitted(run) ? withOutcomeAtLeast(run, "unknown", last) : last;
+  const { resumed } = run;
+  if (resumed === undefined) return last;
+  const isRefusal = last === run.refusal; // its outcome is from the log
+  const mayHaveBegun = resumed.mayHaveBegun && !isRefusal && last.outcome === "not_started";
+  if (!isAdmitted(run)) return mayHaveBegun && mayHaveWritten(run) ? withOutcome(last, "unknown") : last;
+  if (mayHaveBegun) markPossibleEarlierRun(run, resumed);
+  return resumed.mayHaveRun ? withOutcomeAtLeast(run, "unknown", last) : last;
+}
+
+/** Whether a call that was not admitted may have written, without an intent in its log: its tool is unknown, or its writes may be repeated. */
+function mayHaveWritten({ plan, call: { input } }: CallRun): boolean {
+  const effects = plan?.effectsOf(isJsonObject(input) ? input : {});
+  return effects === undefined || (effects.repeatable && effects.writes.length > 0);
 }
 
 /** The error of a call whose handler has begun, and whose own calls may have had an effect: the call was not without one. */

@@ -187,7 +187,8 @@ export class CallJob {
     const call = this.#call;
     if (call === undefined)
       throw new ToolError("invalid_argument", `The job ${JSON.stringify(this.id)} has ended and takes no more input.`);
-    if (this.mode !== "stateful")
+    if (this.mode !== "stateful" && !this.isAsking)
+      // it may ask although it began as another job: its tool was replaced meanwhile
       throw new ToolError("invalid_argument", `The job ${JSON.stringify(this.id)} of ${this.toolName} takes no input.`, {
         hint: "Only jobs of stateful tools do.",
       });

@@ -193,3 +193,19 @@ testInCI(
   },
   300_000,
 );
+
+test("F1.12 a background job whose tool is stateful in the next process asks there, and accepts the answer", async () => {
+  const effects = { reads: ["x"] };
+  let id = "";
+  const store = await crash([tool("look", never, { effects, mode: "background" })], async (session) => {
+    id = (await session.submit({ name: "look" })).id;
+  });
+  async function* ask(): AsyncGenerator<string, unknown, unknown> {
+    return yield "Where?";
+  }
+  const { runtime } = await resumed(store, [tool("look", ask, { effects, mode: "stateful" })]);
+  expect(await runtime.jobs.wait(id, { untilAsked: true })).toMatchObject({ state: "waiting", question: "Where?" });
+  runtime.jobs.send(id, "Here.");
+  expect(await runtime.jobs.wait(id)).toMatchObject({ state: "done", result: { output: "Here." } });
+  expect(() => runtime.jobs.send(id, "There.")).toThrow(expect.objectContaining({ code: "invalid_argument" }));
+});

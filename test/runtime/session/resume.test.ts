@@ -1,5 +1,5 @@
 /** After a crash: what was acknowledged is there once, and what was under way ends with what is known of it. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { Effects, ReconcileContext, Reconciled } from "../../../src/core/effects.ts";
 import type { Engine } from "../../../src/core/engine.ts";
@@ -149,6 +149,30 @@ test("an idempotent write denied at resume is not_started if it had not begun be
     whileWaiting: (ports) => ports.clock.advance(1_000),
   });
   expect(late.session.history[0]?.result).toMatchObject({ attempts: 0, error: { code: "resource_busy", outcome: "unknown" } });
+});
+
+describe.each([false, true])("an idempotent write that may have run before the crash (as a job: %s)", (background) => {
+  const effects = { writes: ["a"], idempotent: true } satisfies Effects;
+  const number = { type: "object", properties: { n: { type: "integer" } } } as const;
+  const text = { type: "object", properties: { n: { type: "string", pattern: "^a$" } } } as const;
+  test.each<readonly [string, readonly Tool[], RuntimeOptions, string]>([
+    ["its tool is gone", [], {}, "not_found"],
+    ["its input no longer fits", [tool("put", never, { effects, inputSchema: text })], {}, "invalid_input"],
+    ["a rule denies it", [tool("put", never, { effects })], { permission: { deny: ["*::put"] } }, "permission_denied"],
+    [
+      "approval is denied",
+      [tool("put", never, { effects })],
+      { approval: { always: ["*::put"], approve: () => "deny" } },
+      "approval_denied",
+    ],
+  ])("I03 has an unknown outcome if it cannot run again: %s", async (_, now, more, code) => {
+    const crashed = await crash([tool("put", never, { effects, inputSchema: number })], (session) =>
+      session.execute([{ name: "put", input: { n: 1 } }], { background }),
+    );
+    const { session } = await resume(crashed, now, { runtime: more });
+    await settle();
+    expect(session.history[0]?.result).toMatchObject({ attempts: 0, error: { code, outcome: "unknown" } });
+  });
 });
 
 test.each<readonly [string, Effects<unknown>, boolean]>([
