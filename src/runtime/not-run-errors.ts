@@ -1,5 +1,6 @@
 /** Decides why calls that a crash interrupted are not run, or not run again. */
 import { ToolError } from "../core/error.ts";
+import { isRealSource } from "../core/answer-source.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Answerer } from "../call/route.ts";
@@ -35,7 +36,7 @@ function findNotRunError(session: RuntimeSession, open: OpenCall, known: Refusal
   if (!known.runsAgain) return notRunAgainError(open);
   if (known.answerers instanceof ToolError) return known.answerers;
   if (open.isStrict && !passedStrictChecks(open)) return notRunAgainError(open);
-  return open.isRewritten && open.intent === undefined ? notRewrittenError(open) : known.nestedError;
+  return open.isRewritten && open.intent === undefined ? notRewrittenError(session, open) : known.nestedError;
 }
 
 /** Whether its batch is known to have passed its checks; a call of a strict batch is run only then. */
@@ -43,9 +44,23 @@ function passedStrictChecks({ intent, job, remoteId, reachedApproval, hasMadeCal
   return intent !== undefined || job !== undefined || remoteId !== undefined || reachedApproval || hasMadeCalls;
 }
 
-function notRewrittenError({ call }: OpenCall): ToolError {
-  return new ToolError("cancelled", `${call.name} was not run: the process ended before its input was rewritten.`, {
-    outcome: "not_started",
+/**
+ * Whether a call without an intent may have written: its writes may be repeated, so that it was run without one, or its tool is gone. False if it was
+ * still queued, or waited for approval.
+ */
+export function mayHaveWritten(session: RuntimeSession, { call, job, askedAt, answerFrom }: OpenCall): boolean {
+  if (job?.starts === 0 || askedAt !== undefined || answerFrom?.every(isRealSource) === false) return false;
+  const services = servicesOf(session);
+  const tools = services.registry.overloads(call.name);
+  const effects = tools.map((tool) => services.planOf(tool).effectsOf(isJsonObject(call.input) ? call.input : {}));
+  return tools.length === 0 || effects.some(({ repeatable, writes }) => repeatable && writes.length > 0);
+}
+
+function notRewrittenError(session: RuntimeSession, open: OpenCall): ToolError {
+  const mayHaveRun = mayHaveWritten(session, open);
+  const why = mayHaveRun ? " again: its rewritten input is not recorded" : ": the process ended before its input was rewritten";
+  return new ToolError("cancelled", `${open.call.name} was not run${why}.`, {
+    outcome: mayHaveRun ? "unknown" : "not_started",
     hint: "Call it again with the values in place of its references.",
   });
 }

@@ -4,6 +4,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { findCallsWithSession } from "./nested-session.ts";
+import { mayHaveWritten } from "./not-run-errors.ts";
 import { noteNestedIntent, type OpenCall } from "./open-call.ts";
 import type { Store } from "../core/store.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
@@ -130,7 +131,7 @@ export function findNestedErrors(session: RuntimeSession, open: readonly OpenCal
     const outer = byId.get(call.parentCallId ?? "");
     if (outer === undefined || outer === call || call.job !== undefined) continue;
     if (!errors.has(outer.callId) && isComposite(session, outer)) continue;
-    if (call.intent === undefined && call.remoteId === undefined) errors.set(call.callId, madeAgainError(call, outer));
+    if (call.intent === undefined && call.remoteId === undefined) errors.set(call.callId, madeAgainError(session, call, outer));
   }
   return errors;
 }
@@ -173,12 +174,13 @@ function isComposite({ registry }: RuntimeSession, { call }: OpenCall): boolean 
   return registry.overloads(call.name).some(({ tool }) => tool.composite === true);
 }
 
-function madeAgainError({ call }: OpenCall, outer: OpenCall): ToolError {
+function madeAgainError(session: RuntimeSession, open: OpenCall, outer: OpenCall): ToolError {
+  const mayHaveRun = mayHaveWritten(session, open);
   return new ToolError(
     "cancelled",
-    `${call.name} was not run: the process ended while the handler of ${outer.call.name}, which had made the call, ran.`,
+    `${open.call.name} was not run${mayHaveRun ? " again" : ""}: the process ended while the handler of ${outer.call.name}, which had made the call, ran.`,
     {
-      outcome: "not_started",
+      outcome: mayHaveRun ? "unknown" : "not_started",
       hint: `If ${outer.call.name} is run again, it makes its calls again.`,
     },
   );

@@ -16,6 +16,7 @@ import { FailingStore } from "./failing-store.ts";
 
 const never = (): Promise<never> => new Promise(() => {});
 const money = { writes: ["money"] } satisfies Effects;
+const repeatable = { writes: ["a"], idempotent: true } satisfies Effects;
 
 interface Crashed {
   readonly before: RuntimeSession;
@@ -152,7 +153,7 @@ test("an idempotent write denied at resume is not_started if it had not begun be
 });
 
 describe.each([false, true])("an idempotent write that may have run before the crash (as a job: %s)", (background) => {
-  const effects = { writes: ["a"], idempotent: true } satisfies Effects;
+  const effects = repeatable;
   const number = { type: "object", properties: { n: { type: "integer" } } } as const;
   const text = { type: "object", properties: { n: { type: "string", pattern: "^a$" } } } as const;
   test.each<readonly [string, readonly Tool[], RuntimeOptions, string]>([
@@ -173,6 +174,30 @@ describe.each([false, true])("an idempotent write that may have run before the c
     await settle();
     expect(session.history[0]?.result).toMatchObject({ attempts: 0, error: { code, outcome: "unknown" } });
   });
+});
+
+test.each<readonly [string, Effects<unknown>, Outcome]>([
+  ["a write that may be repeated", repeatable, "unknown"],
+  ["a write that may not be repeated, which has no intent", money, "not_started"],
+  ["a read", { reads: ["a"] }, "not_started"],
+])("I03 a call whose rewritten input is lost has an unknown outcome only if it may have written: %s", async (_, effects, outcome) => {
+  const tools = [tool("put", never, { effects })];
+  const crashed = await crash(tools, (session) => session.execute([{ name: "put" }], { rewriteInput: () => ({}) }), { locks: heldLocks });
+  const { session } = await resume(crashed, tools);
+  expect(session.history).toMatchObject([{ result: { attempts: 0, error: { code: "cancelled", outcome } } }]);
+});
+
+test.each<readonly [string, Effects<unknown>, Outcome]>([
+  ["a write that may be repeated", repeatable, "unknown"],
+  ["a read", { reads: ["a"] }, "not_started"],
+])("I03 a nested call that its handler makes again has an unknown outcome only if it may have written: %s", async (_, effects, outcome) => {
+  const outer = (execute: (context: ToolContext) => unknown): Tool =>
+    tool("outer", (_input, context) => execute(context), { effects: { reads: [] } });
+  const put = tool("put", never, { effects });
+  const crashed = await crash([put, outer(({ execute }) => execute({ name: "put" }))], (session) => session.execute([{ name: "outer" }]));
+  const { session } = await resume(crashed, [put, outer(() => "done")]);
+  const results = session.log.flatMap((event) => (event.type === "call-end" ? [event.result] : []));
+  expect(results).toMatchObject([{ error: { code: "cancelled", outcome } }, { output: "done" }]);
 });
 
 test.each<readonly [string, Effects<unknown>, boolean]>([
