@@ -59,8 +59,17 @@ export function formatJobText(
   offeredName: OfferedName = (name) => name,
 ): string {
   const job = `The background job ${callId} (${offeredName(toolName)})`;
-  if (result === undefined) return `${job} says, and waits for an answer:\n${question ?? ""}`;
+  if (result === undefined) return `${job} says, and waits for an answer:\n${shortenQuestion(question ?? "")}`;
   return `${job} ${STATUS_TEXTS[result.status]}\n${resultText(result, offeredName)}`.trimEnd();
+}
+
+/** How much of a question a model is shown, in UTF-16 units, so that a question does not fill the context of a model: results are limited too. */
+const MAX_QUESTION_CHARS = 65_536;
+
+function shortenQuestion(question: string): string {
+  if (question.length <= MAX_QUESTION_CHARS) return question;
+  const shown = question.slice(0, MAX_QUESTION_CHARS).replace(/[\uD800-\uDBFF]$/u, "");
+  return `${shown}\n[${question.length - shown.length} of ${question.length} characters left out.]`;
 }
 
 const STATUS_TEXTS: Readonly<Record<ToolResult["status"], string>> = {

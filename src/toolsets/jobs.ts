@@ -4,6 +4,7 @@ import { ToolError } from "../core/error.ts";
 import type { EndedJob, JobStatus } from "../core/job-status.ts";
 import { resultText } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { firstChars } from "../core/base/truncate-text.ts";
 import { plural } from "../core/base/wording.ts";
 import type { Jobs } from "../call/jobs/jobs.ts";
 import { callerVisibility, jobsOf } from "../call/context/tool-context.ts";
@@ -162,8 +163,16 @@ function checkMayCall(context: ToolContext, job: JobStatus | undefined): void {
 /** Formats a job: `call_12 build::run running, 34 lines written`. */
 function statusLine({ id, toolName, state, output, question, error }: JobStatus): string {
   const wrote = output.lines === 0 ? "" : `, ${plural(output.lines, "line")} written`;
-  const asks = question === undefined ? "" : `, asks: ${question}`;
-  return `${id} ${toolName} ${state}${wrote}${asks}${error === undefined ? "" : `: ${error.message}`}`;
+  const asks = question === undefined ? "" : `, asks: ${oneLine(question)}`;
+  return `${id} ${toolName} ${state}${wrote}${asks}${error === undefined ? "" : `: ${oneLine(error.message)}`}`;
+}
+
+/** Maximum number of characters of a question or an error in the list of jobs. */
+const MAX_LISTED_CHARS = 200;
+
+/** The beginning of a text without line breaks, so that each job has one line, which no text of a tool can imitate. */
+function oneLine(text: string): string {
+  return firstChars(text, MAX_LISTED_CHARS).replaceAll(/\s+/gu, " ");
 }
 
 function formatWait(job: EndedJob | JobStatus, timeout: number): string {
