@@ -1,6 +1,7 @@
 /** A running trigger: starts it, restarts it after a failure, and stops it. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
+import { checkArgument, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { checkTraceparent } from "../core/traceparent.ts";
@@ -106,6 +107,8 @@ export class RunningTrigger {
     checkKnownKeys(options, { tick: true, sender: true, traceparent: true }, "fire()");
     if (typeof message !== "string") throw new ToolError("invalid_argument", "The message of a trigger must be a string.");
     checkTraceparent(options.traceparent, "traceparent of fire()");
+    if (options.sender !== undefined) checkString(options.sender, "fire({ sender })", "the name of the sender");
+    checkArgument(options.tick === undefined || Number.isFinite(options.tick), "fire({ tick })", "a time in milliseconds", options.tick);
     const firing = this.#firing.then(() => this.#deliver(message, options, signal));
     this.#firing = firing;
     return firing;

@@ -579,6 +579,19 @@ describe("F1.58 F1.62 custom kinds of triggers", () => {
       expect(lines.filter((line) => line.includes(word)).length).toBeGreaterThan(0);
   });
 
+  test.each([{ sender: 5 }, { tick: Number.NaN }, { tick: "now" }, { traceparent: "" }])(
+    "that fire with %j get an error at once, and run again after a second",
+    async (wrong) => {
+      let starts = 0;
+      const bench = await begin({ kinds: [kind(({ fire }) => void fire("works", ++starts === 1 ? (wrong as object) : {}))] });
+      await bench.own.add({ type: "own", name: "o" });
+      await bench.ports.clock.advance(999);
+      expect([starts, bench.own.get("o")?.error]).toEqual([1, expect.stringContaining("fire(")]);
+      await bench.ports.clock.advance(1);
+      expect([starts, await bench.heard()]).toEqual([2, ["works"]]);
+    },
+  );
+
   test("whose kind is missing after a restart stay stored, and do not run", async () => {
     const first = await begin({ kinds: [kind(() => undefined)] });
     await first.own.add({ type: "own", name: "o" });
