@@ -190,4 +190,4 @@ await Promise.all([
 ]);
 // Exits without waiting for the event loop, which an abandoned handler may keep running indefinitely.
 isDone = true;
-process.exit(outputIsLost ? ERROR_CODES.execution_failed.exit : readerIsGone ? 0 : finalExitCode(exitCode));
+process.exit(outputIsLost ? ERROR_CODES.store_failed.exit : readerIsGone ? 0 : finalExitCode(exitCode));

@@ -2,8 +2,10 @@
 import { StringDecoder } from "node:string_decoder";
 import { detachText } from "../core/base/detach-text.ts";
 
+/** The longest output that is kept whole. */
+export const KEPT_CHARS = 1024 * 1024;
 const HEAD_CHARS = 256 * 1024;
-const TAIL_CHARS = 768 * 1024;
+const TAIL_CHARS = KEPT_CHARS - HEAD_CHARS;
 /** A program may write one character at a time, and a string for each takes twenty times its characters: so many are joined and copied. */
 const COPIED_CHARS = 4_096;
 
@@ -35,12 +37,17 @@ export class OutputBuffer {
     this.#append(this.#decoder.end());
   }
 
+  /** Number of characters that `text()` leaves out. */
+  get leftOutChars(): number {
+    this.#keep();
+    return this.#omittedChars + Math.max(0, this.#tailChars - TAIL_CHARS);
+  }
+
   /** Returns the whole output, or its beginning and end with a line between them that says how much is left out. */
   text(): string {
-    this.#keep();
+    const leftOut = this.leftOutChars;
     const tail = this.#tail.join("");
     const kept = tail.slice(Math.max(0, tail.length - TAIL_CHARS));
-    const leftOut = this.#omittedChars + tail.length - kept.length;
     return leftOut === 0 ? this.#head + kept : `${this.#head}\n[… ${leftOut} characters left out …]\n${kept}`;
   }
 

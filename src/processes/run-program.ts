@@ -69,7 +69,10 @@ export interface ProgramEnd {
   /** 128 plus the number of the signal if a signal ended the program; undefined if it was stopped. */
   readonly exitCode: number | undefined;
   readonly stop: ProgramStop | undefined;
+  /** The whole output, or its beginning and end with a line between them. */
   readonly output: string;
+  /** Number of characters that are left out of `output`. */
+  readonly leftOutChars: number;
   /** Empty if it is part of the output. */
   readonly errorOutput: string;
 }
@@ -110,7 +113,7 @@ exec "$@"
 export async function runProgram(options: ProgramOptions): Promise<ProgramEnd> {
   const broken = [options.program, ...options.args, ...Object.values(options.environment)].some((text) => text.includes("\0"));
   if (broken) throw new ToolError("invalid_input", "An argument of a program cannot contain a NUL character.");
-  if (options.signal.aborted) return { exitCode: undefined, stop: "cancelled", output: "", errorOutput: "" };
+  if (options.signal.aborted) return { exitCode: undefined, stop: "cancelled", output: "", leftOutChars: 0, errorOutput: "" };
   return await new Program(options).run();
 }
 
@@ -310,8 +313,9 @@ class Program {
     this.#output.end();
     this.#errors.end();
     const output = this.#output.text();
+    const { leftOutChars } = this.#output;
     const errorOutput = this.#errors.text();
-    if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, errorOutput };
+    if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, leftOutChars, errorOutput };
     const { sandbox, mergesStderr } = this.#options;
     // matched by its prefix: before `exec 2>&1`, the shell may warn too, for example that its locale is not installed
     if (sandbox !== undefined && mergesStderr && child.exitCode !== 0 && /^bwrap: /mu.test(errorOutput))
@@ -320,6 +324,6 @@ class Program {
         retryable: false,
       });
     const exitCode = child.exitCode ?? 128 + (child.signalCode === null ? 0 : constants.signals[child.signalCode]);
-    return { exitCode, stop: undefined, output, errorOutput };
+    return { exitCode, stop: undefined, output, leftOutChars, errorOutput };
   }
 }

@@ -91,6 +91,17 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
     expect(run).toMatchObject({ exitCode: 5, stderr: expect.not.stringContaining("→ #1") });
   });
 
+  test("haft chain check reports a chain that calls itself", async () => {
+    const own = '[toolsets.trips.chains.own]\ndescription = "Calls itself."\nsteps = [{ tool = "shop::find" }, { tool = "own" }]\n';
+    const { exitCode, stdout } = await haft(["chain", "check", "own", "--json"], {
+      folder: folderWith({ "haft.toml": `${CONFIG}${own}` }),
+    });
+    expect({ exitCode, problems: JSON.parse(stdout).problems }).toMatchObject({
+      exitCode: 3,
+      problems: [{ step: 1, message: expect.stringContaining("a chain calls itself: trips::own → trips::own.") }],
+    });
+  });
+
   test("a run in a session continues after its completed steps, and refuses a different input", async () => {
     const folder = folderWith({ "haft.toml": CONFIG });
     const args = ["chain", "run", "book", '{"title": "Emma"}', "--session", "s", "--store", "haft.db"];

@@ -145,20 +145,23 @@ summary
     expect({ exitCode, stderr, made: existsSync(join(folder, "notes/made.md")) }).toEqual({ exitCode: 0, stderr: "", made: false });
   });
 
-  test.skipIf(!existsSync("/dev/full"))("reports that its output could not be written, and exits with 1", async () => {
-    const args = ["--conditions=haft-source", PROGRAM, "list", "--config", "haft.toml"];
-    const output = openSync("/dev/full", "w");
-    const { status, stderr } = spawnSync(process.execPath, args, {
-      cwd: folderWith(PROJECT),
-      stdio: ["ignore", output, "pipe"],
-      encoding: "utf8",
-    });
-    closeSync(output);
-    expect({ status, stderr }).toEqual({
-      status: 1,
-      stderr: "haft: Standard output cannot be written: ENOSPC: no space left on device, write\n",
-    });
-  });
+  test.skipIf(!existsSync("/dev/full"))(
+    "reports that its output could not be written, and exits with the code of a full disk",
+    async () => {
+      const args = ["--conditions=haft-source", PROGRAM, "list", "--config", "haft.toml"];
+      const output = openSync("/dev/full", "w");
+      const { status, stderr } = spawnSync(process.execPath, args, {
+        cwd: folderWith(PROJECT),
+        stdio: ["ignore", output, "pipe"],
+        encoding: "utf8",
+      });
+      closeSync(output);
+      expect({ status, stderr }).toEqual({
+        status: 7,
+        stderr: "haft: Standard output cannot be written: ENOSPC: no space left on device, write\n",
+      });
+    },
+  );
 
   test.each(inCI ? [0, 3, 13] : [0])("a handler that ends the process with %i is reported as an error, not as an answer", async (code) => {
     const tool = `{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(${code}) }`;

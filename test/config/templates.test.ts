@@ -84,6 +84,22 @@ describe("tools that run a program", () => {
     expect(ok).toMatchObject({ status: "ok", output: "1\n", metadata: { exitCode: 3 } });
   });
 
+  test("F1.3 JSON that is too long to be read whole ends with an error that says so, and shorter JSON is read", async () => {
+    const call = await calls(
+      tool(
+        'command = ["node", "-p", "JSON.stringify(\'x\'.repeat(+process.argv[1]))", "--", "{n}"]\noutput = "json"\nmaxResultBytes = 0\n' +
+          'inputSchema = { type = "object", properties = { n = { type = "integer" } } }',
+      ),
+    );
+    const most = 1024 * 1024 - 3; // the quotes and the newline
+    expect((await call("t::run", { n: most })).output).toBe("x".repeat(most));
+    expect((await call("t::run", { n: most + 1 })).error).toMatchObject({
+      code: "too_large",
+      outcome: "unknown",
+      message: "node wrote more than 1048576 characters, too many for output that is read as JSON.",
+    });
+  });
+
   test("G08 a program that writes without end is stopped, and the error says why", async () => {
     const { status, error } = await (await calls(tool('command = ["yes"]')))("t::run");
     expect([status, error?.message]).toEqual(["error", "yes was stopped: it wrote more than 64 MiB."]);

@@ -22,6 +22,7 @@ describe.skipIf(process.platform === "win32")("a program", () => {
       stop: undefined,
       output: "4096\n0\n2048\nproblem\n",
       errorOutput: "",
+      leftOutChars: 0,
     });
   });
 });

@@ -17,6 +17,7 @@ import { wholeResult } from "../sequence/whole-result.ts";
 import type { SequenceTool } from "../sequence/sequence-tools.ts";
 import { copyAsJson, readStep, type ChainStep, type ReadStep } from "./chain-step.ts";
 import { registryOf } from "../../call/context/tool-context.ts";
+import { markAsChain } from "./chain-circle.ts";
 import { findChainProblems, type ChainCheck, type ChainProblem } from "./check-chain.ts";
 import { runSteps, type ChainResult } from "./run-steps.ts";
 
@@ -164,8 +165,9 @@ export class Chain {
       maxAttempts: 1,
       ...tool,
       composite: true,
-      execute: markOnlyMakesCalls((input: JsonObject, context: ToolContext) =>
-        executeChain(steps, { input, context, stopOnFailure, answerKey }),
+      execute: markAsChain(
+        markOnlyMakesCalls((input: JsonObject, context: ToolContext) => executeChain(steps, { input, context, stopOnFailure, answerKey })),
+        steps,
       ),
     };
   }

@@ -4,8 +4,12 @@ import { ToolError } from "../../core/error.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { checkInput } from "../sequence/check-input.ts";
 import { createToolFinder, type FoundTool, type SequenceTool } from "../sequence/sequence-tools.ts";
+import { circleFinder } from "./chain-circle.ts";
 import { KnownContext } from "./known-context.ts";
 import type { ReadStep } from "./chain-step.ts";
+
+/** How many chains of a circle a message names. */
+const MAX_SHOWN = 10;
 
 /** A problem of a chain, and its place. */
 export interface ChainProblem {
@@ -28,6 +32,7 @@ export function findChainProblems(
 ): readonly ChainProblem[] {
   if (steps.length === 0) return [{ step: -1, message: "The chain has no steps." }];
   const find = createToolFinder(tools);
+  const findCircle = circleFinder(find);
   const context = new KnownContext(input);
   return steps.flatMap((read, index): readonly ChainProblem[] => {
     const { tool } = read.step;
@@ -38,12 +43,21 @@ export function findChainProblems(
       const hint = found.hint === undefined ? {} : { hint: found.hint };
       return [{ step: index, tool, message: `Step ${index} of the chain: ${found.message}`, ...hint }];
     }
-    return [...inputProblems(read, found), ...paths].map((message) => ({
+    return [...inputProblems(read, found), ...paths, ...circleProblems(findCircle(found))].map((message) => ({
       step: index,
       tool,
       message: `Step ${index} of the chain (${tool}): ${message}`,
     }));
   });
+}
+
+function circleProblems(circle: readonly string[] | undefined): readonly string[] {
+  return circle === undefined ? [] : [`it cannot succeed, because a chain calls itself: ${describeCircle(circle)}.`];
+}
+
+function describeCircle(circle: readonly string[]): string {
+  const shown = circle.length <= MAX_SHOWN ? circle : [...circle.slice(0, MAX_SHOWN - 2), "…", ...circle.slice(-1)];
+  return shown.join(" → ");
 }
 
 /** Returns the problems of a step's input. Which arguments exist is known, but only some values; if the input is the whole context, nothing is. */

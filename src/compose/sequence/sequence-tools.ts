@@ -18,6 +18,8 @@ export interface FoundTool {
   readonly validators: readonly Validator[];
   /** Whether the tool may write. */
   readonly mayWrite: boolean;
+  /** Its handler, if it has one and no overloads. */
+  readonly handler?: object | undefined;
 }
 
 const MAX_LISTED = 10;
@@ -51,6 +53,7 @@ function findRegistered(registry: Registry, name: string): FoundTool | ToolError
     name: first.qualifiedName,
     validators: usable.map(({ inputValidator }) => inputValidator),
     mayWrite: usable.some(({ tool }) => !declaresNoWrites(tool.effects)),
+    handler: usable.length === 1 ? usable[0]?.tool.execute : undefined,
   };
 }
 
@@ -62,7 +65,8 @@ function createListFinder(tools: readonly SequenceTool[]): FindTool {
     if (tool === undefined) return unknownToolError(name, [...known.keys()]);
     try {
       const mayWrite = tool.effects !== undefined && !declaresNoWrites(tool.effects);
-      return { name, validators: [compileSchema(tool.inputSchema)], mayWrite };
+      const handler = "execute" in tool && typeof tool.execute === "function" ? tool.execute : undefined;
+      return { name, validators: [compileSchema(tool.inputSchema)], mayWrite, handler };
     } catch (thrown: unknown) {
       const cause = ToolError.fromUnknown(thrown, "invalid_schema");
       return new ToolError("unavailable", `The tool ${JSON.stringify(name)} cannot be used: ${cause.message}`, { cause });

@@ -6,6 +6,7 @@ import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/js
 import { parseJson } from "../../core/base/parse-json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
+import { KEPT_CHARS } from "../../processes/output-buffer.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits, type ProgramStop } from "../../processes/run-program.ts";
 import { TIMEOUT_BOUNDS } from "../programs/program-options.ts";
 import type { ProgramRunner, ProgramStart } from "../programs/program-runner.ts";
@@ -123,7 +124,7 @@ function refuseOption(text: string, template: string): void {
 }
 
 function toCommandOutput(
-  { exitCode, stop, output: text, errorOutput }: ProgramEnd,
+  { exitCode, stop, output: text, leftOutChars, errorOutput }: ProgramEnd,
   { program, output, okExitCodes }: { readonly program: string; readonly output: CommandOutput; readonly okExitCodes: readonly number[] },
 ): ToolOutput {
   const errorText = errorOutput.trim().slice(-MAX_ERROR_CHARS);
@@ -134,6 +135,7 @@ function toCommandOutput(
       exitCode: exitCode ?? -1,
       error: `${program} exited with code ${exitCode}${errorText === "" ? "" : `: ${errorText}`}.`,
     });
+  if (output === "json" && leftOutChars > 0) throw longJsonError(program, text, leftOutChars);
   const value = output === "text" ? text : output === "lines" ? splitLines(text) : readJson(text, program);
   return new ToolOutput({ output: value, ...(exitCode === 0 ? { exitCode } : { metadata: { exitCode } }) });
 }
@@ -150,6 +152,15 @@ function splitLines(text: string): readonly string[] {
   const lines = text.split(/\r?\n/u);
   if (lines.at(-1) === "") lines.pop();
   return lines;
+}
+
+/** Only the beginning and the end of so long an output are kept, and they are not JSON. */
+function longJsonError(program: string, text: string, leftOutChars: number): ToolError {
+  return new ToolError("too_large", `${program} wrote more than ${KEPT_CHARS} characters, too many for output that is read as JSON.`, {
+    details: [text.slice(0, MAX_ERROR_CHARS), `${leftOutChars} characters were left out.`],
+    hint: "Ask for less, or in several calls.",
+    outcome: "unknown",
+  });
 }
 
 function readJson(text: string, program: string): JsonValue {
