@@ -1,4 +1,5 @@
 /** Describes how a value violates its schema. */
+import { losesIntegerDigits } from "../core/base/lost-digits.ts";
 import { escapePointerStep } from "../core/base/json-pointer.ts";
 import { formatJsonPath } from "../core/base/json.ts";
 import { truncateText } from "../core/base/truncate-text.ts";
@@ -37,11 +38,13 @@ export function typeName(value: unknown): string {
   return Number.isFinite(value) ? (Number.isInteger(value) ? "integer" : "number") : String(value); // NaN and Infinity are not JSON
 }
 
-const LONG_INTEGER = /^-?[1-9]\d{15,}$/u;
+const LONG_INTEGER = /^-?[1-9](?:\d{15,}(?:\.0+)?|\d*\.\d+[eE]\+?\d{1,3})$/u;
 
 /** Whether a value is a string with an integer that JavaScript cannot hold. */
 export function isLongInteger(value: unknown): boolean {
-  return typeof value === "string" && LONG_INTEGER.test(value) && Number.isFinite(Number(value)) && !Number.isSafeInteger(Number(value));
+  if (typeof value !== "string" || !LONG_INTEGER.test(value)) return false;
+  const number = Number(value);
+  return Number.isFinite(number) && !Number.isSafeInteger(number) && (/^-?\d+$/u.test(value) || losesIntegerDigits(value, number));
 }
 
 const MAX_SHOWN = 80;

@@ -212,6 +212,8 @@ describe("damaged JSON text", () => {
   test.each<[string, string]>([
     ['{"id": 1234567890123456789}', "the integer 1234567890123456789 would lose digits"],
     ["{'id': 1234567890123456789}", "the integer 1234567890123456789 would lose digits"],
+    ["{'id': 9007199254740993.0}", "the integer 9007199254740993.0 would lose digits"],
+    ["{'id': 9.007199254740993e15,}", "the integer 9.007199254740993e15 would lose digits"],
     ['{"a": 1, "b": 2, "a": 3}', 'the key "a" is given twice'],
     ["{'a': 1, 'a': 3}", 'the key "a" is given twice'],
     ['{"a": 1, "a": 1}', 'the key "a" is given twice'],

@@ -4,6 +4,7 @@ import type { JsonLimits } from "./json-limits.ts";
 import type { JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
 import { findStringEnd, parseExactly } from "./parse-exactly.ts";
+import { losesIntegerDigits } from "./lost-digits.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import { shortenNumber } from "./truncate-text.ts";
 
@@ -50,7 +51,9 @@ export const LONG_INTEGER = /\d{16}/u;
 export function stringifyLongNumber(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
   const source = context?.source ?? "";
-  return !Number.isFinite(value) || (/^-?\d+$/u.test(source) && String(value) !== source) ? source : value;
+  return !Number.isFinite(value) || (/^-?\d+$/u.test(source) ? String(value) !== source : losesIntegerDigits(source, value))
+    ? source
+    : value;
 }
 
 const QUOTE = 0x22;
@@ -128,7 +131,7 @@ function scanNumber(text: string, start: number, refuseLong: boolean): number {
       "Send it as a string, or as a number below 1.8e308.",
     );
   }
-  if (refuseLong && integer && !Number.isSafeInteger(number) && String(number) !== literal) {
+  if (refuseLong && !Number.isSafeInteger(number) && (integer ? String(number) !== literal : losesIntegerDigits(literal, number))) {
     throw invalidJsonError(
       text,
       start,

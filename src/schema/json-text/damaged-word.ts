@@ -1,5 +1,6 @@
 /** Words without quotes in damaged JSON: numbers in any notation, constants of other languages, plain words. */
 import type { JsonValue } from "../../core/base/json.ts";
+import { losesIntegerDigits } from "../../core/base/lost-digits.ts";
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
 import { shortenNumber } from "../../core/base/truncate-text.ts";
@@ -63,7 +64,8 @@ function checkExactNumber(word: string, number: number, at: number): number {
   return number;
 }
 
-/** Whether an integer keeps its digits. Numbers with a point or an exponent are approximate anyway. */
+/** Whether an integer keeps its digits. Numbers with a fraction are approximate anyway. */
 function isExactInteger(word: string, number: number): boolean {
-  return /[.eE]/u.test(word) ? !/^[+-]?0[xX]/u.test(word) : String(number) === word.replace(/^\+/u, "");
+  if (/^[+-]?0[xX]/u.test(word)) return false;
+  return /[.eE]/u.test(word) ? !losesIntegerDigits(word, number) : String(number) === word.replace(/^\+/u, "");
 }

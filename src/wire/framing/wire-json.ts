@@ -11,8 +11,8 @@ const MAX_DEPTH = 256;
 const LIMITS: JsonLimits = { maxDepth: MAX_DEPTH };
 /** JSON up to this many characters cannot exceed the depth limit, because every level takes two. */
 const SHORT_CHARS = 2 * MAX_DEPTH;
-/** Matches text that may contain a number with more digits than a double can represent, or one too large for it. */
-const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d{3}/u;
+/** Matches text that may contain an integer with more digits than a double can represent, or a number too large for it. */
+const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d/u;
 
 /**
  * Returns the JSON of a body or a frame; undefined for text that is not JSON. Of repeated keys the last counts, and an integer that would lose digits

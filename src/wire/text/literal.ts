@@ -3,6 +3,7 @@
  *
  * Python strings have other escapes, which a JSON reader would misread. Damaged JSON is read only by `schema/json-text`.
  */
+import { losesIntegerDigits } from "../../core/base/lost-digits.ts";
 import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 
 export interface LiteralOptions {
@@ -39,7 +40,7 @@ class OriginalTexts {
     this.#isLossy = true;
   }
 
-  /** Returns a placeholder object for the integer. */
+  /** Returns a placeholder object for the integer. Its text is also read if JSON writes it otherwise, such as `+9007199254740993.`. */
   addInteger(digits: string): JsonObject {
     const place = {};
     this.#texts.set(place, digits);
@@ -201,7 +202,8 @@ class LiteralReader {
     this.#at += word.length;
     if (constant !== undefined) return constant;
     if (number === undefined || !Number.isFinite(number)) return word;
-    return INTEGER.test(word) && !Number.isSafeInteger(number) ? this.originals.addInteger(String(BigInt(word))) : number;
+    if (INTEGER.test(word)) return Number.isSafeInteger(number) ? number : this.originals.addInteger(String(BigInt(word)));
+    return losesIntegerDigits(word, number) ? this.originals.addInteger(word) : number;
   }
 
   #string(): string | undefined {

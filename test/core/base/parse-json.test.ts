@@ -30,12 +30,29 @@ describe("values that JSON.parse would change silently are rejected or kept", ()
     expect(parseJson('{"a\\u0000":1,"a":2}')).toEqual({ "a\u0000": 1, a: 2 });
   });
 
-  test.each(["1915883588174806058", "-1915883588174806058", "9007199254740993", "18446744073709551615", `1${"0".repeat(400)}`])(
-    "A04 rejects an integer that would lose digits: %s",
-    (digits) => {
-      expect(refusal(`{"id":${digits}}`).code).toBe("invalid_input");
-    },
-  );
+  test.each([
+    "1915883588174806058",
+    "-1915883588174806058",
+    "9007199254740993",
+    "18446744073709551615",
+    `1${"0".repeat(400)}`,
+    "9007199254740993.0",
+    "-9007199254740993.00",
+    "9.007199254740993e15",
+    "0.09007199254740993E+17",
+    "90071992547409930e-1",
+  ])("A04 rejects an integer that would lose digits, also with a point or an exponent: %s", (digits) => {
+    expect(refusal(`{"id":${digits}}`)).toMatchObject({
+      code: "invalid_input",
+      message: expect.stringMatching(/would lose digits|is too large/u),
+    });
+  });
+
+  test("A04 finds lost digits behind many zeros in linear time", () => {
+    const zeros = "0".repeat(2_000_000);
+    expect(refusal(`[0.${zeros}9007199254740993e2000016]`).message).toContain("would lose digits");
+    expect(parseJson(`[9007199254740994.${zeros}]`)).toEqual([9007199254740994]);
+  });
 
   test("A04 says the place, and to send a string instead", () => {
     expect(() => parseJson('{"id": 1915883588174806058}')).toThrowError(
@@ -51,6 +68,11 @@ describe("values that JSON.parse would change silently are rejected or kept", ()
     ["-9007199254740991", -9007199254740991],
     ["9007199254740992", 9007199254740992],
     ["1e21", 1e21],
+    ["9007199254740992.0", 9007199254740992],
+    ["9.007199254740994e15", 9007199254740994],
+    ["1.7976931348623157e308", Number.MAX_VALUE],
+    ["9007199254740991.00", 9007199254740991],
+    ["100000000000000000000000.0", 1e23],
     ["12345678901234567890.5", 12345678901234567890.5],
     ["0.30000000000000004", 0.30000000000000004],
     ["1e-400", 0],

@@ -87,6 +87,9 @@ describe("H07 server-sent events", () => {
 describe("H07 JSON frames", () => {
   test("an integer that would lose digits is read as text, and the last of duplicate keys wins", () => {
     expect(read("json-lines", '{"id":12345678901234567890,"a":1,"a":2}\n')).toEqual([{ id: "12345678901234567890", a: 2 }]);
+    expect(read("json-lines", '{"a":9007199254740993.0,"b":9.007199254740993e15,"c":1e21,"d":0.12345678901234567}\n')).toEqual([
+      { a: "9007199254740993.0", b: "9.007199254740993e15", c: 1e21, d: 0.12345678901234567 },
+    ]);
   });
   test("A05 JSON that is nested too deeply throws too_large", () => {
     expect(() => read("json-lines", `${"[".repeat(300)}\n`)).toThrow(expect.objectContaining({ code: "too_large" }));

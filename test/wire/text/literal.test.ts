@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { readKeywordArguments, readLiteral } from "../../../src/wire/text/literal.ts";
+import { fixJsonText } from "../../../src/schema/repair/fix-json-text.ts";
 import { guessValue, toTypedValue } from "../../../src/wire/text/typed-value.ts";
 
 test("A20 text that is not a literal gives undefined", () => {
@@ -34,6 +35,12 @@ test("F1.37 an integer that would lose digits, or a duplicate key, gives JSON te
   );
   expect(readLiteral("{'a': 1, 'a': 'x'}")).toBe('{"a": 1, "a": "x"}');
   expect(readKeywordArguments("(id=12345678901234567890)")).toBe('{"id": 12345678901234567890}');
+  expect(readLiteral("{'a': 9007199254740993.0, 'b': -9.007199254740993e15, 'c': 9007199254740992.0}")).toBe(
+    '{"a": 9007199254740993.0, "b": -9.007199254740993e15, "c": 9007199254740992}',
+  );
+  expect(fixJsonText(String(readLiteral("{'a': +9007199254740993.}")))).toMatchObject({
+    message: expect.stringContaining("would lose digits"),
+  });
 });
 
 test("F1.37 custom string delimiters need no escapes, and with bare, text needs no quotes", () => {
