@@ -4,6 +4,7 @@ import type { JsonObject } from "../../src/core/base/json.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";
 import { gemini } from "../../src/wire/gemini.ts";
+import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { answered, called, said } from "./conversations.ts";
@@ -112,3 +113,66 @@ test("F4.20 anthropic: thinking is sent back with its call if a compatible serve
   expect(first).not.toBe(second);
   expect(blocks.flatMap(({ tool_use_id: id = [] }) => id)).toEqual([first, second]);
 });
+
+const REPEATING: readonly (readonly [name: string, format: WireFormat, reply: JsonObject, isReasoning: (block: JsonObject) => boolean])[] =
+  [
+    [
+      "bedrock",
+      bedrockConverse(),
+      {
+        output: { message: { content: [reasoning, { toolUse: { toolUseId: "functions.get:0", name: "get", input: {} } }] } },
+        stopReason: "tool_use",
+      },
+      ({ reasoningContent }) => reasoningContent !== undefined,
+    ],
+    [
+      "openai-responses",
+      openAiResponses(),
+      {
+        status: "completed",
+        output: [
+          { type: "reasoning", id: "r1", summary: [], encrypted_content: "E" },
+          { type: "function_call", id: "f1", call_id: "functions.get:0", name: "get", arguments: "{}" },
+        ],
+      },
+      ({ type }) => type === "reasoning",
+    ],
+    [
+      "gemini-interactions",
+      geminiInteractions(),
+      {
+        status: "requires_action",
+        steps: [
+          { type: "thought", signature: "S" },
+          { type: "function_call", id: "functions.get:0", name: "get", arguments: {} },
+        ],
+      },
+      ({ type }) => type === "thought",
+    ],
+  ];
+
+test.each(REPEATING)(
+  "F4.20 %s: reasoning is sent back before each call if the ids of calls repeat",
+  (_name, format, reply, isReasoning) => {
+    const { native } = format.decodeReply(reply);
+    const round = (turn: number) => [
+      { ...said("assistant", ""), ...(native === undefined ? {} : { native }) },
+      called(`own_${turn}`, "get", { id: "functions.get:0", turnId: `turn_${turn}` }),
+      answered(`own_${turn}`, "get", { output: turn }),
+    ];
+    const { messages } = format.encodeMessages([said("user", "?"), ...round(1), ...round(2), ...round(3)], { model: "anthropic.claude-x" });
+    const blocks = messages
+      .slice(1)
+      .flatMap((message) => (Array.isArray(message["content"]) ? message["content"] : [message])) as JsonObject[];
+    expect(blocks.map((block) => (isReasoning(block) ? "reasoning" : "other"))).toEqual(
+      [1, 2, 3].flatMap(() => ["reasoning", "other", "other"]),
+    );
+    const idsOf = (block: JsonObject): readonly unknown[] => {
+      const { toolUse, toolResult, call_id, id } = block as Record<string, JsonObject | undefined>;
+      return [toolUse?.["toolUseId"] ?? toolResult?.["toolUseId"] ?? call_id ?? id];
+    };
+    const pairs = [1, 4, 7].map((at) => blocks.slice(at, at + 2).flatMap(idsOf));
+    for (const [call, result] of pairs) expect(call).toBe(result);
+    expect(new Set(pairs.flat()).size).toBe(3);
+  },
+);

@@ -19,7 +19,7 @@ import {
   withValidName,
   toWellFormedJson,
 } from "../conversation-steps.ts";
-import type { AssistantStep, PromptStep } from "../conversation-steps.ts";
+import type { AssistantStep, BlockIds, PromptStep } from "../conversation-steps.ts";
 import { withCallsAsText } from "../calls-as-text.ts";
 import type { EncodeMessagesOptions, EncodedMessages } from "../wire-format.ts";
 import { isStable, markStable, withStepCache } from "../step-cache.ts";
@@ -97,7 +97,7 @@ function reasoningOf(model: string): ConverseRules["reasoning"] {
 
 const writeAssistant = withStepCache(
   (own: AssistantStep, rules: ConverseRules) =>
-    nativeBlocks(own, BEDROCK, { idOf: callIdOf })
+    nativeBlocks(own, BEDROCK, BLOCK_IDS)
       ?.filter((block) => isSendable(block, rules))
       .map((block) => withValidCallName(block, own)) ?? blocksFromStep(own),
 );
@@ -150,6 +150,15 @@ function callIdOf(block: JsonValue): string | undefined {
   const { toolUseId, type } = isJsonObject(toolUse) ? toolUse : {};
   return type !== "server_tool_use" && typeof toolUseId === "string" ? toolUseId : undefined;
 }
+
+/** The ids of some models repeat in later messages; the reasoning before such a call is still sent back. */
+const BLOCK_IDS: BlockIds = {
+  idOf: callIdOf,
+  withId: (block, toolUseId) => {
+    const { toolUse } = isJsonObject(block) ? block : {};
+    return isJsonObject(block) && isJsonObject(toolUse) ? { ...block, toolUse: { ...toolUse, toolUseId } } : block;
+  },
+};
 
 function withValidCallName(block: JsonObject, { calls }: AssistantStep): JsonObject {
   const id = callIdOf(block);

@@ -16,7 +16,7 @@ import {
   toWellFormedJson,
   withValidName,
 } from "../conversation-steps.ts";
-import type { AssistantStep, ConversationStep, PromptStep, WireCall } from "../conversation-steps.ts";
+import type { AssistantStep, BlockIds, ConversationStep, PromptStep, WireCall } from "../conversation-steps.ts";
 import { inlineMedia } from "../gemini-conversation.ts";
 import { isAcknowledged } from "./computer-use.ts";
 import { withApprovalResults } from "../approval-results.ts";
@@ -68,7 +68,7 @@ const writeStep = withStepCache((step: ConversationStep) =>
 function assistantSteps(step: AssistantStep): readonly JsonObject[] {
   const { content, calls } = step;
   const byId = new Map(calls.map((call) => [call.id, call]));
-  const native = nativeBlocks(step, INTERACTIONS, { idOf: callIdOf })
+  const native = nativeBlocks(step, INTERACTIONS, BLOCK_IDS)
     ?.filter(isJsonObject)
     .map((block) => withValidName(block, byId.get(callIdOf(block) ?? "")));
   const said = textContent(contentText(content));
@@ -83,6 +83,9 @@ function assistantSteps(step: AssistantStep): readonly JsonObject[] {
 function callIdOf(block: JsonValue): string | undefined {
   return isJsonObject(block) && block["type"] === "function_call" && typeof block["id"] === "string" ? block["id"] : undefined;
 }
+
+/** Ids may repeat in later replies; the thought before such a call is still sent back. */
+const BLOCK_IDS: BlockIds = { idOf: callIdOf, withId: (block, id) => (isJsonObject(block) ? { ...block, id } : block) };
 
 /**
  * Returns the steps that answer calls, followed by a step of the user with their other files: an answer may have only text and images.

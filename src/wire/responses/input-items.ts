@@ -87,7 +87,8 @@ function functionCall({ id, name, input }: WireCall): JsonObject {
  * Returns the provider's items with an answer for each call. A call that cannot be answered in its own form, such as a computer call that did not
  * run, is rewritten as a function call after them; undefined if that is true of every call.
  */
-function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonly JsonObject[] | undefined {
+function nativeItems(written: AssistantStep, { accepts }: ReasoningFilter): readonly JsonObject[] | undefined {
+  const step = withRewrittenIds(written);
   const blocks = nativeBlocks(step, OPENAI_RESPONSES, { idOf: callIdOf })?.filter(isItem);
   if (blocks === undefined) return undefined;
   const made = new Map(blocks.flatMap((block) => (callIdOf(block) === undefined ? [] : [[itemId(block), block] as const])));
@@ -107,6 +108,33 @@ function nativeItems(step: AssistantStep, { accepts }: ReasoningFilter): readonl
     ...step.calls.map(({ id, result }) => answers.get(id) ?? resultItem({ id, result })).filter((item) => item !== undefined),
   ];
 }
+
+/**
+ * Puts the ids of the conversation into the items of its function calls: the ids of compatible servers may repeat in later replies, and the reasoning
+ * before such a call is still sent back. Other calls keep the ids that the provider knows.
+ */
+function withRewrittenIds(step: AssistantStep): AssistantStep {
+  const { native, calls } = step;
+  const rewritten = new Map(
+    calls.flatMap(({ id, providerId }) => (providerId === undefined || providerId === id ? [] : [[providerId, id]])),
+  );
+  if (native === undefined || rewritten.size === 0) return step;
+  const changed = new Set<string>();
+  const blocks = native.blocks.map((block) => {
+    const providerId = callIdOf(block);
+    const id = providerId === undefined ? undefined : rewritten.get(providerId);
+    if (providerId === undefined || id === undefined || !isJsonObject(block) || !WITH_CALL_ID.has(itemType(block))) return block;
+    changed.add(providerId);
+    return { ...block, call_id: id };
+  });
+  return {
+    ...step,
+    native: { ...native, blocks },
+    calls: calls.map((call) => (call.providerId !== undefined && changed.has(call.providerId) ? { ...call, providerId: call.id } : call)),
+  };
+}
+
+const WITH_CALL_ID: ReadonlySet<string> = new Set(["function_call", "custom_tool_call"]);
 
 /** False for an item without a type, which some gateways make, but the provider refuses. */
 function isItem(block: JsonValue): block is JsonObject {
