@@ -5,7 +5,8 @@ import type { ContentPart } from "../core/content.ts";
 import { getContentParts, type ModelMessage, type NativeMessage } from "../core/message.ts";
 import { findNativeArtifactIds, restoreNativeData } from "../policy/results/artifact-parts.ts";
 import { mapTexts } from "../policy/results/data-urls.ts";
-import { imageType, isValidImage, isValidPdf } from "../policy/results/extract-data-urls.ts";
+import { imageType, isValidImage } from "../core/image-type.ts";
+import { isValidPdf } from "../policy/results/extract-data-urls.ts";
 import { MAX_MEDIA_BYTES } from "../policy/results/media-limits.ts";
 
 const SHOWN_MEDIA_TYPES = /^(?:image\/|audio\/|application\/pdf$)/u;

@@ -14,7 +14,8 @@ import { firstChars } from "../core/base/truncate-text.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { listEntries, peerOptions, getServer, visibleServers, type VisibleServer } from "./mcp-access/mcp-servers.ts";
-import { isValidImage, isValidPdf } from "../policy/results/extract-data-urls.ts";
+import { isValidImage } from "../core/image-type.ts";
+import { isValidPdf } from "../policy/results/extract-data-urls.ts";
 import { forwardCall } from "./forward-call.ts";
 import { MAX_MEDIA_BYTES } from "../policy/results/media-limits.ts";
 

@@ -1,4 +1,5 @@
 /** Refuses answers that do not belong to the calls they are sent for: a provider would refuse them too, or confuse one with another. */
+import { resultWithValidImages } from "./valid-images.ts";
 import { ToolError } from "../core/error.ts";
 import { plural } from "../core/base/wording.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -17,8 +18,13 @@ export function answeredName({ name, offeredName }: Pick<AnsweredCall, "name" | 
 export function withAnswerChecks(encode: (answers: readonly AnsweredCall[]) => readonly JsonObject[]): EncodeResults {
   return (answers, calls) => {
     checkAnswers(answers, calls);
-    return encode(answers);
+    return encode(answers.map(withValidResult));
   };
+}
+
+function withValidResult(answer: AnsweredCall): AnsweredCall {
+  const result = resultWithValidImages(answer.result);
+  return result === answer.result ? answer : { ...answer, result };
 }
 
 function checkAnswers(answers: readonly AnsweredCall[], calls: readonly ModelCall[] | undefined): void {

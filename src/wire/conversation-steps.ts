@@ -4,12 +4,14 @@ import type { ContentPart } from "../core/content.ts";
 import { isDeepFrozen } from "../core/base/frozen.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, NativeMessage } from "../core/message.ts";
+import { isImageType } from "../core/image-type.ts";
 import { formatJobText } from "../core/job-message.ts";
 import { partText, resultText, type OfferedName, type ToolResult } from "../core/result.ts";
 import { RoundGrouper, type ConversationRound } from "../core/rounds.ts";
 import { ProviderNames, providerName } from "./provider-name.ts";
 import { readWireJson } from "./framing/wire-json.ts";
 import { markStable } from "./step-cache.ts";
+import { resultWithValidImages, withValidImages } from "./valid-images.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 
 export interface PromptStep {
@@ -128,12 +130,12 @@ class IncrementalSteps {
   #toStep(round: ConversationRound, known: ConversationStep | undefined): ConversationStep {
     if (round.by === "job") return known ?? { kind: "user", content: formatJobText(round.message, providerNameOf), title: undefined };
     if (round.by !== "assistant")
-      return known ?? { kind: round.by, content: withoutEmptyTexts(round.message.content), title: round.message.title };
+      return known ?? { kind: round.by, content: sendableContent(round.message.content), title: round.message.title };
     const calls = known?.kind === "assistant" ? known.calls : [];
     if (known !== undefined && calls.length === round.calls.length) return known;
     return {
       kind: "assistant",
-      content: withoutEmptyTexts(round.message?.content ?? ""),
+      content: sendableContent(round.message?.content ?? ""),
       native: round.message?.native,
       calls: [...calls, ...round.calls.slice(calls.length).map((message) => this.#toWireCall(message))],
     };
@@ -148,13 +150,13 @@ class IncrementalSteps {
       name: this.#names.encode(result?.name ?? call.name, overload),
       ...(overload === undefined ? {} : { overload }),
       input: toWellFormedJson((call.input ?? {}) as JsonValue), // a recorded call is JSON
-      result,
+      result: resultWithValidImages(result),
     };
   }
 }
 
-function withoutEmptyTexts(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
-  return typeof content === "string" ? content : content.filter((part) => part.type !== "text" || part.text !== "");
+function sendableContent(content: string | readonly ContentPart[]): string | readonly ContentPart[] {
+  return typeof content === "string" ? content : withValidImages(content.filter((part) => part.type !== "text" || part.text !== ""));
 }
 
 /** Whether a step has content: providers refuse messages that are empty or only white space. */
@@ -310,11 +312,9 @@ export function toInputObject(input: JsonValue): JsonObject {
   return isJsonObject(input) ? input : { value: input };
 }
 
-const IMAGE_TYPES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
-
 /** Whether a part is an image that all providers take; other images are described as text. */
 export function isSupportedImage(part: ContentPart): part is Extract<ContentPart, { type: "image" }> {
-  return part.type === "image" && IMAGE_TYPES.has(part.mediaType);
+  return part.type === "image" && isImageType(part.mediaType);
 }
 
 /** Returns JSON without lone surrogates, which providers refuse. */

@@ -95,7 +95,7 @@ test("F4.18 images and documents of a result are blocks, and other files are tex
           tool_use_id: "t1",
           content: [
             { type: "text", text: "Here:" },
-            { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+            { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } },
             { type: "document", source: { type: "base64", media_type: "application/pdf", data: "JVBERg==" }, title: "a.pdf" },
             { type: "text", text: "bee" },
             { type: "text", text: "[file https://c.example/c.pdf]" },
@@ -112,7 +112,7 @@ test("F4.18 images and documents of a result are blocks, and other files are tex
       tool_use_id: "c2",
       content: [
         { type: "text", text: "Error (timeout): too slow\nHint: Ask for less." },
-        { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } },
+        { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } },
       ],
     },
   ]);

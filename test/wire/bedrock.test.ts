@@ -148,7 +148,7 @@ describe("a reply", () => {
       { toolUse: { toolUseId: "s1", name: "nova_grounding", type: "server_tool_use", input: { query: "x" } } },
       { toolResult: { toolUseId: "s1", type: "nova_grounding_result", content: [{ text: "Found." }, { json: { x: 1 } }] } },
       { citationsContent: { content: [{ text: "It is so." }], citations: [citation] } },
-      { image: { format: "png", source: { bytes: "iVBORw==" } } },
+      { image: { format: "png", source: { bytes: "iVBORw0KGgo=" } } },
       use("t1", "a", { x: [1, "two"] }),
       { text: "So." },
     ];
@@ -174,7 +174,7 @@ describe("a reply", () => {
       delta(4, { citation }),
       stop(4),
       start(5, { image: { format: "png" } }),
-      delta(5, { image: { source: { bytes: "iVBORw==" } } }),
+      delta(5, { image: { source: { bytes: "iVBORw0KGgo=" } } }),
       stop(5),
       start(6, opened("t1", "a")),
       json(6, '{"x":[1,"tw'),
@@ -412,7 +412,7 @@ describe("a conversation", () => {
             toolUseId: "c1",
             content: [
               { text: "Here:" },
-              { image: { format: "png", source: { bytes: "iVBORw==" } } },
+              { image: { format: "png", source: { bytes: "iVBORw0KGgo=" } } },
               { document: { ...document, name: "a b pdf" } },
               { document: { ...document, name: "a b pdf (2)" } },
               { text: "[file z: x/y, 1 byte]" },
@@ -432,7 +432,7 @@ describe("a conversation", () => {
           toolUseId: "c2",
           content: [
             { text: "Error (timeout): too slow\nHint: Ask for less." },
-            { image: { format: "png", source: { bytes: "iVBORw==" } } },
+            { image: { format: "png", source: { bytes: "iVBORw0KGgo=" } } },
           ],
           status: "success",
         },

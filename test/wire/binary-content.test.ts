@@ -124,6 +124,14 @@ describe.each(FORMATS)("%s", (name, format) => {
     );
   });
 
+  test("F4.20 an image has the type of its bytes, and bytes that are no image are only mentioned", () => {
+    const damaged = { type: "image", mediaType: "image/png", data: "bm90IGFuIGltYWdl" } as const;
+    const jpeg = { type: "image", mediaType: "image/png", data: "/9j/4AAQ" } as const;
+    expect(fieldsWith(damaged.data, encoded(format, resultOf([damaged])))).toEqual([]);
+    expect(JSON.stringify(encoded(format, resultOf([damaged])))).toContain("[image image/png]");
+    expect(encoded(format, resultOf([jpeg]))).toEqual(encoded(format, resultOf([{ ...jpeg, mediaType: "image/jpeg" }])));
+  });
+
   test(`a PDF file is ${GIVEN_AS_FILES.has(name) ? "given as a file" : "named"}, and its bytes are in no text`, () => {
     fc.assert(
       fc.property(sentFile("application/pdf"), ({ data, part }) => {

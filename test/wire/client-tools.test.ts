@@ -75,7 +75,11 @@ describe("OpenAI's Responses", () => {
     [
       { type: "computer_call", id: "i", call_id: "c", status: "completed", pending_safety_checks: [], actions: [{ type: "screenshot" }] },
       { content: [PICTURE] },
-      { type: "computer_call_output", call_id: "c", output: { type: "computer_screenshot", image_url: "data:image/png;base64,iVBORw==" } },
+      {
+        type: "computer_call_output",
+        call_id: "c",
+        output: { type: "computer_screenshot", image_url: "data:image/png;base64,iVBORw0KGgo=" },
+      },
     ],
     [
       { type: "computer_call", id: "i", call_id: "c", status: "completed", pending_safety_checks: checks, action: { type: "screenshot" } },
@@ -83,7 +87,7 @@ describe("OpenAI's Responses", () => {
       {
         type: "computer_call_output",
         call_id: "c",
-        output: { type: "computer_screenshot", image_url: "data:image/png;base64,iVBORw==" },
+        output: { type: "computer_screenshot", image_url: "data:image/png;base64,iVBORw0KGgo=" },
         acknowledged_safety_checks: checks,
       },
     ],
@@ -167,7 +171,7 @@ describe("OpenAI's Responses", () => {
     { type: "file_search_call", id: "i", status: "completed", queries: ["q"] },
     { type: "web_search_call", id: "i", status: "completed", action: { type: "search", query: "q" } },
     { type: "code_interpreter_call", id: "i", status: "completed", code: "1", container_id: "c", outputs: [] },
-    { type: "image_generation_call", id: "i", status: "completed", result: "iVBORw==" },
+    { type: "image_generation_call", id: "i", status: "completed", result: "iVBORw0KGgo=" },
     { type: "program", id: "i", call_id: "p", code: "1", fingerprint: "f" },
     { type: "program_output", id: "i", call_id: "p", result: "1", status: "completed" },
     { type: "tool_search_output", id: "i", call_id: null, execution: "server", tools: [], status: "completed" },

@@ -132,7 +132,7 @@ describe("F4.16 Cohere requests", () => {
       messages: [
         { role: "system", content: "Be brief." },
         { role: "user", content: 'Document "Hours":\nNine.' },
-        { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } }] },
+        { role: "user", content: [{ type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } }] },
       ],
       tools: written,
       tool_choice: "REQUIRED",
@@ -188,7 +188,7 @@ describe("F4.16 Cohere requests", () => {
         role: "user",
         content: [
           { type: "text", text: "Attachments of 3:" },
-          { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
+          { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
         ],
       },
     ]);

@@ -19,7 +19,7 @@ const NAMES = [
 
 test("F1.30 OpenAI messages have results in call order and images after them, and no call is separated from its results", () => {
   const { messages, toolNames } = toOpenAiMessages(CONVERSATION);
-  const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } };
+  const image = { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } };
   expect(messages).toEqual([
     { role: "system", content: "Be brief." },
     { role: "user", content: 'Document "Hours":\nThe house opens at nine.' },
@@ -53,7 +53,7 @@ test("F1.30 OpenAI messages have results in call order and images after them, an
 
 test("F1.30 Anthropic messages mark errors, keep documents in place and alternate roles", () => {
   const { system, messages, toolNames } = toAnthropicMessages(CONVERSATION);
-  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw==" } };
+  const image = { type: "image", source: { type: "base64", media_type: "image/png", data: "iVBORw0KGgo=" } };
   expect(system).toEqual([{ type: "text", text: "Be brief." }]);
   expect(messages).toEqual([
     {
@@ -103,7 +103,7 @@ test("F1.30 Gemini contents have one response for each call, with outputs and er
   const { systemInstruction, contents, toolNames } = toGeminiContents(CONVERSATION, {
     thoughtSignature: "skip_thought_signature_validator",
   });
-  const image = { inlineData: { mimeType: "image/png", data: "iVBORw==" } };
+  const image = { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } };
   const thoughtSignature = "skip_thought_signature_validator";
   expect(systemInstruction).toEqual({ parts: [{ text: "Be brief." }] });
   expect(contents).toEqual([

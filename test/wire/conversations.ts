@@ -41,7 +41,7 @@ export function failed(callId: string, name: string, fields: Partial<ToolResult>
   return answered(callId, name, { status: "error", error, ...fields });
 }
 
-export const PICTURE = { type: "image", mediaType: "image/png", data: "iVBORw==" } as const;
+export const PICTURE = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
 
 /** Two calls at once, one of which fails; a picture; a call that never ended; and a second round. */
 export const CONVERSATION: readonly ModelMessage[] = [

@@ -39,7 +39,7 @@ const STREAM = [
   start(1, { type: "model_output" }),
   delta(1, { type: "text", text: "I l" }),
   delta(1, { type: "text", text: "ook." }),
-  delta(1, { type: "image", mime_type: "image/png", data: "iVBORw==" }),
+  delta(1, { type: "image", mime_type: "image/png", data: "iVBORw0KGgo=" }),
   stop(1),
   start(2, { type: "google_search_call", id: "s1" }),
   delta(2, { type: "google_search_call", arguments: { queries: ["a"] }, signature: "S2" }),
@@ -64,7 +64,7 @@ const STEPS = [
     type: "model_output",
     content: [
       { type: "text", text: "I look." },
-      { type: "image", mime_type: "image/png", data: "iVBORw==" },
+      { type: "image", mime_type: "image/png", data: "iVBORw0KGgo=" },
     ],
   },
   { type: "google_search_call", id: "s1", signature: "S2", arguments: { queries: ["a"] } },
@@ -161,7 +161,7 @@ describe("a request", () => {
     answered("k2", "eyes::look", { content: [{ type: "text", text: "Here:" }, PICTURE] }),
     failed("k3", "eyes::look"),
   ];
-  const image = { type: "image", mime_type: "image/png", data: "iVBORw==" };
+  const image = { type: "image", mime_type: "image/png", data: "iVBORw0KGgo=" };
 
   test("F4.16 F4.18 has the whole conversation as steps, with Gemini's own steps unchanged", () => {
     const request = { system: "Be brief.", messages: turn, tools: [weather], temperature: 0, native: { generation_config: { seed: 1 } } };

@@ -116,7 +116,7 @@ describe("a reply", () => {
     const parts = [
       { text: "Hm.", thought: true },
       { text: "Look: " },
-      { inlineData: { mimeType: "image/png", data: "iVBORw==" } },
+      { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } },
       { executableCode: { language: "PYTHON", code: "1+1", id: "x1" } },
       { codeExecutionResult: { outcome: "OUTCOME_OK", output: "2", id: "x1" } },
       { toolCall: { id: "s1", toolType: "GOOGLE_SEARCH_WEB", args: { queries: ["a"] } }, thoughtSignature: "S1" },
@@ -289,7 +289,7 @@ describe("a conversation", () => {
       called("c2", "eyes::look"),
       answered("c1", "eyes::look", { content: [PICTURE] }),
     ];
-    const image = { inlineData: { mimeType: "image/png", data: "iVBORw==" } };
+    const image = { inlineData: { mimeType: "image/png", data: "iVBORw0KGgo=" } };
     const first = { functionCall: { id: "toolu_1", name: "eyes__look", args: {} } };
     const second = { functionCall: { name: "eyes__look", args: {} } };
     const [, newer, inside] = format.encodeMessages(foreign, NEW).messages;

@@ -42,7 +42,7 @@ test("F4.18 results name their tool and include images, and a user message follo
       name: "eyes__look",
       content: [
         { type: "text", text: "Here:\n[image image/png]" },
-        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
+        { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
       ],
     },
     { role: "assistant", content: "(The results are read.)" },

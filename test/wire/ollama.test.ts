@@ -103,7 +103,7 @@ describe("F4.16 Ollama requests", () => {
       model: "m",
       messages: [
         { role: "system", content: "Be brief." },
-        { role: "user", content: "What?\n[image image/png]", images: ["iVBORw=="] },
+        { role: "user", content: "What?\n[image image/png]", images: ["iVBORw0KGgo="] },
       ],
       tools: [{ type: "function", function: { name: "look", description: "Looks.", parameters: { type: "object", properties: {} } } }],
       options: { temperature: 0, num_predict: 5 },
@@ -131,7 +131,7 @@ describe("F4.16 Ollama requests", () => {
       { role: "assistant", content: "", tool_calls: [call("look", { value: "odd" }, { id: "1" }), call("look", {}, { id: "2" })] },
       { role: "tool", tool_name: "look", tool_call_id: "1", content: "Error (timeout): too slow\nHint: Ask for less." },
       { role: "tool", tool_name: "look", tool_call_id: "2", content: "[image image/png]" },
-      { role: "user", content: "Attachments of 2:", images: ["iVBORw=="] },
+      { role: "user", content: "Attachments of 2:", images: ["iVBORw0KGgo="] },
     ]);
     const { result } = answered("a", "n::look", { output: 1 });
     expect(format.encodeResults([{ name: "n::look", result }])).toEqual([{ role: "tool", tool_name: "n__look", content: "1" }]);

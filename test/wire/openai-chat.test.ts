@@ -297,14 +297,14 @@ describe("F4.17 whole messages", () => {
     const content = [
       { type: "thinking", thinking: [{ type: "text", text: "Hm." }] },
       { type: "text", text: "Here:" },
-      { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw==" } },
+      { type: "image_url", image_url: { url: "data:image/png;base64,iVBORw0KGgo=" } },
       { type: "reference", reference_ids: [1] },
     ];
     const { text, reasoning, media, native } = format.decodeReply(whole({ content }, "stop"));
     expect({ text, reasoning, media, native }).toEqual({
       text: "Here:",
       reasoning: "Hm.",
-      media: [{ type: "image", mediaType: "image/png", data: "iVBORw==" }],
+      media: [{ type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" }],
       native: undefined,
     });
   });

@@ -78,7 +78,7 @@ describe("requests", () => {
 });
 
 describe("conversations", () => {
-  const image = { type: "image", mediaType: "image/png", data: "AAAA" } as const;
+  const image = { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" } as const;
 
   test("F4.18 calls and results are encoded as items, images of results are included, and errors are text", () => {
     const { messages } = format.encodeMessages([
@@ -93,7 +93,7 @@ describe("conversations", () => {
         error: { code: "timeout", message: "Too slow.", retryable: true, outcome: "unknown" },
       }),
     ]);
-    const shown = { type: "input_image", detail: "auto", image_url: "data:image/png;base64,AAAA" };
+    const shown = { type: "input_image", detail: "auto", image_url: "data:image/png;base64,iVBORw0KGgo=" };
     expect(messages).toEqual([
       { type: "message", role: "system", content: "Be brief." },
       { type: "message", role: "user", content: [{ type: "input_text", text: "Look:" }, shown] },
@@ -167,7 +167,7 @@ describe("conversations", () => {
       {
         type: "computer_call_output",
         call_id: "c1",
-        output: { type: "computer_screenshot", image_url: "data:image/png;base64,AAAA" },
+        output: { type: "computer_screenshot", image_url: "data:image/png;base64,iVBORw0KGgo=" },
       },
     ]);
     expect(format.encodeMessages(session([call], ["c1"])).messages.map(({ type }) => type)).toEqual([

@@ -1,16 +1,10 @@
 /** Removes data URLs from a tool's answer, so that no base64 reaches a model as text: images are added as image parts, files are named. */
 import { type ContentPart, valueText } from "../../core/content.ts";
 import type { JsonValue } from "../../core/base/json.ts";
+import { isValidImage } from "../../core/image-type.ts";
 import { partText } from "../../core/result.ts";
 import { mapTexts, mayHaveDataUrls, replaceDataUrls, type DataUrl } from "./data-urls.ts";
 
-/** The image types that every provider accepts, and how their base64 begins. One invalid image would make every later request fail. */
-const IMAGE_SIGNATURES: ReadonlyMap<string, string> = new Map([
-  ["image/png", "iVBORw0KGgo"],
-  ["image/jpeg", "/9j/"],
-  ["image/gif", "R0lGOD"],
-  ["image/webp", "UklGR"],
-]);
 const PDF = "application/pdf";
 const PDF_SIGNATURE = "JVBERi0";
 /** Media type given to a damaged PDF: as a PDF, which some providers accept as a file, it would make requests fail too. */
@@ -83,23 +77,6 @@ class DataUrlExtractor {
     }
     return partText({ ...part, mediaType });
   }
-}
-
-/** Whether the data is an image that every provider accepts, judging by its first bytes. */
-export function isValidImage(mediaType: string, data: string): boolean {
-  const beginning = IMAGE_SIGNATURES.get(mediaType);
-  return beginning !== undefined && data.length % 4 === 0 && data.startsWith(beginning);
-}
-
-/** Whether every provider accepts images of this type. */
-export function isImageType(mediaType: string): boolean {
-  return IMAGE_SIGNATURES.has(mediaType);
-}
-
-/** Returns the media type that the first bytes of an image show; undefined if it is not one that every provider accepts. */
-export function imageType(data: string): string | undefined {
-  for (const [mediaType, beginning] of IMAGE_SIGNATURES) if (data.startsWith(beginning)) return mediaType;
-  return undefined;
 }
 
 /** Whether the data is a PDF file, judging by its first bytes. */

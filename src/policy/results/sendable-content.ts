@@ -4,7 +4,8 @@ import { readFileData, readPdfData, readDataUri } from "../../core/data-uri.ts";
 import { getContentParts, type ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { mapTexts } from "./data-urls.ts";
-import { imageType, isValidImage, isImageType, isValidPdf } from "./extract-data-urls.ts";
+import { imageType, isImageType, isValidImage } from "../../core/image-type.ts";
+import { isValidPdf } from "./extract-data-urls.ts";
 import { MAX_MEDIA_BYTES } from "./media-limits.ts";
 
 /** The form of each message that is sent, cached so that a round only processes new messages. */
