@@ -4,7 +4,7 @@ import type { JsonLimits } from "./json-limits.ts";
 import type { JsonValue } from "./json.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
 import { findStringEnd, parseExactly } from "./parse-exactly.ts";
-import { losesIntegerDigits } from "./lost-digits.ts";
+import { losesIntegerDigits } from "../lost-digits.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import { shortenNumber } from "./truncate-text.ts";
 

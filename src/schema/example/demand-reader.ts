@@ -62,6 +62,7 @@ class Reading {
   readonly #choice: BranchChoice;
   readonly #seen = new Set<SchemaNode>();
   #choices = 0;
+  #turns = 0;
 
   constructor(reader: DemandReader, outermost: SchemaResource, choice: BranchChoice) {
     this.#reader = reader;
@@ -129,7 +130,13 @@ class Reading {
     const shift = isMinimal ? 0 : start + this.#choices++;
     const turned = usual.map((_, index) => usual[(index + shift) % usual.length]);
     const ordered = isMinimal ? [...nulls, ...turned.toSorted((a, b) => branchSize(a) - branchSize(b))] : [...turned, ...nulls];
-    return ordered.length === 0 ? false : ordered[attempt % ordered.length];
+    return ordered.length === 0 ? false : ordered[this.#turn(ordered.length, attempt)];
+  }
+
+  /** Returns each option in turn, then any: choices that turned together would never be made in some combinations. */
+  #turn(options: number, attempt: number): number {
+    const ordinal = this.#turns++;
+    return attempt < options ? attempt : mix(attempt, ordinal) % options;
   }
 
   #visitConditions(raw: RawSchema): boolean {
@@ -137,7 +144,7 @@ class Reading {
     if (condition === undefined || (getOwn(raw, "then") === undefined && getOwn(raw, "else") === undefined)) return true;
     this.demand.needsCheck = true;
     this.demand.hasChoices = true;
-    if ((this.#choice.attempt + this.#choice.start) % 2 === 1) return this.#visitRaw(getOwn(raw, "else") ?? true);
+    if ((this.#turn(2, this.#choice.attempt) + this.#choice.start) % 2 === 1) return this.#visitRaw(getOwn(raw, "else") ?? true);
     return this.#visitRaw(condition) && this.#visitRaw(getOwn(raw, "then") ?? true);
   }
 
@@ -171,6 +178,12 @@ class Reading {
     if (keywords.length === 1 && Array.isArray(required)) for (const name of required) this.demand.avoidedNames.add(String(name));
     return true;
   }
+}
+
+/** Returns an integer ≥ 0 that looks random, the same for the same numbers. */
+function mix(attempt: number, ordinal: number): number {
+  const mixed = Math.imul(attempt + 1, 0x9e3779b1) ^ Math.imul(ordinal + 1, 0x85ebca6b);
+  return Math.imul(mixed ^ (mixed >>> 15), 0x2c1b3c6d) >>> 8;
 }
 
 /** Estimates the size of a branch; branches with references count as the largest. */

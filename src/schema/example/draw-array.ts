@@ -38,16 +38,13 @@ function drawItems(demand: Demand, place: ValuePlace, { context, mode, list }: A
   const length = chooseLength(demand, place, { context, mode, list });
   if (length === undefined) return undefined;
   const inner = itemPlace(demand, place, list);
-  const wanted = demand.contains.flatMap(({ schema, least }) =>
-    Array.from({ length: Math.min(least, MAX_LENGTH) }, () => context.findSubschema(schema)),
-  );
+  const wanted = containedParts(demand, { context, mode });
   const items: JsonValue[] = [];
   const seen = new Set<string>();
   const ids = new Set<string>();
   for (let index = 0; index < Math.max(length, wanted.length); index++) {
     const parts = itemParts(demand, index, context);
-    const contained = wanted[index];
-    const item = drawItem(contained === undefined ? parts : [...parts, contained], {
+    const item = drawItem([...parts, ...(wanted[index] ?? [])], {
       demand,
       place: inner(index),
       context,
@@ -62,6 +59,23 @@ function drawItems(demand: Demand, place: ValuePlace, { context, mode, list }: A
   }
   if (items.length < demand.minItems) return undefined;
   return DAILY.test(place.name) && !demand.unique ? withConsecutiveDays(items, demand, context) : items;
+}
+
+/**
+ * Returns, for each item, the subschemas of `contains` that it must match: each in an item of its own, from the first one on. Later attempts begin
+ * after the items of the tuple, and let an item match several of them.
+ */
+function containedParts({ contains, itemRules }: Demand, { context, mode }: Pick<ArrayContext, "context" | "mode">): readonly Part[][] {
+  const tuple = Math.max(0, ...itemRules.map(({ prefix }) => prefix.length));
+  const start = mode.attempt === 0 ? 0 : Math.min(mode.attempt % (tuple + 1), MAX_LENGTH);
+  const wanted: Part[][] = Array.from({ length: start }, () => []);
+  for (const { schema, least } of contains) {
+    const part = context.findSubschema(schema);
+    const first = mode.attempt % 4 > 1 ? start : wanted.length;
+    for (let index = first; index < first + Math.min(least, MAX_LENGTH); index++)
+      (wanted[index] ??= []).push(...(part === undefined ? [] : [part]));
+  }
+  return contains.length === 0 ? [] : wanted;
 }
 
 /** Names of lists with one item per day. */

@@ -158,7 +158,8 @@ function selectPropertyNames({ demand, plan: { required, declared }, context }: 
   for (const name of optional.slice(0, room)) {
     if (!isAllowedName(name, demand, context)) continue;
     const together = withDependentNames([name], demand);
-    if (![...together].some((other) => demand.avoidedNames.has(other))) for (const other of together) chosen.add(other);
+    if ([...together].some((other) => demand.avoidedNames.has(other))) continue;
+    if (new Set([...chosen, ...together]).size <= demand.maxProperties) for (const other of together) chosen.add(other);
   }
   return [...[...declared].filter((name) => chosen.has(name)), ...[...chosen].filter((name) => !declared.has(name))];
 }
@@ -257,7 +258,10 @@ function addInventedProperties(object: ObjectDraft): void {
   let tries = 2 * least + 5;
   for (const name of inventNames(object)) {
     if (entries.size >= least || tries-- <= 0) return;
-    if (!demand.avoidedNames.has(name) && isAllowedName(name, demand, object.context)) addProperty(object, name);
+    const together = [...withDependentNames([name], demand)].filter((other) => !entries.has(other));
+    if (entries.size + together.length > demand.maxProperties) continue;
+    if (together.every((other) => !demand.avoidedNames.has(other) && isAllowedName(other, demand, object.context)))
+      for (const other of together) addProperty(object, other);
   }
 }
 

@@ -13,12 +13,17 @@ const treeCache = new Map<string, PatternNode | null>();
 /**
  * Returns a string that probably matches the pattern, to be checked by the caller; undefined for an unsupported pattern.
  *
- * @param generosity maximum number of repetitions beyond the required ones
+ * @param generosity number of repetitions beyond the required ones: at most this many, or exactly as many if `isExact`
  */
-export function patternText(source: string, random: RandomStream, generosity: number): string | undefined {
+export function patternText(
+  source: string,
+  random: RandomStream,
+  generosity: number,
+  { isExact = false }: { readonly isExact?: boolean } = {},
+): string | undefined {
   const tree = getPatternTree(source);
   if (tree === null) return undefined;
-  const writer = new PatternWriter(random, generosity);
+  const writer = new PatternWriter(random, generosity, isExact);
   writer.write(tree);
   return writer.charsLeft < 0 ? undefined : writer.text;
 }
@@ -49,9 +54,11 @@ class PatternWriter {
   charsLeft = MAX_TEXT;
   readonly #random: RandomStream;
   readonly #maxExtraRepeats: number;
+  readonly #isExact: boolean;
 
-  constructor(random: RandomStream, generosity: number) {
+  constructor(random: RandomStream, generosity: number, isExact: boolean) {
     this.#random = random;
+    this.#isExact = isExact;
     this.#maxExtraRepeats = generosity;
   }
 
@@ -79,7 +86,10 @@ class PatternWriter {
   }
 
   #repeat({ body, min, max }: Extract<PatternNode, { type: "repeat" }>): void {
-    const times = Math.min(max, min + this.#random.integer(0, this.#maxExtraRepeats) + (min === 0 && this.#maxExtraRepeats > 1 ? 1 : 0));
+    const extra = this.#isExact
+      ? this.#maxExtraRepeats
+      : this.#random.integer(0, this.#maxExtraRepeats) + (min === 0 && this.#maxExtraRepeats > 1 ? 1 : 0);
+    const times = Math.min(max, min + extra);
     for (let count = 0; count < times && this.charsLeft >= 0; count++) this.write(body);
   }
 }

@@ -40,11 +40,24 @@ function generateFromPatterns(
     for (const pattern of patterns) {
       const text = patternText(pattern, random, generosity);
       if (text === undefined) continue;
-      const fitting = [text, toLength(text, minLength, maxLength)].find(fits);
+      const fitting = [text, toLength(text, minLength, maxLength), toLengthInFront(text, minLength)].find(fits);
       if (fitting !== undefined) return fitting;
     }
   }
+  for (const pattern of patterns) {
+    const fitting = lengthenedTexts(pattern, minLength, random).find(fits);
+    if (fitting !== undefined) return fitting;
+  }
   return undefined;
+}
+
+/** Returns texts of a pattern with as many repetitions as the length needs. */
+function lengthenedTexts(pattern: string, minLength: number, random: RandomStream): readonly string[] {
+  const shortest = lengthOf(patternText(pattern, random, 0, { isExact: true }) ?? "");
+  const step = lengthOf(patternText(pattern, random, 1, { isExact: true }) ?? "") - shortest;
+  if (step <= 0) return [];
+  const extra = Math.min(Math.max(0, Math.ceil((minLength - shortest) / step)), MAX_LENGTH);
+  return [0, 1, 2].flatMap(() => patternText(pattern, random, extra, { isExact: true }) ?? []);
 }
 
 function isLength(text: string, minLength: number, maxLength: number): boolean {
@@ -54,6 +67,11 @@ function isLength(text: string, minLength: number, maxLength: number): boolean {
 
 function lengthOf(text: string): number {
   return Array.from(text).length;
+}
+
+function toLengthInFront(text: string, minLength: number): string {
+  const missing = minLength - lengthOf(text);
+  return missing > 0 ? toLength("", missing, missing) + text : text;
 }
 
 function toLength(text: string, minLength: number, maxLength: number): string {

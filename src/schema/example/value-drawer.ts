@@ -9,6 +9,7 @@ import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
 import { type DrawContext, type DrawMode, type ValuePlace, isOnTrail } from "./draw-context.ts";
 import { moveToDays } from "./date-text.ts";
+import { edgeNumber } from "./edge-number.ts";
 import { findEra, moveToEra } from "./eras.ts";
 import { type ParsedDescription, parseDescription } from "./parsed-description.ts";
 import { literalValues } from "./literal-values.ts";
@@ -223,12 +224,21 @@ export class ValueDrawer implements DrawContext {
         return this.#drawText(demand, place);
       case TYPE_BIT.integer:
       case TYPE_BIT.fraction:
-        return this.#drawNumber(demand, place, type === TYPE_BIT.integer);
+        return this.#drawEdge(demand, at) ?? this.#drawNumber(demand, place, type === TYPE_BIT.integer);
       case TYPE_BIT.boolean:
         return drawBoolean(place);
       default:
         return type === TYPE_BIT.null ? null : undefined;
     }
+  }
+
+  /** Returns a matching number for a schema that no plausible one has satisfied. */
+  #drawEdge(
+    demand: Demand,
+    { parts, place, mode }: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly mode: DrawMode },
+  ): number | undefined {
+    const number = mode.attempt > 2 ? edgeNumber(demand, mode.attempt, place.random) : undefined;
+    return number !== undefined && parts.every((part) => this.matchesSchema(part, number)) ? number : undefined;
   }
 
   /** Returns a matching value among the choices in the description. */
