@@ -143,9 +143,14 @@ function jsonOutput(stdout: NodeJS.WriteStream, { writeThrough }: RedirectedStdo
 const diverted = process.argv.includes("--json") ? redirectStdout() : undefined;
 const stdout = diverted === undefined ? process.stdout : jsonOutput(process.stdout, diverted);
 
-/** Resolves when everything that was written has been read, or cannot be read any more. */
+/**
+ * Resolves when everything that was written has been read, or cannot be read any more, and its errors have been reported. Writes nothing if nothing is
+ * left: a full disk refuses even that.
+ */
 function waitUntilFlushed(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => (stream.destroyed ? resolve() : stream.write("", () => resolve())));
+  return new Promise((resolve) =>
+    stream.destroyed || stream.writableLength === 0 ? setImmediate(resolve) : stream.write("", () => resolve()),
+  );
 }
 
 /** Whether standard input is a folder. False if there is none, as for a program without a console. */

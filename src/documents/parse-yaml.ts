@@ -1,6 +1,22 @@
 /** Parses a document in YAML 1.2, without its surprising parts: tags, merge keys, keys that are not strings. */
-import { Composer, Lexer, LineCounter, Parser, isAlias, isMap, isScalar, isSeq, type CST, type Document, type Node, type Pair } from "yaml";
+import {
+  Composer,
+  Lexer,
+  LineCounter,
+  Parser,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  type CST,
+  type Document,
+  type Node,
+  type Pair,
+  type Scalar,
+} from "yaml";
 import type { ToolError } from "../core/error.ts";
+import { shortenNumber } from "../core/base/truncate-text.ts";
+import { losesIntegerDigits } from "../core/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
@@ -10,18 +26,20 @@ export interface YamlLimits extends JsonFileLimits {
   readonly maxAliases: number;
   /** Whether keys that YAML reads as a number, boolean or null are taken literally, such as `200:` in OpenAPI. @default false */
   readonly plainKeys?: boolean;
+  /** Whether an integer with more digits than a double can hold is rounded, such as a bound of 64 bits in OpenAPI, in place of an error. @default false */
+  readonly roundsIntegers?: boolean;
 }
 
 /** Enough for any configuration file. */
-const CONFIG_LIMITS: YamlLimits = { maxTokens: 50_000, maxDepth: 32, maxAliases: 100, maxNodes: 100_000 };
+export const YAML_FILE_LIMITS: YamlLimits = { maxTokens: 50_000, maxDepth: 32, maxAliases: 100, maxNodes: 100_000 };
 
 /**
- * Parses a document in YAML. Aliases are resolved, as often as the limits allow. A `%YAML 1.1` line, a tag, a merge key, a duplicate key and a
- * key that YAML reads as a number, boolean or null are errors.
+ * Parses a document in YAML. Aliases are resolved, as often as the limits allow. A `%YAML 1.1` line, a tag, a merge key, a duplicate key, a key that
+ * YAML reads as a number, boolean or null, and an integer that would lose digits are errors.
  *
  * @throws ToolError `invalid_config` with line and column
  */
-export function parseYaml(text: string, file: string, limits: YamlLimits = CONFIG_LIMITS): ParsedFile {
+export function parseYaml(text: string, file: string, limits: YamlLimits = YAML_FILE_LIMITS): ParsedFile {
   const lines = new LineCounter();
   lines.addNewLine(0);
   const composer = new Composer({
@@ -151,13 +169,19 @@ class YamlReader {
     if (isAlias(node)) return this.#readAlias(node, path);
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null;
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-    if (isScalar(node)) return node.value;
+    if (isScalar(node)) return this.#readScalar(node);
     if (isMap(node)) return this.#readMap(node.items, path);
     return node.items.map((item, index) => {
       const itemPath = [...path, index];
       this.#recordPosition(itemPath, item);
       return this.read(item, itemPath);
     });
+  }
+
+  #readScalar(node: Scalar): unknown {
+    const { value, source = "" } = node;
+    if (typeof value !== "number" || this.#limits.roundsIntegers === true || keepsDigits(source, value)) return value;
+    throw this.#error(offsetOf(node), `the integer ${shortenNumber(source)} would lose digits; write it in quotes if it is a text.`);
   }
 
   #readAlias(alias: Node & { readonly source: string }, path: KeyPath): unknown {
@@ -204,6 +228,14 @@ class YamlReader {
     const { line, col } = this.#lines.linePos(offset);
     return syntaxError(this.#file, { line: Math.max(1, line), column: Math.max(1, col) }, problem);
   }
+}
+
+const OTHER_BASE = /^0[xo]/u;
+
+/** Whether a double holds the integer. */
+function keepsDigits(source: string, value: number): boolean {
+  if (Number.isSafeInteger(value) || !Number.isInteger(value)) return true;
+  return OTHER_BASE.test(source) ? BigInt(source) === BigInt(value) : !losesIntegerDigits(source, value);
 }
 
 function offsetOf(node: unknown): number {

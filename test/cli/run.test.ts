@@ -145,23 +145,20 @@ summary
     expect({ exitCode, stderr, made: existsSync(join(folder, "notes/made.md")) }).toEqual({ exitCode: 0, stderr: "", made: false });
   });
 
-  test.skipIf(!existsSync("/dev/full"))(
-    "reports that its output could not be written, and exits with the code of a full disk",
-    async () => {
-      const args = ["--conditions=haft-source", PROGRAM, "list", "--config", "haft.toml"];
-      const output = openSync("/dev/full", "w");
-      const { status, stderr } = spawnSync(process.execPath, args, {
-        cwd: folderWith(PROJECT),
-        stdio: ["ignore", output, "pipe"],
-        encoding: "utf8",
-      });
-      closeSync(output);
-      expect({ status, stderr }).toEqual({
-        status: 7,
-        stderr: "haft: Standard output cannot be written: ENOSPC: no space left on device, write\n",
-      });
-    },
-  );
+  test.skipIf(!existsSync("/dev/full")).each<readonly [readonly string[], number, string]>([
+    [["list", "--config", "haft.toml"], 7, "haft: Standard output cannot be written: ENOSPC: no space left on device, write\n"],
+    [["--version"], 7, "haft: Standard output cannot be written: ENOSPC: no space left on device, write\n"],
+    [["nothing"], 2, expect.not.stringContaining("Standard output")],
+  ])("with a full disk, %j exits with %i, and output that could not be written is reported", (args, status, stderr) => {
+    const output = openSync("/dev/full", "w");
+    const ended = spawnSync(process.execPath, ["--conditions=haft-source", PROGRAM, ...args], {
+      cwd: folderWith(PROJECT),
+      stdio: ["ignore", output, "pipe"],
+      encoding: "utf8",
+    });
+    closeSync(output);
+    expect({ status: ended.status, stderr: ended.stderr }).toEqual({ status, stderr });
+  });
 
   test.each(inCI ? [0, 3, 13] : [0])("a handler that ends the process with %i is reported as an error, not as an answer", async (code) => {
     const tool = `{ name: "leave", description: "Leaves.", inputSchema: {}, execute: () => process.exit(${code}) }`;

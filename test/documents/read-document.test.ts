@@ -37,3 +37,24 @@ test.each([
 test("other errors have no hint about paths", async () => {
   await expect(read("a.toml", `root = "C:/x"\nroot`)).rejects.toMatchObject({ code: "invalid_config", hint: undefined });
 });
+
+test.each([
+  ["a.toml", "id = 9007199254740993"],
+  ["a.toml", "id = 0x20000000000001"],
+  ["a.yaml", "id: 9007199254740993"],
+  ["a.yaml", "id: 0x20000000000001"],
+  ["a.yaml", "id: &a -9007199254740993"],
+  ["a.json", '{"id": 9007199254740993}'],
+])("an integer that would lose digits is refused with its place, in every format: %s %s", async (name, text) => {
+  await expect(read(name, text)).rejects.toMatchObject({
+    code: "invalid_config",
+    message: expect.stringMatching(/a\.\w+:1:\d+: .*(?:would lose digits|cannot be represented losslessly)/u),
+  });
+});
+
+test("an integer that keeps its digits, a fraction, and a text of digits are read from YAML", async () => {
+  const text = 'a: 9007199254740992\nb: 0x20000000000000\nc: 1e21\nd: 0.1234567890123456789\ne: "9007199254740993"\nf: -9007199254740991';
+  expect(await read("a.yaml", text)).toMatchObject({
+    value: { a: 2 ** 53, b: 2 ** 53, c: 1e21, d: 0.12345678901234568, e: "9007199254740993", f: Number.MIN_SAFE_INTEGER },
+  });
+});

@@ -20,6 +20,7 @@ const YAML_LIMITS = {
   maxNodes: 5_000_000,
   positionDepth: 4,
   plainKeys: true,
+  roundsIntegers: true,
 };
 
 export interface ReadOptions {

@@ -4,7 +4,7 @@ import { join, sep } from "node:path";
 import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
-import { parseYaml } from "../../documents/parse-yaml.ts";
+import { parseYaml, YAML_FILE_LIMITS } from "../../documents/parse-yaml.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 
 export interface Skill {
@@ -67,7 +67,7 @@ async function readSkill(root: string, folder: string, warn: (warning: string) =
     const text = await readTextFile({ path, what: "skill", code: "invalid_config", maxBytes: MAX_BYTES, hint: "Give a Markdown file." });
     const head = /^---[ \t]*\r?\n([^]*?)\r?\n---[ \t]*(?:\r?\n|$)/u.exec(text)?.[1];
     if (head === undefined) return leftOut('it does not begin with a front matter between two lines "---".');
-    const { value } = parseYaml(head, path);
+    const { value } = parseYaml(head, path, { ...YAML_FILE_LIMITS, roundsIntegers: true });
     const fields = isJsonObject(value) ? value : {};
     const [name = folder, description] = [getOwn(fields, "name"), getOwn(fields, "description")];
     if (typeof name !== "string" || name.length > MAX_NAME_LENGTH || !/^[a-z0-9][a-z0-9_-]*$/iu.test(name))
