@@ -68,10 +68,15 @@ function serverSummary({ name, peer, tools }: VisibleServer): JsonObject {
   return { server: name, state, tools: plural(tools.length, "tool") };
 }
 
+/** Without it, empty lists would say that the server has nothing. */
+function describeNotConnected({ tools }: VisibleServer): string {
+  return `It is not connected: its ${tools.length === 0 ? "tools, " : ""}resources and prompts are not known.`;
+}
+
 /** Lists a server's tools, resources and prompts. Many servers announce resources or prompts and then fail to list them, so that is only noted. */
 async function listContents(server: VisibleServer, context: ToolContext): Promise<JsonObject> {
   const options = peerOptions(context);
-  const problems: string[] = [];
+  const problems: string[] = server.peer.identity === undefined ? [describeNotConnected(server)] : [];
   const listed = async (what: "resources" | "prompts"): Promise<readonly JsonObject[]> => {
     try {
       return await listEntries(server, what, options);

@@ -81,6 +81,10 @@ test("an MCP server that is down does not keep a model from the others", async (
   ];
   for (let n = 0; n < 8; n++) expect(await ask("broken")).toEqual(["error", "error"]);
   expect(await ask("other")).toEqual(["ok", "ok"]);
+  expect((await call(runtime, "mcp_list", { server: "broken" })).output).toMatchObject({
+    tools: [],
+    problems: ["It is not connected: its tools, resources and prompts are not known."],
+  });
 });
 
 test("F1.71 a model can list servers and their contents, call tools, and read resources and prompts", async () => {
@@ -170,6 +174,12 @@ test("F1.71 a tool that needs approval also needs it when called through mcp_cal
 test("F1.71 a server can be disconnected and connected again by name", async () => {
   const runtime = await connected();
   expect((await call(runtime, "mcp_disconnect", { server: "far" })).output).toEqual({ server: "far", state: "not connected" });
+  expect((await call(runtime, "mcp_list", { server: "far" })).output).toMatchObject({
+    tools: [{ name: "break" }, { name: "say" }],
+    resources: [],
+    prompts: [],
+    problems: ["It is not connected: its resources and prompts are not known."],
+  });
   expect(await call(runtime, "mcp_call", { server: "far", tool: "say" })).toMatchObject({ status: "error" });
   expect((await call(runtime, "mcp_connect", { server: "far" })).output).toMatchObject({
     server: "far",
