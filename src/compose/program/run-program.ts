@@ -7,6 +7,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
+import { findRoundedIntegers, restoreDigits } from "./rounded-integers.ts";
 import { answerOf, wholeResult } from "../sequence/whole-result.ts";
 
 /** Maximum number of calls of one program that run at a time; further ones wait. */
@@ -81,6 +82,7 @@ interface RunningCall {
 class ProgramCalls {
   readonly #options: ProgramOptions;
   readonly #controller = new AbortController();
+  readonly #roundedIntegers: ReadonlyMap<string, string>;
   /** In call order; the first is the next call that is settled in the program. */
   readonly #queue: RunningCall[] = [];
   readonly #results: (ToolResult | undefined)[] = [];
@@ -90,6 +92,7 @@ class ProgramCalls {
 
   constructor(options: ProgramOptions) {
     this.#options = options;
+    this.#roundedIntegers = findRoundedIntegers(options.code);
     this.#wallTime = options.wallTime;
   }
 
@@ -154,7 +157,7 @@ class ProgramCalls {
     if (this.#running >= MAX_CONCURRENT_CALLS) await new Promise<void>((resolve) => this.#waitingForSlot.push(resolve));
     else this.#running++;
     try {
-      return await this.#options.execute({ name, input: readInput(input) }, this.#controller.signal);
+      return await this.#options.execute({ name, input: readInput(input, this.#roundedIntegers) }, this.#controller.signal);
     } finally {
       const next = this.#waitingForSlot.shift();
       if (next === undefined) this.#running--;
@@ -163,12 +166,13 @@ class ProgramCalls {
   }
 }
 
-/** Returns the text itself if it is too deep or too large to parse; the check of the call then refuses it. */
-function readInput(text: string): unknown {
+/** Returns the text itself if it is too deep or too large to parse, or has a rounded integer; the check of the call then refuses it. */
+function readInput(text: string, rounded: ReadonlyMap<string, string>): unknown {
+  const restored = restoreDigits(text, rounded);
   try {
-    return parseJson(text, { longIntegers: "round" });
+    return parseJson(restored, { longIntegers: restored === text ? "round" : "refuse" });
   } catch {
-    return text;
+    return restored;
   }
 }
 
