@@ -301,7 +301,7 @@ const SHOWN: ToolResult = {
   status: "ok",
   content: [
     { type: "text", text: "the words" },
-    { type: "image", mediaType: "image/png", data: "aW1hZ2U=" },
+    { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" },
     { type: "audio", mediaType: "audio/wav", data: "c291bmQ=" },
     { type: "file", mediaType: "application/pdf", uri: "data:application/pdf;base64,cGRm", name: "a.pdf" },
   ],
@@ -321,7 +321,7 @@ function mediaRow(format: WireFormat): readonly string[] {
   ];
   const written = format.encodeMessages(messages).messages.map((message) => JSON.stringify(message));
   const result = written.findIndex((message) => message.includes("the words"));
-  const places = ["aW1hZ2U=", "c291bmQ=", "cGRm"].map((data) => written.findIndex((message) => message.includes(data)));
+  const places = ["iVBORw0KGgo=", "c291bmQ=", "cGRm"].map((data) => written.findIndex((message) => message.includes(data)));
   return [format.name, ...places.map((place) => (place < 0 ? "described" : place === result ? "in the result" : "after it"))];
 }
 
