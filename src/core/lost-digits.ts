@@ -7,7 +7,7 @@ const PARTS = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/u;
  * `9007199254740993.0` and `9.007199254740993e15`. Numbers with a fraction are approximate anyway. Linear time.
  */
 export function losesIntegerDigits(source: string, value: number): boolean {
-  if (Number.isSafeInteger(value) || !Number.isFinite(value)) return false;
+  if (!Number.isInteger(value) || Number.isSafeInteger(value)) return false;
   const [, whole = "", fraction = "", exponent = "0"] = PARTS.exec(source) ?? [];
   const digits = whole + fraction;
   const end = endOfDigits(digits);

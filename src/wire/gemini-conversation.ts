@@ -179,7 +179,9 @@ function nativeParts({ native, calls }: AssistantStep): NativeParts | undefined 
         : left.findIndex((call) => isSameCall(functionCall, call));
     const [call] = place < 0 ? [] : left.splice(place, 1);
     if (call === undefined) return [];
-    const named = withValidName(functionCall, call);
+    // the ids of compatible servers may repeat in later replies
+    const isRewritten = call.providerId !== undefined && call.providerId !== call.id;
+    const named = withValidName(isRewritten ? { ...functionCall, id: call.id } : functionCall, call);
     names.set(call, asString(named["name"]) ?? call.name);
     return named === functionCall ? [part] : [{ ...part, functionCall: named }];
   });
@@ -205,7 +207,7 @@ function isUnsignedThought({ thought, thoughtSignature }: JsonObject): boolean {
 
 function isSameCall(named: JsonObject, call: WireCall): boolean {
   const { id } = named;
-  if (id !== undefined && id !== "") return call.id === id && call.providerId === id;
+  if (id !== undefined && id !== "") return call.providerId === id;
   return call.providerId === undefined && isInputOf(call.input, named);
 }
 

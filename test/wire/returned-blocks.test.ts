@@ -138,6 +138,24 @@ const REPEATING: readonly (readonly [name: string, format: WireFormat, reply: Js
       ({ type }) => type === "reasoning",
     ],
     [
+      "gemini",
+      gemini(),
+      {
+        candidates: [
+          {
+            content: {
+              parts: [
+                { text: "Hm.", thought: true },
+                { functionCall: { id: "functions.get:0", name: "get", args: {} }, thoughtSignature: "S" },
+              ],
+            },
+            finishReason: "STOP",
+          },
+        ],
+      },
+      ({ thought: isThought }) => isThought === true,
+    ],
+    [
       "gemini-interactions",
       geminiInteractions(),
       {
@@ -163,13 +181,14 @@ test.each(REPEATING)(
     const { messages } = format.encodeMessages([said("user", "?"), ...round(1), ...round(2), ...round(3)], { model: "anthropic.claude-x" });
     const blocks = messages
       .slice(1)
-      .flatMap((message) => (Array.isArray(message["content"]) ? message["content"] : [message])) as JsonObject[];
+      .flatMap(({ parts, content, ...message }) => [parts, content].find(Array.isArray) ?? [message]) as JsonObject[];
     expect(blocks.map((block) => (isReasoning(block) ? "reasoning" : "other"))).toEqual(
       [1, 2, 3].flatMap(() => ["reasoning", "other", "other"]),
     );
     const idsOf = (block: JsonObject): readonly unknown[] => {
-      const { toolUse, toolResult, call_id, id } = block as Record<string, JsonObject | undefined>;
-      return [toolUse?.["toolUseId"] ?? toolResult?.["toolUseId"] ?? call_id ?? id];
+      const { toolUse, toolResult, functionCall, functionResponse, call_id, id } = block as Record<string, JsonObject | undefined>;
+      const inner = toolUse?.["toolUseId"] ?? toolResult?.["toolUseId"] ?? functionCall?.["id"] ?? functionResponse?.["id"];
+      return [inner ?? call_id ?? id];
     };
     const pairs = [1, 4, 7].map((at) => blocks.slice(at, at + 2).flatMap(idsOf));
     for (const [call, result] of pairs) expect(call).toBe(result);
