@@ -181,7 +181,7 @@ class YamlReader {
   #readScalar(node: Scalar): unknown {
     const { value, source = "" } = node;
     if (typeof value !== "number" || this.#limits.roundsIntegers === true || keepsDigits(source, value)) return value;
-    throw this.#error(offsetOf(node), `the integer ${shortenNumber(source)} would lose digits; write it in quotes if it is a text.`);
+    throw this.#error(offsetOf(node), `the integer ${shortenNumber(source)} would lose digits; write it in quotes, as a string.`);
   }
 
   #readAlias(alias: Node & { readonly source: string }, path: KeyPath): unknown {
