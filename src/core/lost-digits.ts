@@ -1,19 +1,24 @@
 /** Finds integers whose digits a double does not keep, also if they are written with a point or an exponent. */
 
 const PARTS = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/u;
+/** As many digits identify every double, and many programs print all of them: `3.8280000000000001e26`. */
+const DOUBLE_DIGITS = 17;
 
 /**
  * Whether a number is an integer beyond ±2^53 - 1 and is written with other digits than `value`, to which it is rounded: `9007199254740993`,
- * `9007199254740993.0` and `9.007199254740993e15`. Numbers with a fraction are approximate anyway. Linear time.
+ * `9007199254740993.0` and `9.007199254740993e15`. Numbers with a fraction, and those with an exponent whose digits end before the last place of the
+ * integer, are approximate anyway. Linear time.
  */
 export function losesIntegerDigits(source: string, value: number): boolean {
   if (!Number.isInteger(value) || Number.isSafeInteger(value)) return false;
-  const [, whole = "", fraction = "", exponent = "0"] = PARTS.exec(source) ?? [];
+  const [, whole = "", fraction = "", exponent] = PARTS.exec(source) ?? [];
   const digits = whole + fraction;
   const end = endOfDigits(digits);
-  const fractionDigits = fraction.length - Number(exponent);
-  if (end > digits.length - fractionDigits) return false;
-  return significantDigits(digits, end) !== significantDigitsOf(value);
+  const places = whole.length + Number(exponent ?? 0);
+  if (end > places) return false;
+  const significant = significantDigits(digits, end);
+  if (exponent !== undefined && end < places && significant.length <= DOUBLE_DIGITS) return false;
+  return significant !== significantDigitsOf(value);
 }
 
 function significantDigitsOf(value: number): string {

@@ -41,6 +41,7 @@ describe("values that JSON.parse would change silently are rejected or kept", ()
     "9.007199254740993e15",
     "0.09007199254740993E+17",
     "90071992547409930e-1",
+    "1.234567890123456789e19",
   ])("A04 rejects an integer that would lose digits, also with a point or an exponent: %s", (digits) => {
     expect(refusal(`{"id":${digits}}`)).toMatchObject({
       code: "invalid_input",
@@ -70,6 +71,8 @@ describe("values that JSON.parse would change silently are rejected or kept", ()
     ["1e21", 1e21],
     ["9007199254740992.0", 9007199254740992],
     ["9.007199254740994e15", 9007199254740994],
+    ["3.8280000000000001e26", 3.828e26], // as C's %.17g and PHP print 3.828e26
+    ["9.9999999999999992e+22", 1e23],
     ["1.7976931348623157e308", Number.MAX_VALUE],
     ["9007199254740991.00", 9007199254740991],
     ["100000000000000000000000.0", 1e23],
