@@ -162,7 +162,7 @@ function pickOutput(whole: WholeResult, reference: Reference): JsonValue | undef
   const answered = answerOf(whole);
   if (typeof answered !== "string" || reference.steps.length === 0) return answered;
   try {
-    const parsed = parseJson(answered);
+    const parsed = parseJson(answered, { longIntegers: "string" }); // as every engine reads JSON
     return isJsonArray(parsed) || isJsonObject(parsed) ? parsed : answered;
   } catch {
     return answered; // not JSON

@@ -9,7 +9,10 @@ import { findJsonProblem } from "./json-problem.ts";
 import { shortenNumber } from "./truncate-text.ts";
 
 export interface ParseOptions extends JsonLimits {
-  /** How integers with more digits than a double can hold are read: `"string"` as a string, `"round"` as the nearest number. @default "refuse" */
+  /**
+   * How integers with more digits than a double can hold are read: `"string"` as a string, like numbers too large for one; `"round"` as the nearest
+   * number. @default "refuse"
+   */
   readonly longIntegers?: "refuse" | "string" | "round";
 }
 
@@ -32,7 +35,7 @@ export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
     throw new ToolError("too_large", `The JSON text has objects of more than ${maxWideKeys} keys in all.`);
   let value: JsonValue;
   try {
-    value = parseExactly(text, longIntegers === "string" && LONG_INTEGER.test(text) ? stringifyLongNumber : undefined) as JsonValue; // JSON by definition
+    value = parseExactly(text, longIntegers === "string" && LONG_NUMBER.test(text) ? stringifyLongNumber : undefined) as JsonValue; // JSON by definition
   } catch (error: unknown) {
     throw syntaxError(text, error);
   }
@@ -43,8 +46,11 @@ export function parseJson(text: string, limits: ParseOptions = {}): JsonValue {
 /** Matches so many digits that a double may not hold them. */
 export const LONG_INTEGER = /\d{16}/u;
 
+/** Matches JSON that may contain a number with more digits than a double can hold, or one too large for it; rarely, JSON with ids like `3e8f`. */
+export const LONG_NUMBER = /\d{16}|(?:^|[[:,\s])-?\d+(?:\.\d+)?[eE]\+?\d/u;
+
 /**
- * A reviver for `JSON.parse`: a number with more digits than a double can hold becomes a string.
+ * A reviver for `JSON.parse`: a number with more digits than a double can hold, or too large for one, becomes a string.
  *
  * @see https://github.com/tc39/proposal-json-parse-with-source for the third argument (Node 22)
  */
@@ -79,7 +85,7 @@ function scanJson(text: string, { maxDepth, maxNodes, longIntegers }: Required<O
     } else if (code === 0x7d || code === 0x5d) {
       depth--;
     } else if (code === 0x2d || (code >= 0x30 && code <= 0x39)) {
-      at = scanNumber(text, at, longIntegers === "refuse") - 1;
+      at = scanNumber(text, at, longIntegers) - 1;
     }
   }
   if (nodes > maxNodes) throw tooLargeError(text, text.length, `holds more than ${maxNodes} values`);
@@ -111,7 +117,7 @@ export function countWideKeys(text: string): number {
 }
 
 /** Refuses a number that a double cannot hold; returns the offset after it. `JSON.parse` checks its grammar. */
-function scanNumber(text: string, start: number, refuseLong: boolean): number {
+function scanNumber(text: string, start: number, longIntegers: ParseOptions["longIntegers"]): number {
   let end = start + 1;
   let integer = true;
   for (; end < text.length; end++) {
@@ -123,7 +129,7 @@ function scanNumber(text: string, start: number, refuseLong: boolean): number {
   if (end - start <= (integer ? SAFE_DIGITS : 4)) return end;
   const literal = text.slice(start, end);
   const number = Number(literal);
-  if (number === Infinity || number === -Infinity) {
+  if (longIntegers !== "string" && !Number.isFinite(number) && !Number.isNaN(number)) {
     throw invalidJsonError(
       text,
       start,
@@ -131,7 +137,8 @@ function scanNumber(text: string, start: number, refuseLong: boolean): number {
       "Send it as a string, or as a number below 1.8e308.",
     );
   }
-  if (refuseLong && !Number.isSafeInteger(number) && (integer ? String(number) !== literal : losesIntegerDigits(literal, number))) {
+  const isLong = !Number.isSafeInteger(number) && (integer ? String(number) !== literal : losesIntegerDigits(literal, number));
+  if (longIntegers === "refuse" && isLong) {
     throw invalidJsonError(
       text,
       start,

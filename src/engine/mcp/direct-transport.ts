@@ -5,9 +5,8 @@
 import type { JSONRPCMessage, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { parseExactly } from "../../core/base/parse-exactly.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import { stringifyLongNumber } from "../../core/base/parse-json.ts";
+import { LONG_NUMBER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { describeThrown } from "../../core/error.ts";
-import { LONG_NUMBER } from "./long-numbers.ts";
 import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
 
 type TransportClass = typeof StreamableHTTPClientTransport;

@@ -1,10 +1,7 @@
 /** Keeps the digits of numbers in a server's answers: a number that a double cannot hold is read as a string. */
 import { findStringEnd } from "../../core/base/parse-exactly.ts";
-import { stringifyLongNumber } from "../../core/base/parse-json.ts";
+import { LONG_NUMBER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { SCHEMA_MAP_KEYWORDS } from "../../schema/keyword-names.ts";
-
-/** Matches text that may contain a number with more digits than a double can hold, or one too large for it. */
-export const LONG_NUMBER = /\d{16}|\d[eE]\+?\d{3}/u;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/uy;
 const QUOTE = 0x22;

@@ -3,9 +3,8 @@ import type { JSONRPCMessage } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { findStringEnd, parseExactly } from "../../core/base/parse-exactly.ts";
-import { LONG_INTEGER, stringifyLongNumber } from "../../core/base/parse-json.ts";
+import { LONG_INTEGER, LONG_NUMBER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { MAX_MESSAGE_BYTES, EDGE_LENGTH } from "../../processes/line-reader.ts";
-import { LONG_NUMBER } from "./long-numbers.ts";
 import { oversizeError, withoutDeepTools, findAnsweredId } from "./oversize-answer.ts";
 import { INVALID_REQUEST, PARSE_ERROR, UNREADABLE_ANSWER } from "./rpc-codes.ts";
 

@@ -2,7 +2,7 @@
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import { parseExactly } from "../../core/base/parse-exactly.ts";
-import { stringifyLongNumber, parseJson } from "../../core/base/parse-json.ts";
+import { LONG_NUMBER, stringifyLongNumber, parseJson } from "../../core/base/parse-json.ts";
 import { ToolError } from "../../core/error.ts";
 
 /** Maximum number of characters, or bytes, of one frame. */
@@ -11,8 +11,6 @@ const MAX_DEPTH = 256;
 const LIMITS: JsonLimits = { maxDepth: MAX_DEPTH };
 /** JSON up to this many characters cannot exceed the depth limit, because every level takes two. */
 const SHORT_CHARS = 2 * MAX_DEPTH;
-/** Matches text that may contain an integer with more digits than a double can represent, or a number too large for it. */
-const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d/u;
 
 /**
  * Returns the JSON of a body or a frame; undefined for text that is not JSON. Of repeated keys the last counts, and an integer that would lose digits
@@ -21,7 +19,7 @@ const UNUSUAL_NUMBER = /\d{16}|\d[eE]\+?\d/u;
  * @throws ToolError `too_large` for JSON that nests too deep or has too many values
  */
 export function readWireJson(text: string): JsonValue | undefined {
-  return text.length <= SHORT_CHARS && !UNUSUAL_NUMBER.test(text) ? readShort(text) : readChecked(text);
+  return text.length <= SHORT_CHARS && !LONG_NUMBER.test(text) ? readShort(text) : readChecked(text);
 }
 
 /** Parses text that cannot exceed a limit or lose digits, as most frames are. */

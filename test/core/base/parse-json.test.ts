@@ -87,6 +87,14 @@ describe("values that JSON.parse would change silently are rejected or kept", ()
     expect(refusal(text)).toEqual({ code: "invalid_input", message: expect.stringContaining("is too large") });
   });
 
+  test.each(["1e400", "-1e400", "1E+309", "99e307", `${"9".repeat(310)}.5`, `1${"0".repeat(309)}`])(
+    "A09 as an answer of a service, a number too large for a double is read as a string: %s",
+    (text) => {
+      expect(parseJson(`{"a":1.5,"b":[${text}]}`, { longIntegers: "string" })).toEqual({ a: 1.5, b: [text] });
+      expect(() => parseJson(text, { longIntegers: "round" })).toThrow("is too large");
+    },
+  );
+
   test.each(["NaN", "Infinity", "-Infinity"])("A09 rejects %s", (text) => {
     expect(refusal(`[${text}]`).code).toBe("invalid_input");
   });

@@ -69,6 +69,12 @@ describe("F15 F0.49 every answer is a typed result", () => {
       { body: '{"id":1915883588174806058,"s":"1915883588174806058","n":-9007199254740993}' },
       { output: { id: "1915883588174806058", s: "1915883588174806058", n: "-9007199254740993" } },
     ],
+    ["A09 JSON with a number too large for JavaScript", { body: '{"a":1,"n":[1e400]}' }, { output: { a: 1, n: ["1e400"] } }],
+    [
+      "A04 JSON with a long integer that has an exponent",
+      { body: '{"a":9.007199254740993e15}' },
+      { output: { a: "9.007199254740993e15" } },
+    ],
     ["A03 JSON with a key given twice", { body: '{"a":1,"a":2}' }, text('{"a":1,"a":2}')],
     ["A05 JSON nested deeper than is read", { body: "[".repeat(100) + "]".repeat(100) }, text("[".repeat(100) + "]".repeat(100))],
     ["A01 JSON with __proto__", { body: '{"__proto__":{"x":1}}' }, { output: JSON.parse('{"__proto__":{"x":1}}') as unknown }],
