@@ -3,6 +3,7 @@ import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
+import { revokeSessionKeys } from "../session/revoke-session-keys.ts";
 import { SessionFold } from "./fold-events.ts";
 import { nestedSessionId, isStartedBy, findCallsLeftOpen } from "./nested-session.ts";
 import { createCallEndEvents, type OpenCall } from "./open-call.ts";
@@ -50,13 +51,19 @@ export async function endSessionsLeftOpen(store: Store, log: EventLog, at: numbe
 }
 
 /**
- * Removes a session that is not open here, for good. First ends the open calls in sessions that its calls began: those sessions stay, and no process
+ * Removes a session that is not open here, for good, and revokes its keys, even if it is gone: an earlier removal may have failed in between. First ends the open calls in sessions that its calls began: those sessions stay, and no process
  * would resume them. If the process ends in between, the session is left to the next removal. A removal that is refused ends nothing. Resolves to
  * whether the session existed.
  *
  * @throws ToolError as `Store.remove`; also `store_failed` if not all open calls could be ended: the session then stays; as a rejection
  */
 export async function removeStored(store: Store, sessionId: string, at: number): Promise<boolean> {
+  const wasThere = await removeFromStore(store, sessionId, at);
+  await revokeSessionKeys(store.access, sessionId, at);
+  return wasThere;
+}
+
+async function removeFromStore(store: Store, sessionId: string, at: number): Promise<boolean> {
   const log = await claimForRemoval(store, sessionId);
   if (log === undefined) return await removeUnclaimed(store, sessionId);
   if (log.wasLeftOpen) log.leaveOpen?.();
@@ -103,15 +110,25 @@ async function removeUnclaimed(store: Store, sessionId: string, createdAt?: numb
  * Removes a session that this runtime has closed, unless another process removed it meanwhile and began another session with its id. While it is
  * claimed, none can.
  *
- * @param createdAt distinguishes it from a later session with its id
+ * Its keys are revoked.
+ *
+ * @param options.createdAt distinguishes it from a later session with its id
  * @throws ToolError `resource_busy` if another process, or another runtime of this one, has it; and as `Store.remove`; as a rejection
  */
-export async function removeClosed(store: Store, sessionId: string, createdAt: number): Promise<void> {
+export async function removeClosed(
+  store: Store,
+  sessionId: string,
+  { createdAt, at }: { readonly createdAt: number; readonly at: number },
+): Promise<void> {
+  if (await removeClosedFromStore(store, sessionId, createdAt)) await revokeSessionKeys(store.access, sessionId, at);
+}
+
+async function removeClosedFromStore(store: Store, sessionId: string, createdAt: number): Promise<boolean> {
   const log = await claimForRemoval(store, sessionId);
-  if (log === undefined) return void (await removeUnclaimed(store, sessionId, createdAt));
+  if (log === undefined) return await removeUnclaimed(store, sessionId, createdAt);
   if (log.wasLeftOpen) log.leaveOpen?.();
   try {
-    if (log.options.at === createdAt) await store.remove(sessionId);
+    return log.options.at === createdAt && (await store.remove(sessionId));
   } finally {
     await log.close().catch(() => {}); // the claim is lost with its session
   }

@@ -6,6 +6,7 @@ import { ToolError } from "../core/error.ts";
 import { MultiMap } from "../core/base/multi-map.ts";
 import { checkString } from "../core/check-argument.ts";
 import type { Store } from "../core/store.ts";
+import { revokeSessionKeys } from "../session/revoke-session-keys.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { findBranch, removeClosed, removeStored } from "./end-stored-calls.ts";
 import {
@@ -60,7 +61,7 @@ export class OpenSessions {
   }
 
   /**
-   * Closes a session if it is open here, and removes it from the store for good. Calls that run in it are cancelled and awaited, unless one of them
+   * Closes a session if it is open here, and removes it from the store for good, with its API keys revoked. Calls that run in it are cancelled and awaited, unless one of them
    * requests this. Sessions that its calls began are kept, and the open calls in them are ended. A resume in progress is aborted, and rejects with
    * `conflict`. Until this ends, the id can be neither used for a new session nor resumed: both are refused with `resource_busy`. Resolves to whether
    * the session existed.
@@ -92,7 +93,8 @@ export class OpenSessions {
       if (isTaken && eventLog !== undefined) throw idTakenError(id);
       if (!isTaken && endsNested) await this.#endNestedSessions(id);
       const { store } = this.#options;
-      if (store !== undefined && eventLog !== undefined && isStored) await removeClosed(store, id, eventLog.options.at);
+      if (store !== undefined && eventLog !== undefined && isStored)
+        await removeClosed(store, id, { createdAt: eventLog.options.at, at: this.#now });
       this.#removed.add(session);
       if (!isTaken) this.#branches.delete(id);
     });
@@ -157,16 +159,22 @@ export class OpenSessions {
       if (!session.turns.isInside) cancelSessionCalls(session, this.#options.services.running, "the session was removed");
       await session.close();
     }
-    const { store, services } = this.#options;
+    const { store } = this.#options;
     // The requesting call may still use the session that it began.
     const isInside = session?.turns.isInside === true;
     let wasThere = session !== undefined;
-    if (store !== undefined)
-      wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, services.ports.clock.wallTime())) || wasThere;
+    if (store !== undefined) {
+      wasThere = (isInside ? await store.remove(id) : await removeStored(store, id, this.#now)) || wasThere;
+      if (isInside) await revokeSessionKeys(store.access, id, this.#now);
+    }
     if (session !== undefined) this.#removed.add(session);
     this.#branches.delete(id);
     if (!isInside) await this.#endNestedSessions(id);
     return wasThere;
+  }
+
+  get #now(): number {
+    return this.#options.services.ports.clock.wallTime();
   }
 
   /** The id of a branch that keeps a session from being removed, whether or not it is open here. */

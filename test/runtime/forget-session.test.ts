@@ -1,13 +1,14 @@
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import { settle } from "../../src/testing/fake-ports.ts";
+import { Keys } from "../../src/server/auth/keys.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../store/temporary-file.ts";
 import { gate, testRuntime, tool } from "./bench-runtime.ts";
 
@@ -332,4 +333,41 @@ test("a session begun by a call of a simulation ends with the simulation", async
   expect((await running)?.error?.message).toBe("default::slow was cancelled: the simulation that its session belongs to has ended");
   expect(runtime.running).toEqual([]);
   await runtime.close();
+});
+
+describe("API keys of a removed session are revoked, because a later session with its id is a different one", () => {
+  async function removedBy(remove: (runtime: Runtime, session: RuntimeSession) => Promise<unknown>): Promise<readonly string[]> {
+    const store = memoryStore();
+    const { runtime } = testRuntime({ store, tools: [tool("forget", async () => String(await runtime.sessions.forget("a")))] });
+    const keys = new Keys(store.access, fakePorts());
+    const session = runtime.session("a");
+    await session.addMessage({ role: "user", content: "Hello." });
+    const branch = session.fork({ id: "branch" });
+    await branch.addMessage({ role: "user", content: "Hello." });
+    for (const sessionId of ["a", "branch", "other"]) await keys.addSessionKey({ name: sessionId, scopes: ["read"], sessionId });
+    await remove(runtime, branch);
+    const revoked = (await keys.list({ sessionKeys: true })).flatMap((key) => (key.revokedAt === undefined ? [] : [key.name]));
+    await runtime.close();
+    return revoked.toSorted();
+  }
+
+  test("when a program forgets it", async () => {
+    expect(await removedBy((runtime) => runtime.sessions.forget("branch"))).toEqual(["branch"]);
+  });
+
+  test("when a call of the session forgets it", async () => {
+    const forget = async (runtime: Runtime, branch: RuntimeSession): Promise<void> => {
+      await branch.discard();
+      await runtime.sessions
+        .get("a")
+        ?.execute({ name: "forget" })
+        .catch(() => {}); // its log is gone
+    };
+    expect(await removedBy(forget)).toEqual(["a", "branch"]);
+  });
+
+  test("when a branch is discarded or committed", async () => {
+    expect(await removedBy((_, branch) => branch.discard())).toEqual(["branch"]);
+    expect(await removedBy((_, branch) => branch.commit())).toEqual(["branch"]);
+  });
 });

@@ -14,6 +14,7 @@ import { didYouMean } from "../../core/base/near-names.ts";
 import type { RuleSubject } from "../../policy/access-rules.ts";
 import type { PermissionRules } from "../../policy/permission.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
+import { revokeSessionKeys } from "../../session/revoke-session-keys.ts";
 import type { RequestHead } from "../http/request-head.ts";
 import { bearerToken } from "./credentials.ts";
 import { hashText, isSameSecret } from "../../net/secret.ts";
@@ -213,8 +214,7 @@ export class Keys implements Authenticator {
 
   /** Revokes the keys of a removed session: a later session of the same id is a different one. */
   async revokeOf(sessionId: string): Promise<void> {
-    const keys = await this.#access.keys({ sessionId, limit: Number.MAX_SAFE_INTEGER });
-    for (const { id } of keys) await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
+    await revokeSessionKeys(this.#access, sessionId, this.#clock.wallTime());
     this.#cached.clear();
   }
 

@@ -3,7 +3,6 @@ import { ToolError } from "../../../core/error.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { removeStored } from "../../../runtime/end-stored-calls.ts";
-import { Keys } from "../../../server/auth/keys.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
@@ -32,7 +31,6 @@ async function remove(context: CommandContext, store: Store, id: string): Promis
   const session = await findSession(store, id);
   if (session !== undefined) await confirm(context, session);
   const wasThere = await removeStored(store, id, systemPorts.clock.wallTime());
-  await new Keys(store.access, systemPorts).revokeOf(id);
   if (!wasThere) throw new ToolError("not_found", `The store has no session ${JSON.stringify(id)}.`);
   context.out.write(`${context.options.json ? safeJson({ removed: id }) : `removed session ${safeText(id)}`}\n`);
 }
