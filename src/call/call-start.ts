@@ -4,6 +4,7 @@ import { readTraceparent } from "../core/traceparent.ts";
 import { findOverloadFingerprint } from "./admit/admit-call.ts";
 import { CallRun } from "./call-run.ts";
 import { sessionApprovalReason } from "./context/composite.ts";
+import { mayHaveFlag } from "./jobs/background-flag.ts";
 import type { Answerer } from "./route.ts";
 
 /** The event of a call that begins, including the options to resume it with after a crash. */
@@ -37,6 +38,7 @@ export function createCallStart(run: CallRun, inRound?: true): SessionEvent {
     ...(answerers === undefined ? {} : { answerFrom: answerers.map(({ source }) => source) }),
     ...(rewriteInput === undefined ? {} : { rewritten: true }),
     ...(background === undefined ? {} : { background }),
+    ...(inRound !== undefined && run.takesFlag === undefined && mayHaveFlag(call.input) ? { keepsFlag: true as const } : {}),
     ...(principal === undefined ? {} : { principal }),
     ...(visibility === undefined ? {} : { allow: visibility.rules }),
     ...(asks === undefined ? {} : { asks }),

@@ -40,6 +40,8 @@ export function runCall(services: CallServices, turn: Turn, raw: unknown, option
 
 export interface StartCallOptions extends CallOptions {
   readonly inRound?: true;
+  /** The model that made it was offered `run_in_background`. */
+  readonly takesFlag?: true | undefined;
   /** The caller records the `call-start`, in one write with those of the other calls of the batch. */
   readonly isSubmitted?: boolean;
 }
@@ -48,6 +50,7 @@ export interface StartCallOptions extends CallOptions {
 export function startCall(services: CallServices, turn: Turn, raw: unknown, options: StartCallOptions): CallRun {
   const read = readCall(raw, services.inputLimits);
   const run = new CallRun(services, turn, options, read.call);
+  if (options.takesFlag === true) run.takesFlag = true;
   if (services.faults.isPlanned || services.registry.hasFaults) run.faults = services.faults.createCallFaults(turn.session, read.call);
   if (read.error !== undefined) run.refusal = read.error;
   if (read.repairs.length > 0) run.repairs = read.repairs;

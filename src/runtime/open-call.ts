@@ -40,8 +40,8 @@ export interface OpenCall {
   readonly traceparent: string | undefined;
   /** Identifies the call for seeds, if calls are counted. */
   readonly sample: CallSample | undefined;
-  /** A model made it, in a message. */
-  readonly isModelCall: boolean;
+  /** A model made it, in a message, and may have been offered `run_in_background`. */
+  readonly takesFlag: boolean;
   /** Set if it continued in the background. */
   job: EarlierJob | undefined;
   /** The engine's id of the work that continues elsewhere. */
@@ -88,8 +88,8 @@ export function toOpenCall(
   event: SessionEvent & { readonly type: "call-start" },
   { hasIncompleteMessage, sample }: Pick<OpenCall, "hasIncompleteMessage" | "sample">,
 ): OpenCall {
-  const { callId, turnId, call, parentCallId, inRound, strict, answerFrom, rewritten, background, principal, allow, asks, traceparent } =
-    event;
+  const { callId, turnId, call, parentCallId, inRound, keepsFlag, strict, answerFrom, rewritten, background } = event;
+  const { principal, allow, asks, traceparent } = event;
   return {
     callId,
     turnId,
@@ -104,7 +104,7 @@ export function toOpenCall(
     allow,
     traceparent,
     sample,
-    isModelCall: inRound === true,
+    takesFlag: inRound === true && keepsFlag !== true,
     job: undefined,
     remoteId: undefined,
     isStrict: strict === true,

@@ -260,7 +260,7 @@ function resumedVisibility({ allow }: OpenCall, rules: VisibilityRules | undefin
 
 function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, options: ResumeCallOptions): CallRun {
   const answerers = open.answerFrom === undefined ? undefined : resolveAnswerers(session, open.call, open.answerFrom);
-  const flag = open.isModelCall ? takeBackgroundFlag(open.call, session.registry) : undefined;
+  const flag = open.takesFlag ? takeBackgroundFlag(open.call, session.registry) : undefined;
   const background = open.background ?? (flag?.background === true ? true : undefined);
   const callOptions = {
     ...options.callOptions,
@@ -306,9 +306,9 @@ function callToResume({ call, intent }: OpenCall, flag: TakenFlag | undefined): 
 }
 
 /** Notes what follows from the model having made the call. */
-function setOrigin(session: RuntimeSession, run: CallRun, { isModelCall, intent }: OpenCall): void {
+function setOrigin(session: RuntimeSession, run: CallRun, { takesFlag, intent }: OpenCall): void {
   if (isQuestionOfProvider(session, run.call)) run.isProviderQuestion = true;
-  if (isModelCall && intent === undefined) run.takesFlag = true; // what was recorded as its intent has no flag
+  if (takesFlag && intent === undefined) run.takesFlag = true; // what was recorded as its intent has no flag
 }
 
 /** Links the call to the trace in which it began. */

@@ -18,7 +18,7 @@ import type { ExecuteOptions } from "../call/execute-options.ts";
 import { storeMessageFiles } from "../call/finish/store-artifacts.ts";
 import { EventLoopBreaks } from "../call/event-loop-breaks.ts";
 import { listNestedCalls, settleCalls } from "../call/context/call-tree.ts";
-import { startCall, executeCall } from "../call/pipeline.ts";
+import { startCall, executeCall, type StartCallOptions } from "../call/pipeline.ts";
 import { ResourceLocks } from "../policy/locks/resource-locks.ts";
 import { copyContent } from "../session/copy-content.ts";
 import { readNative } from "../session/read-message.ts";
@@ -81,7 +81,7 @@ const NO_USAGE: ModelReply["usage"] = Object.freeze({ inputTokens: 0, outputToke
  */
 export class Round {
   readonly #host: RoundHost;
-  readonly #options: CallOptions & { readonly inRound: true };
+  readonly #options: StartCallOptions;
   readonly #runs: CallRun[] = [];
   /** In call order, for the calls that were admitted or refused so far. */
   readonly #states: AdmissionState[] = [];
@@ -98,8 +98,8 @@ export class Round {
 
   constructor(host: RoundHost) {
     this.#host = host;
-    const { callOptions, metadata, shown, signal, turn } = host;
-    this.#options = { ...callOptions, metadata, inRound: true };
+    const { callOptions, metadata, offersBackground, shown, signal, turn } = host;
+    this.#options = { ...callOptions, metadata, inRound: true, takesFlag: offersBackground ? true : undefined };
     turn.beginRound(shown);
     this.#removeAbortListener = signal === undefined ? undefined : onAbort(signal, () => this.#cancelAll(formatCancelReason(signal)));
   }
@@ -295,10 +295,9 @@ export class Round {
   }
 
   #startCall(call: ModelCall): CallRun {
-    const { services, turn, offersBackground } = this.#host;
+    const { services, turn } = this.#host;
     const run = startCall(services, turn, withoutKind(call), this.#options);
-    if (!offersBackground) return run;
-    run.takesFlag = true;
+    if (run.takesFlag === undefined) return run;
     const flagged = takeBackgroundFlag(run.call, services.registry);
     if (flagged === undefined) return run;
     run.call = { ...run.call, input: flagged.input };

@@ -1,5 +1,5 @@
 /** Admits a call: finds its tool, passes the gates that need no input, resolves its effects, finds its route, and applies the rules of its turn. */
-import { OWN_NAMESPACE, type ToolCall } from "../../core/call.ts";
+import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ResolvedEffects } from "../../core/effects.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
@@ -11,15 +11,7 @@ import { chooseOverload, offeredFingerprint, toOverloadInput } from "../../regis
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import { resolveVisible } from "../../registry/visible-tool.ts";
 import { takeBackgroundFlag } from "../jobs/background-flag.ts";
-import {
-  toAdmittedCall,
-  toResolvedCall,
-  type AdmittedCall,
-  type CallRun,
-  type CallServices,
-  type FittedCall,
-  type ResolvedCall,
-} from "../call-run.ts";
+import { toAdmittedCall, toResolvedCall, type AdmittedCall, type CallRun, type FittedCall, type ResolvedCall } from "../call-run.ts";
 import { tooDeepError } from "../context/composite.ts";
 import { passDocumentationGate } from "./documentation-gate.ts";
 import { route, type Answerer, type Route } from "../route.ts";
@@ -34,11 +26,7 @@ export function resolveTool(run: CallRun): ResolvedCall | ToolError {
   if (only !== undefined && call.name.length === only.qualifiedName.length - ":".length) warnOfSingleColon(run, only.qualifiedName);
   return toResolvedCall(
     run,
-    services.planOf(
-      candidates.length === 1 && only !== undefined
-        ? only
-        : chooseOverload(candidates, run.takesFlag === true ? toFlaglessInput(call, services) : toOverloadInput(call.input)),
-    ),
+    services.planOf(candidates.length === 1 && only !== undefined ? only : chooseOverload(candidates, readInputForOverload(run))),
   );
 }
 
@@ -55,7 +43,7 @@ export function findOverloadFingerprint(run: CallRun): string | undefined {
   try {
     const candidates = findCandidates(run);
     if (candidates instanceof Error) return undefined;
-    return offeredFingerprint(chooseOverload(candidates, toFlaglessInput(call, services)), family);
+    return offeredFingerprint(chooseOverload(candidates, readInputForOverload(run)), family);
   } catch {
     return undefined; // admission reports why the tool cannot be called
   }
@@ -83,10 +71,10 @@ export async function resolveLater(run: CallRun, opening: Promise<unknown>): Pro
   return "ended" in waited ? waited.ended : resolveTool(run);
 }
 
-/** The input by which the overload of a call is chosen, without the flag `run_in_background`. */
-function toFlaglessInput(call: ToolCall, { registry }: CallServices): JsonValue {
+/** The input by which the overload of a call is chosen, without the flag `run_in_background` if the model was offered it. */
+function readInputForOverload({ call, services, takesFlag }: CallRun): JsonValue {
   const input = toOverloadInput(call.input);
-  return takeBackgroundFlag({ ...call, input }, registry)?.input ?? input;
+  return (takesFlag === true ? takeBackgroundFlag({ ...call, input }, services.registry)?.input : undefined) ?? input;
 }
 
 /** Refuses tools that cannot or may not run, whatever their input. */

@@ -92,7 +92,8 @@ export function applyFlag(
   if (warning !== undefined) run.warnings = [...run.warnings, warning];
 }
 
-/** Whether a text may have the flag once it is read as JSON. */
-export function mayHaveFlag(text: string): boolean {
-  return text.includes(BACKGROUND_FLAG) || text.includes("\\u");
+/** Whether an input has the flag, or is a text that may have it once it is read as JSON. */
+export function mayHaveFlag(input: unknown): boolean {
+  if (typeof input === "string") return input.includes(BACKGROUND_FLAG) || input.includes("\\u");
+  return isJsonObject(input) && Object.hasOwn(input, BACKGROUND_FLAG);
 }

@@ -211,6 +211,7 @@ const FIELDS = {
     answerFrom: optional(arrayOf(oneOf(ANSWER_SOURCES))),
     rewritten: optional(anyBoolean),
     background: optional(anyBoolean),
+    keepsFlag: optional(anyBoolean),
     principal: optional(id),
     allow: optional(arrayOf(shape({ allow: optional(arrayOf(id)), deny: optional(arrayOf(id)) }))),
     asks: optional(anyText),

@@ -177,6 +177,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       ofComposite: fc.constant(true as const),
       strict: fc.constant(true as const),
       background: fc.boolean(),
+      keepsFlag: fc.constant(true as const),
       principal: id,
       overload: id,
       traceparent: id,

@@ -150,6 +150,32 @@ test("a call that a model sent to the background becomes a job on resume, even i
   expect(session.messages().map(({ role }) => role)).toEqual(["user", "user", "call", "result", "job"]);
 });
 
+test.each([
+  ["JSON", { run_in_background: true }],
+  ["text", '{"run_in_background":"true"}'],
+])("a call whose model was not offered the background is awaited on resume, although its input, %s, has the flag", async (_form, input) => {
+  const tools = [tool("look", (given) => given, { effects: { reads: ["x"] }, inputSchema: { type: "object" } })];
+  const model = scriptedModel([{ calls: [{ name: "look", input }] }]);
+  const store = await crash(tools, async (session) => void createLoop({ session, model }).run("Look."), ASKING);
+  const { session, runtime } = await resumed(store, tools);
+  expect(runtime.jobs.list()).toEqual([]);
+  const given = typeof input === "string" ? { run_in_background: "true" } : input;
+  expect(session.messages().map((message) => (message.role === "result" ? message.result.output : message.role))).toEqual([
+    "user",
+    "user",
+    "call",
+    given, // as it would have been without the crash
+  ]);
+});
+
+test("a call that a model sent to the background in JSON text becomes a job on resume", async () => {
+  const tools = [tool("look", (given) => given, { effects: { reads: ["x"] } })];
+  const model = scriptedModel([{ calls: [{ name: "look", input: '{"run_in_background":true}' }] }]);
+  const store = await crash(tools, async (session) => void createLoop({ session, model, offerBackground: true }).run("Look."), ASKING);
+  const { runtime } = await resumed(store, tools);
+  expect(await runtime.jobs.wait(runtime.jobs.list()[0]?.id ?? "")).toMatchObject({ state: "done", result: { output: {} } });
+});
+
 test("a call to be awaited is awaited on resume, even if its tool now runs in the background", async () => {
   const tools = [tool("look", () => "read", { effects: { reads: ["x"] }, mode: "background" })];
   const store = await crash(tools, async (session) => void session.execute({ name: "look" }, { background: false }), ASKING);
