@@ -188,6 +188,8 @@ export function configSchema(text: string): Schema {
     permission: page.object(["`[permission]`"]),
     approval: page.object(["`[approval]`"]),
     cache: page.object(["`[cache]`"]),
+    jobs: page.object(["`[jobs]`"]),
+    inputLimits: page.object(["`[inputLimits]`"]),
     store: page.object(["`[store]`"]),
     serve: page.object(["`[serve]`"], {
       auth: page.object(["`[serve.auth]`"], {

@@ -1,5 +1,7 @@
 /** The keys of a configuration, and how they are read. */
 import { resolve } from "node:path";
+import type { JobLimits } from "../call/jobs/job-table.ts";
+import type { JsonLimits } from "../core/base/json-limits.ts";
 import type { CallSettings } from "../core/tool.ts";
 import type { RuntimeOptions } from "../runtime/runtime-options.ts";
 import type { CacheOptions } from "../policy/cache/result-cache.ts";
@@ -17,6 +19,8 @@ import {
   readApproval,
   readCache,
   readCircuit,
+  readInputLimits,
+  readJobs,
   readPermission,
   readRetry,
   type ApprovalConfig,
@@ -51,6 +55,10 @@ export interface HaftConfig extends ToolsBlock {
   readonly approval: ApprovalConfig;
   /** Limits on the memory of cached results. */
   readonly cache: CacheOptions;
+  /** Limits of background jobs, and of what is kept of those that have ended. */
+  readonly jobs: JobLimits;
+  /** How deep and large the input of a call may be. */
+  readonly inputLimits: JsonLimits;
   /** Where sessions are kept; undefined = they are not kept. */
   readonly store: StoreConfig | undefined;
   /** The principals that a server lets in, and their tools; undefined = the file has no such table. */
@@ -175,7 +183,7 @@ function checkDependentSettings({ runtime, store, loop, model }: HaftConfig, pro
 
 /** The top-level keys of our own configuration files. */
 const OWN_KEYS =
-  "runtime retry circuit permission approval cache store serve worker webhooks model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
+  "runtime retry circuit permission approval cache jobs inputLimits store serve worker webhooks model loop telemetry findTools extensions documentation variables simulation toolsets tools engines mcp channels triggers".split(
     " ",
   );
 
@@ -212,6 +220,8 @@ type Policies = Pick<
   | "permission"
   | "approval"
   | "cache"
+  | "jobs"
+  | "inputLimits"
   | "store"
   | "serve"
   | "worker"
@@ -230,6 +240,8 @@ function readPolicies(root: TableReader, { environment, folder }: ReadOptions): 
     permission: root.section("permission", readPermission) ?? {},
     approval: root.section("approval", readApproval) ?? {},
     cache: root.section("cache", readCache) ?? {},
+    jobs: root.section("jobs", readJobs) ?? {},
+    inputLimits: root.section("inputLimits", readInputLimits) ?? {},
     store:
       typeof root.peek("store") === "string"
         ? readStoreUrl(root, "store", environment)

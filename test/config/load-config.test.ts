@@ -27,10 +27,10 @@ guard = "blok"
     const error = await configError(loadConfig(path));
 
     expect(error.message).toBe(
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation. (and 7 more)`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation. (and 7 more)`,
     );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.`,
+      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be an integer from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be a boolean, not a string.`,
@@ -288,6 +288,22 @@ never = []
 timeoutMs = 7
 [cache]
 maxBytes = 0
+
+[jobs]
+maxRunning = 0
+maxQueued = 5
+maxPerPrincipal = 2
+keepEnded = 0
+keepEndedMs = 1
+maxOutputChars = 9
+keepStored = 3
+keepStoredMs = 4
+
+[inputLimits]
+maxDepth = 8
+maxNodes = 100
+maxChars = 1000
+maxWideKeys = 0
 [store]
 path = "data/haft.db"
 busyTimeoutMs = 0
@@ -319,6 +335,8 @@ permission:
   deny: ["*::write"]
 approval: { always: ["1::*"], never: [], timeoutMs: 7 }
 cache: { maxBytes: 0 }
+jobs: { maxRunning: 0, maxQueued: 5, maxPerPrincipal: 2, keepEnded: 0, keepEndedMs: 1, maxOutputChars: 9, keepStored: 3, keepStoredMs: 4 }
+inputLimits: { maxDepth: 8, maxNodes: 100, maxChars: 1000, maxWideKeys: 0 }
 store: { path: data/haft.db, busyTimeoutMs: 0, synchronous: normal }
 toolsets:
   "2": { type: files, root: work, guard: warn, readOnly: true, allowSensitive: [package.json], unchangedReads: true, timeoutMs: 0 }
@@ -337,6 +355,8 @@ toolsets:
 	"permission": { "allow": ["2::*", "1::*"], "deny": ["*::write"] },
 	"approval": { "always": ["1::*"], "never": [], "timeoutMs": 7 },
 	"cache": { "maxBytes": 0 },
+	"jobs": { "maxRunning": 0, "maxQueued": 5, "maxPerPrincipal": 2, "keepEnded": 0, "keepEndedMs": 1, "maxOutputChars": 9, "keepStored": 3, "keepStoredMs": 4 },
+	"inputLimits": { "maxDepth": 8, "maxNodes": 100, "maxChars": 1000, "maxWideKeys": 0 },
 	"store": { "path": "data/haft.db", "busyTimeoutMs": 0, "synchronous": "normal" },
 	"toolsets": {
 		"2": { "type": "files", "root": "work", "guard": "warn", "readOnly": true, "allowSensitive": ["package.json"], "unchangedReads": true, "timeoutMs": 0 },
@@ -368,6 +388,17 @@ test.each(Object.entries(SAME))("%s can set every key, and toolsets keep the ord
     permission: { allow: ["2::*", "1::*"], deny: ["*::write"] },
     approval: { always: ["1::*"], never: [], timeoutMs: 7 },
     cache: { maxBytes: 0 },
+    jobs: {
+      maxRunning: 0,
+      maxQueued: 5,
+      maxPerPrincipal: 2,
+      keepEnded: 0,
+      keepEndedMs: 1,
+      maxOutputChars: 9,
+      keepStored: 3,
+      keepStoredMs: 4,
+    },
+    inputLimits: { maxDepth: 8, maxNodes: 100, maxChars: 1000, maxWideKeys: 0 },
     store: { path: "data/haft.db", busyTimeoutMs: 0, synchronous: "normal" },
     model: undefined,
     loop: {},
@@ -411,6 +442,8 @@ test.each(["haft.toml", "haft.yaml"])("an empty %s is an empty configuration", a
     permission: {},
     approval: {},
     cache: {},
+    jobs: {},
+    inputLimits: {},
     store: undefined,
     model: undefined,
     loop: {},

@@ -1,6 +1,7 @@
 /** The background jobs of a runtime: those that have not ended, of which a limited number run at a time, and the latest that have ended. */
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { MultiMap } from "../../core/base/multi-map.ts";
+import { plural } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { JobStatus } from "../../core/job-status.ts";
@@ -16,6 +17,11 @@ export interface JobLimits {
   readonly maxRunning?: number;
   /** Maximum number of jobs that wait to run; further jobs are refused with `resource_busy`. @default 1_000 */
   readonly maxQueued?: number;
+  /**
+   * Maximum number of jobs of one principal that run or wait; further jobs of it are refused with `resource_busy`. Integer ≥ 1. Calls without a
+   * principal, and jobs that were accepted before a crash, are not limited by it. @default half of `maxRunning` + `maxQueued`, rounded up
+   */
+  readonly maxPerPrincipal?: number;
   /** How many ended jobs can still be read; the oldest are dropped first. @default 100 */
   readonly keepEnded?: number;
   /** How long an ended job can be read, in milliseconds; 0 = no time limit. @default 3_600_000 */
@@ -35,7 +41,7 @@ export interface JobObserver {
   onJobEnd(isLast: boolean): void;
 }
 
-const DEFAULTS: Required<JobLimits> = {
+const DEFAULTS: Required<Omit<JobLimits, "maxPerPrincipal">> = {
   maxRunning: 100,
   maxQueued: 1_000,
   keepEnded: 100,
@@ -47,15 +53,17 @@ const DEFAULTS: Required<JobLimits> = {
 
 /** The limits with their defaults. */
 export function jobLimits(limits: JobLimits): Required<JobLimits> {
-  return { ...DEFAULTS, ...limits };
+  const { maxRunning, maxQueued } = { ...DEFAULTS, ...limits };
+  return { ...DEFAULTS, maxPerPrincipal: Math.max(1, Math.ceil((maxRunning + maxQueued) / 2)), ...limits };
 }
 
 /** @throws ToolError `invalid_argument` that names the limit */
 export function checkJobLimits(limits: JobLimits): void {
   const owner = "jobs of the runtime";
-  checkKnownKeys(limits, DEFAULTS, owner);
+  checkKnownKeys(limits, { ...DEFAULTS, maxPerPrincipal: true }, owner);
   checkNumber(limits.maxRunning, `maxRunning of ${owner}`, SIZE);
   checkNumber(limits.maxQueued, `maxQueued of ${owner}`, SIZE);
+  checkNumber(limits.maxPerPrincipal, `maxPerPrincipal of ${owner}`, COUNT);
   checkNumber(limits.keepEnded, `keepEnded of ${owner}`, SIZE);
   checkNumber(limits.keepEndedMs, `keepEndedMs of ${owner}`, MILLISECONDS);
   checkNumber(limits.keepStored, `keepStored of ${owner}`, SIZE);
@@ -71,6 +79,8 @@ export class JobTable {
   readonly #now: () => number;
   readonly #running = new Map<string, CallJob>();
   readonly #runningIn = new MultiMap<string, CallJob>();
+  /** How many jobs of each principal have not ended. */
+  readonly #runningFor = new Map<string, number>();
   readonly #listeners = new Map<string, Set<(job: JobStatus) => void>>();
   /** In the order in which they ended, each with its end time. */
   readonly #ended = new Map<string, { readonly job: CallJob; readonly at: number }>();
@@ -86,9 +96,12 @@ export class JobTable {
     if (this.#limits.maxRunning === 0) this.slots.tryTake(); // takes the only slot and never releases it
   }
 
-  /** @throws ToolError `resource_busy` if too many jobs wait already */
+  /** @throws ToolError `resource_busy` if too many jobs wait already, or its principal has too many */
   add(call: JobCall, settings: JobSettings): CallJob {
-    const { maxRunning, maxQueued } = this.#limits;
+    const { maxRunning, maxQueued, maxPerPrincipal } = this.#limits;
+    const { principal } = call.options;
+    if (principal !== undefined && (this.#runningFor.get(principal) ?? 0) >= maxPerPrincipal)
+      throw principalBusyError(call, maxPerPrincipal);
     if (this.#running.size >= maxRunning + maxQueued)
       throw new ToolError(
         "resource_busy",
@@ -107,6 +120,7 @@ export class JobTable {
     const job: CallJob = new CallJob(call, settings, () => this.#notifyListeners(job));
     this.#running.set(job.id, job);
     this.#runningIn.add(job.sessionId, job);
+    if (job.principal !== undefined) this.#runningFor.set(job.principal, (this.#runningFor.get(job.principal) ?? 0) + 1);
     this.#observer?.onJobStart(this);
     return job;
   }
@@ -164,11 +178,19 @@ export class JobTable {
   end(job: CallJob): void {
     if (!this.#running.delete(job.id)) return;
     this.#runningIn.delete(job.sessionId, job);
+    this.#countEndFor(job.principal);
     this.#ended.set(job.id, { job, at: this.#now() });
     this.#endedIn.add(job.sessionId, job);
     this.#prune();
     this.#observer?.onJobEnd(this.isIdle);
     this.#notifyListeners(job);
+  }
+
+  #countEndFor(principal: string | undefined): void {
+    if (principal === undefined) return;
+    const left = (this.#runningFor.get(principal) ?? 1) - 1;
+    if (left > 0) this.#runningFor.set(principal, left);
+    else this.#runningFor.delete(principal);
   }
 
   /** Calls the listener when a job of the session asks something or has ended. The returned function removes the listener. */
@@ -198,4 +220,17 @@ export class JobTable {
     this.#ended.delete(job.id);
     this.#endedIn.delete(job.sessionId, job);
   }
+}
+
+function principalBusyError({ toolName }: JobCall, limit: number): ToolError {
+  return new ToolError(
+    "resource_busy",
+    `${toolName} was not started: ${plural(limit, "background job")} of the same principal ${limit === 1 ? "has" : "have"} not ended, which is the limit for one principal.`,
+    {
+      retryable: true,
+      outcome: "not_started",
+      hint: "Wait for one to end, or cancel one.",
+      operatorHint: "The limit is maxPerPrincipal of jobs.",
+    },
+  );
 }

@@ -21,6 +21,7 @@ import { isLowSurrogate, type JobOutputBuffer } from "./job-output.ts";
 export interface JobCall {
   readonly callId: string;
   readonly toolName: string;
+  readonly options: { readonly principal?: string | undefined };
   readonly eventBase: { readonly callId: string; readonly sessionId: string; readonly turnId: string; readonly at: number };
   record(event: SessionEvent): void;
   /** Records an event of which listeners have been notified already. */
@@ -74,6 +75,8 @@ const MAX_INPUTS = 100;
 export class CallJob {
   readonly id: string;
   readonly sessionId: string;
+  /** The id of the principal for which its call was made. */
+  readonly principal: string | undefined;
   readonly mode: JobMode;
   readonly notify: boolean;
   readonly startedAt: number;
@@ -99,6 +102,7 @@ export class CallJob {
     const { sessionId, at } = call.eventBase;
     this.id = call.callId;
     this.sessionId = sessionId;
+    this.principal = call.options.principal;
     this.mode = mode;
     this.notify = notify;
     this.startedAt = at;

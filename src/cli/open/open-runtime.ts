@@ -175,7 +175,7 @@ async function runtimeOptions(
   );
   return {
     ...policies,
-    ...(options.leavesJobs?.(config) === true ? { jobs: { maxRunning: 0 } } : {}),
+    ...(options.leavesJobs?.(config) === true ? { jobs: { ...policies.jobs, maxRunning: 0 } } : {}),
     toolsets,
     sources,
     places: context.options.place,

@@ -1,4 +1,6 @@
 /** Reads the tables with settings of the policies, checked as the policies do. */
+import type { JobLimits } from "../../call/jobs/job-table.ts";
+import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { formatForOperator } from "../../core/error.ts";
 import type { ApprovalSettings } from "../../policy/approval/approval-gate.ts";
 import type { CircuitSettings } from "../../policy/attempts/circuit.ts";
@@ -59,6 +61,28 @@ export function readApproval(table: TableReader): ApprovalConfig {
 
 export function readCache(table: TableReader): CacheOptions {
   return omitUndefined({ maxBytes: table.number("maxBytes", SIZE) });
+}
+
+export function readJobs(table: TableReader): JobLimits {
+  return omitUndefined({
+    maxRunning: table.number("maxRunning", SIZE),
+    maxQueued: table.number("maxQueued", SIZE),
+    maxPerPrincipal: table.number("maxPerPrincipal", COUNT),
+    keepEnded: table.number("keepEnded", SIZE),
+    keepEndedMs: table.number("keepEndedMs", MILLISECONDS),
+    maxOutputChars: table.number("maxOutputChars", COUNT),
+    keepStored: table.number("keepStored", SIZE),
+    keepStoredMs: table.number("keepStoredMs", MILLISECONDS),
+  });
+}
+
+export function readInputLimits(table: TableReader): JsonLimits {
+  return omitUndefined({
+    maxDepth: table.number("maxDepth", SIZE),
+    maxNodes: table.number("maxNodes", SIZE),
+    maxChars: table.number("maxChars", SIZE),
+    maxWideKeys: table.number("maxWideKeys", SIZE),
+  });
 }
 
 /** Reads patterns over qualified names, and reports those that the policy would refuse. */

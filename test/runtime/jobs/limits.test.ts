@@ -1,12 +1,13 @@
 /** Limits under load: of what runs side by side, and of what may wait. */
-import { expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { heapBytes } from "../../../scripts/exact-accounting.ts";
+import type { JobLimits } from "../../../src/call/jobs/job-table.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { fakePorts } from "../../../src/testing/fake-ports.ts";
 import { inCI } from "../../ci.ts";
-import { tool } from "../bench-runtime.ts";
+import { testRuntime, tool } from "../bench-runtime.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 const READS = { effects: { reads: [], writes: [] } } as const;
@@ -98,3 +99,45 @@ testInCI(
   },
   300_000,
 );
+
+describe("one principal cannot fill the table of background jobs", () => {
+  const principalOf = (principal: string) => ({ background: true, principal, concurrent: true });
+
+  function table(jobs: JobLimits) {
+    const gate = Promise.withResolvers<void>();
+    const { runtime } = testRuntime({ tools: [tool("work", () => gate.promise, READS)], jobs });
+    const session = runtime.session("s");
+    const submit = async (id: string) => {
+      const { status, error } = await session.execute({ name: "work" }, principalOf(id));
+      return error === undefined ? status : `${error.code}: ${error.message}`;
+    };
+    return { runtime, session, submit, gate };
+  }
+
+  test("it may have half of the jobs that run and wait; those of others, and those without a principal, are accepted", async () => {
+    const { runtime, session, submit, gate } = table({ maxRunning: 2, maxQueued: 3 });
+    const refused =
+      "resource_busy: default::work was not started: 3 background jobs of the same principal have not ended, which is the limit for one principal.";
+    expect([await submit("a"), await submit("a"), await submit("a"), await submit("a")]).toEqual([
+      "pending",
+      "pending",
+      "pending",
+      refused,
+    ]);
+    expect(await submit("b")).toBe("pending");
+    expect(await session.execute({ name: "work" }, { background: true, concurrent: true })).toMatchObject({ status: "pending" });
+    expect(await submit("b")).toContain("2 background jobs are running and 3 are waiting");
+    gate.resolve();
+    await Promise.all(runtime.jobs.list().map(({ id }) => runtime.jobs.wait(id)));
+    expect(await submit("a")).toBe("pending");
+    await runtime.close();
+  });
+
+  test("maxPerPrincipal is an integer from 1, and at least one job is accepted", async () => {
+    expect(() => table({ maxPerPrincipal: 0 })).toThrow("maxPerPrincipal of jobs of the runtime is 0");
+    const { runtime, submit, gate } = table({ maxRunning: 1, maxQueued: 0 });
+    expect(await submit("a")).toBe("pending");
+    gate.resolve();
+    await runtime.close();
+  });
+});

@@ -38,7 +38,7 @@ function openServer({ limits = {}, store }: { readonly limits?: object; readonly
     execute: () => gate.promise,
   });
   const runtime = createRuntime({
-    jobs: { maxRunning: 1, maxQueued: 1 },
+    jobs: { maxRunning: 1, maxQueued: 1, maxPerPrincipal: 2 },
     ...(store === undefined ? {} : { store }),
     toolsets: [{ name: "t", tools: [echo, wait] }],
   });
