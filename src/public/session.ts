@@ -34,6 +34,7 @@ export type { SubmitOptions } from "../runtime/session-options.ts";
 export type { SessionPlace, SessionStart } from "../runtime/session-start.ts";
 export type { MessagesOptions } from "../runtime/session-messages.ts";
 export type { SessionSnapshot } from "../runtime/snapshot.ts";
+export type { CommitOptions } from "../session/commit-options.ts";
 export type { ForkOptions } from "../session/fork-options.ts";
 export { storedEvents } from "../session/read-events.ts";
 export type { SessionDiff, StateDifference } from "../session/session-diff.ts";

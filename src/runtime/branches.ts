@@ -5,6 +5,7 @@ import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { CallServices } from "../call/call-run.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
+import type { CommitOptions } from "../session/commit-options.ts";
 import { checkForkOptions, type ForkOptions } from "../session/fork-options.ts";
 import { takeFirst } from "../session/read-events.ts";
 import type { Session, SessionHead } from "../session/session.ts";
@@ -59,10 +60,11 @@ export class Branches {
   }
 
   /** Makes what a branch did part of its session, and removes the branch. @throws ToolError as `RuntimeSession.commit`, as a rejection */
-  async commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void> {
+  async commit(branch: RuntimeSession, parent: RuntimeSession, options: CommitOptions): Promise<void> {
     const { open } = this.#newSessions;
     await open.markIfRemoved(branch);
     await commitBranch(branch, parent, {
+      ...options,
       eventsFrom: (from) => readOwnEvents(branch, from),
       onCommit: () => {
         if ((open.findById(branch.id) ?? branch) !== branch) return; // another session has taken its id since

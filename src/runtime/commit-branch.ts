@@ -3,9 +3,11 @@ import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { JobTable } from "../call/jobs/job-table.ts";
+import { formatCancelReason } from "../core/cancel-reason.ts";
+import type { CommitOptions } from "../session/commit-options.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 
-interface CommitOptions {
+interface CommitBranchOptions extends CommitOptions {
   /** The events of the branch, from a position on. */
   readonly eventsFrom: (position: number) => AsyncIterable<SessionEvent>;
   /** Moves the whole answers of truncated results, and the sessions that the branch's calls left open, to the parent. */
@@ -17,21 +19,32 @@ interface CommitOptions {
  *
  * If this is not possible, neither the parent nor the branch is changed.
  *
- * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs; as a rejection
+ * @throws ToolError `conflict`, `invalid_argument`, `resource_busy` while a job of the branch runs, `cancelled` by the signal; as a rejection
  */
-export async function commitBranch(branch: RuntimeSession, parent: RuntimeSession, { eventsFrom, onCommit }: CommitOptions): Promise<void> {
+export async function commitBranch(
+  branch: RuntimeSession,
+  parent: RuntimeSession,
+  { eventsFrom, onCommit, signal }: CommitBranchOptions,
+): Promise<void> {
   if (branch.committed) throw alreadyCommittedError(branch);
   if (branch.dropped) throw droppedBranchError(branch);
   const services = servicesOf(parent);
   checkNoJobs(services.jobs, branch);
   if (branch.turns.isInside || parent.turns.isInside) throw stillRunningError(branch);
+  const refused = findCommitError(branch, parent); // its reasons stay, so that waiting for running calls would be in vain
+  if (refused !== undefined) throw refused;
   if (branch.ready !== undefined) await branch.ready; // calls that wait for `ready` come first
-  while (branch.turns.busy) await branch.turns.run(() => {});
+  const wait = omitUndefined({ signal });
+  while (branch.turns.busy) {
+    throwIfCancelled(branch, signal);
+    await branch.turns.run(() => {}, wait);
+  }
   const { length, state } = branch.head;
   const events: SessionEvent[] = [];
   for await (const event of eventsFrom(branch.baseLength)) if (event.type !== "session-start") events.push(event);
   await parent.ready;
   await parent.turns.run(() => {
+    throwIfCancelled(branch, signal); // its turn may be that of other calls
     const refusal = branch.length === length ? findCommitError(branch, parent) : stillRunningError(branch);
     if (refusal !== undefined) throw refusal;
     checkNoJobs(services.jobs, branch); // jobs may have begun during the wait
@@ -47,6 +60,13 @@ export async function commitBranch(branch: RuntimeSession, parent: RuntimeSessio
     if (branch.simulation !== undefined) parent.simulation?.addPretendedWrites(branch.simulation);
     // The events of a live branch were emitted when they happened.
     if (services.listening) for (const event of branch.simulation === undefined ? [commit] : all) services.emit(event);
+  }, wait);
+}
+
+function throwIfCancelled(branch: RuntimeSession, signal: AbortSignal | undefined): void {
+  if (signal?.aborted !== true) return;
+  throw new ToolError("cancelled", `The branch ${JSON.stringify(branch.id)} was not committed: ${formatCancelReason(signal)}`, {
+    outcome: "not_started",
   });
 }
 

@@ -22,6 +22,7 @@ import { safeJobListener } from "./listeners.ts";
 import { unreadableOptionsError, type ExecuteOptions } from "../call/execute-options.ts";
 import { ReceivingSession, type ReceivingSessionOptions } from "./receiving-session.ts";
 import type { Round, RoundOptions } from "./round.ts";
+import type { CommitOptions } from "../session/commit-options.ts";
 import type { ForkOptions } from "../session/fork-options.ts";
 import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
@@ -42,7 +43,7 @@ export interface SessionHost {
   readonly branches: {
     branch(session: RuntimeSession, options: ForkOptions): RuntimeSession;
     branchAt(session: RuntimeSession, length: number, options: ForkOptions): Promise<RuntimeSession>;
-    commit(branch: RuntimeSession, parent: RuntimeSession): Promise<void>;
+    commit(branch: RuntimeSession, parent: RuntimeSession, options: CommitOptions): Promise<void>;
     discard(branch: RuntimeSession): Promise<void>;
   };
   submit(session: RuntimeSession, calls: readonly ToolCall[], options: KeyedOptions): Promise<readonly ToolResult[]>;
@@ -271,13 +272,15 @@ export class RuntimeSession extends ReceivingSession {
 
   /**
    * Makes the changes of this branch part of the session that it came from, and closes the branch. Calls keep their ids, results and origins; nothing
-   * is run again. Open sessions that its calls began continue, and belong to that session from now on.
-   * @throws ToolError `conflict` if that session has more events since or was closed, if an engine cannot adopt the branch, or if the branch was
-   * closed and removed; `invalid_argument` for a session that is not a branch or was committed before; as a rejection
+   * is run again. Open sessions that its calls began continue, and belong to that session from now on. Waits for running calls of both.
+   * @throws ToolError `conflict` at once if that session has more events since or was closed, if an engine cannot adopt the branch, or if the branch was
+   * closed and removed; `resource_busy` while a job of the branch runs; `cancelled` if the signal aborts first; `invalid_argument` for a session that
+   * is not a branch or was committed before; as a rejection
    */
-  async commit(): Promise<void> {
+  async commit(options: CommitOptions = {}): Promise<void> {
+    checkKnownKeys(options, { signal: "AbortSignal" }, "commit()");
     if (this.#parent === undefined) throw noBranchError(this);
-    await this.#host.branches.commit(this, this.#parent);
+    await this.#host.branches.commit(this, this.#parent, options);
   }
 
   /**

@@ -254,6 +254,7 @@ const SUBJECTS: Readonly<
       "CallWait",
       "CancelOutcome",
       "CircuitSettings",
+      "CommitOptions",
       "DiffSessionsOptions",
       "EndedJob",
       "EventFeed",

@@ -215,17 +215,43 @@ test("F0.32 a commit waits for the branch's turn, takes all of it or nothing, an
   expect([restored.state("default", "k"), restored.history.length]).toEqual([session.state("default", "k"), session.history.length]);
 });
 
-test("F0.32 a commit waits for its session's running turn, and is then rejected as the session has changed", async () => {
+test("F0.32 a commit is rejected at once if a running turn of its session has changed the session", async () => {
   const going = gate();
   const { runtime } = testRuntime({ tools: [tool("slow", () => going.promise), set] });
   const session = runtime.session();
   const branch = session.fork();
   await branch.execute(put("k", 1));
   const running = session.execute({ name: "slow" });
-  const commit = expect(branch.commit()).rejects.toMatchObject({ code: "conflict" });
+  await expect(branch.commit()).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining("has moved on") });
   going.open();
-  await Promise.all([running, commit]);
+  await running;
   expect(session.state("default", "k")).toBe(undefined);
+});
+
+test("F0.32 the signal of a commit ends its wait for calls of the branch or its session, and nothing is changed", async () => {
+  let going = gate();
+  const { runtime } = testRuntime({ tools: [tool("slow", () => going.promise), set] });
+  const session = runtime.session();
+  const branch = session.fork({ id: "b" });
+  await branch.execute(put("k", 1));
+  for (const busy of [session, branch]) {
+    going = gate();
+    const controller = new AbortController();
+    const running = busy.execute({ name: "slow" }, { recordHistory: false });
+    const commit = branch.commit({ signal: controller.signal });
+    await settle();
+    controller.abort(new Error("it took too long"));
+    await expect(commit).rejects.toMatchObject({
+      code: "cancelled",
+      message: 'The branch "b" was not committed: the caller aborted: it took too long',
+    });
+    await expect(branch.commit({ signal: controller.signal })).rejects.toMatchObject({ code: "cancelled" });
+    going.open();
+    await running;
+    expect([session.length, branch.closed]).toEqual([0, false]);
+  }
+  await branch.commit({ signal: new AbortController().signal });
+  expect(session.state("default", "k")).toBe(1);
 });
 
 test("F0.32 a commit is rejected if the branch changed while it waited", async () => {

@@ -8,6 +8,7 @@ import type { Triggers } from "../../../triggers/triggers.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { checkVisible, refuseSessionKey } from "../sessions/session-ids.ts";
+import { useWithin } from "../sessions/use-within.ts";
 import { eventsOf } from "./sessions.ts";
 import { noContent } from "./responses.ts";
 
@@ -69,22 +70,24 @@ export const agentHandlers = {
   listTriggers({ principal, params: { sessionId } }, services) {
     checkVisible(principal, sessionId);
     const triggers = triggersOf(services);
-    return services.sessions.use(sessionId, (session) => ({ triggers: triggers.of(session).list() }));
+    return useWithin(sessionId, (session) => ({ triggers: triggers.of(session).list() }), services);
   },
 
   addTrigger({ principal, params: { sessionId }, body: { type, name, settings = {} } }, services) {
     checkVisible(principal, sessionId);
     if (!SESSION_TRIGGERS.has(type)) refuseSessionKey(principal);
     const triggers = triggersOf(services);
-    return services.sessions.use(sessionId, (session) =>
-      triggers.of(session).add({ ...settings, type, ...(name === undefined ? {} : { name }) }),
+    return useWithin(
+      sessionId,
+      (session) => triggers.of(session).add({ ...settings, type, ...(name === undefined ? {} : { name }) }),
+      services,
     );
   },
 
   async removeTrigger({ principal, params: { sessionId, triggerId } }, services) {
     checkVisible(principal, sessionId);
     const triggers = triggersOf(services);
-    const existed = await services.sessions.use(sessionId, (session) => triggers.of(session).remove(triggerId));
+    const existed = await useWithin(sessionId, (session) => triggers.of(session).remove(triggerId), services);
     if (!existed) throw new ToolError("not_found", `The session has no trigger ${JSON.stringify(triggerId.slice(0, 200))}.`);
     return noContent();
   },

@@ -17,6 +17,7 @@ import type { BodyOf } from "../../api.ts";
 import type { CallOrigin } from "../../auth/call-log.ts";
 import { hasScope, type Principal } from "../../auth/principal.ts";
 import type { TextResponse } from "../../http/text-response.ts";
+import { DEFAULT_WAIT_MS } from "../openapi/json-schema.ts";
 import { batchResponse, jsonResponse, toApiResult } from "./responses.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
 import { askOtherProcesses, checkNotElsewhere } from "../requests/forward.ts";
@@ -245,7 +246,6 @@ function readCalls(
 }
 
 const MAX_CALLS = 1_000;
-const DEFAULT_WAIT_MS = 30_000;
 
 type CommonBody = BodyOf<"simulate"> & Pick<BodyOf<"execute">, "answerFrom">;
 

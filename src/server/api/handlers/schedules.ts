@@ -9,6 +9,7 @@ import type { Principal } from "../../auth/principal.ts";
 import type { ApiSchedule } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
 import { checkVisible } from "../sessions/session-ids.ts";
+import { useWithin } from "../sessions/use-within.ts";
 import { noContent } from "./responses.ts";
 
 const TYPE = "schedule";
@@ -20,15 +21,15 @@ export const scheduleHandlers = {
     const { sessionId = principal.sessionId } = query;
     if (sessionId === undefined) return { schedules: runtime.sessions.list().flatMap((session) => listSchedulesOf(triggers, session)) };
     checkVisible(principal, sessionId);
-    return services.sessions.use(sessionId, (session) => ({ schedules: listSchedulesOf(triggers, session) }));
+    return useWithin(sessionId, (session) => ({ schedules: listSchedulesOf(triggers, session) }), services);
   },
 
   addSchedule({ principal, body: { sessionId, ...definition } }, services) {
     checkVisible(principal, sessionId);
     const triggers = triggersOf(services);
-    return services.sessions.use(sessionId, async (session) =>
-      toApiSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE })),
-    );
+    const add = async (session: RuntimeSession): Promise<ApiSchedule> =>
+      toApiSchedule(triggers, session, await triggers.of(session).add({ ...definition, type: TYPE }));
+    return useWithin(sessionId, add, services);
   },
 
   pauseSchedule(request, services) {
@@ -69,7 +70,7 @@ async function useSchedule<Answer>(
   const triggers = triggersOf(services);
   const sessionId = query.sessionId ?? principal.sessionId ?? findSessionWith(id, triggers, services);
   checkVisible(principal, sessionId);
-  return services.sessions.use(sessionId, (session) => {
+  const useOwn = (session: RuntimeSession): Promise<Answer> => {
     const own = triggers.of(session);
     if (own.get(id)?.type !== TYPE) throw noSchedule(id);
     const toApi = (status: TriggerStatus | undefined): ApiSchedule => {
@@ -77,7 +78,8 @@ async function useSchedule<Answer>(
       return toApiSchedule(triggers, session, status);
     };
     return use({ own, id, toApi });
-  });
+  };
+  return useWithin(sessionId, useOwn, services);
 }
 
 /** The id of the open session that has a schedule with this id. @throws ToolError `not_found`; `conflict` if several have one */

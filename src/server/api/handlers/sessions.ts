@@ -7,12 +7,15 @@ import { diffSessions, diffWithEvents } from "../../../runtime/diff-sessions.ts"
 import { importRecording } from "../../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { readEvents, type ReadableLog } from "../../../session/read-events.ts";
+import type { SessionDiff } from "../../../session/session-diff.ts";
 import type { PlacedEvents } from "../../events/event-hub.ts";
 import type { ApiSession } from "../openapi/component-types.ts";
+import { DEFAULT_WAIT_MS } from "../openapi/json-schema.ts";
 import { readLimitedText } from "../requests/read-limited-text.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
 import { readAnywhere } from "../sessions/read-anywhere.ts";
 import { OWN_SESSION_PREFIX, checkNewId, checkVisible, noSession, refuseSessionKey } from "../sessions/session-ids.ts";
+import { callsRunError, useWithin } from "../sessions/use-within.ts";
 import { toApiError } from "../sessions/session-errors.ts";
 import { streamResponse } from "../requests/stream-response.ts";
 import { noContent } from "./responses.ts";
@@ -121,24 +124,25 @@ export const sessionHandlers = {
     return noContent();
   },
 
-  async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions, store }) {
+  async forkSession({ principal, params: { sessionId }, body: { id, simulated, at } }, { sessions, store, clock }) {
     checkVisible(principal, sessionId);
     refuseSessionKey(principal); // a branch is another session, which the key could neither use nor end
     checkNewId(id);
-    return sessions.use(sessionId, async (session) => {
+    const fork = async (session: RuntimeSession): Promise<ApiSession> => {
       sessions.checkCapacity();
       const options = omitUndefined({ id, simulated });
       return startSession(id, { sessions, store }, () => (at === undefined ? session.fork(options) : session.forkAt(at, options)));
-    });
+    };
+    return useWithin(sessionId, fork, { sessions, clock });
   },
 
-  async commitSession({ runtime, principal, params: { sessionId } }, services) {
+  async commitSession({ runtime, principal, params: { sessionId }, body }, services) {
     const { sessions } = services;
     checkVisible(principal, sessionId);
     refuseSessionKey(principal); // a commit writes to the parent, which is another session
     const branch = await requireOpenBranch(runtime.sessions.get(sessionId), sessionId, services);
     const parent = branch.parent?.id ?? "";
-    await branch.commit();
+    await commitWithin(branch, body?.waitMs ?? DEFAULT_WAIT_MS, services);
     await sessions.close(branch);
     await endReaders(sessionId, services);
     return sessions.use(parent, toApiSession);
@@ -161,18 +165,19 @@ export const sessionHandlers = {
       });
     if (otherId === undefined) return (await requireOpenBranch(runtime.sessions.get(sessionId), sessionId, services)).diff();
     checkVisible(principal, otherId);
-    return services.sessions.use(sessionId, async (session) => {
+    const compare = async (session: RuntimeSession): Promise<SessionDiff> => {
       const other = runtime.sessions.get(otherId);
       const options = omitUndefined({ at, otherAt });
       if (other !== undefined && other.broken === undefined) return diffSessions(session, other, options);
       await services.sessions.checkExists(otherId);
       return diffWithEvents(session, readAnywhere(otherId, services), options);
-    });
+    };
+    return useWithin(sessionId, compare, services);
   },
 
-  async getSnapshot({ principal, params: { sessionId } }, { sessions }) {
+  async getSnapshot({ principal, params: { sessionId } }, services) {
     checkVisible(principal, sessionId);
-    return sessions.use(sessionId, (session) => session.snapshot());
+    return useWithin(sessionId, (session) => session.snapshot(), services, { waitsForCalls: true });
   },
 
   async listSessionEvents(request, services) {
@@ -210,6 +215,20 @@ export const sessionHandlers = {
     });
   },
 } satisfies Partial<Handlers>;
+
+/** Commits a branch, unless its calls or those of its session run for longer. @throws ToolError `resource_busy`, as a rejection */
+async function commitWithin(branch: RuntimeSession, waitMs: number, { clock }: Pick<ApiServices, "clock">): Promise<void> {
+  const controller = new AbortController();
+  const cancel = clock.timer(() => controller.abort(), waitMs, { background: true });
+  try {
+    await branch.commit({ signal: controller.signal });
+  } catch (thrown: unknown) {
+    if (!controller.signal.aborted || ToolError.fromUnknown(thrown).code !== "cancelled") throw thrown;
+    throw callsRunError(`The branch ${JSON.stringify(branch.id)} was not committed: calls of it, or of its session, still run.`);
+  } finally {
+    cancel();
+  }
+}
 
 /** Revokes the keys and ends the streams of a removed session: a later session with its id is a different one. */
 async function endReaders(sessionId: string, { access, events }: ApiServices): Promise<void> {

@@ -30,6 +30,8 @@ export function text<const More extends object>(description: string, more: More 
 
 /** Maximum delay of a response, in milliseconds. Node's `fetch`, which clients and servers use, fails after 300 s without a response head. */
 export const MAX_WAIT_MS = 240_000;
+/** How long a request waits for calls if it does not say, in milliseconds. */
+export const DEFAULT_WAIT_MS = 30_000;
 
 export function integer<const More extends object>(description: string, minimum: number, maximum: number, more: More = {} as More) {
   return { type: "integer", description, minimum, maximum, ...more } as const;

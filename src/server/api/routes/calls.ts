@@ -1,6 +1,6 @@
 /** Routes that run and inspect calls. */
 import { answerSources } from "../openapi/components.ts";
-import { answer, array, flag, id, integer, MAX_WAIT_MS, object, record, ref, text } from "../openapi/json-schema.ts";
+import { answer, array, flag, id, integer, DEFAULT_WAIT_MS, MAX_WAIT_MS, object, record, ref, text } from "../openapi/json-schema.ts";
 import { TEXT_PREFIX, WIRE_NAMES } from "../handlers/message-formats.ts";
 import type { Routes } from "../requests/route.ts";
 import { placeQuery } from "./place-query.ts";
@@ -25,7 +25,7 @@ const callFields = {
   }),
   variation: text("Calls with a different variation get different made-up answers.", { maxLength: 1_024 }),
   waitMs: integer("How long to wait before answering 202 with the Location of the results, in milliseconds.", 0, MAX_WAIT_MS, {
-    default: 30_000,
+    default: DEFAULT_WAIT_MS,
   }),
 } as const;
 

@@ -1,5 +1,5 @@
 /** Routes of sessions, their branches and recordings. */
-import { answer, array, flag, id, integer, object, record, ref, text } from "../openapi/json-schema.ts";
+import { DEFAULT_WAIT_MS, MAX_WAIT_MS, answer, array, flag, id, integer, object, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
 import { placeQuery } from "./place-query.ts";
 import { executeInSessionBody, results, simulateBody, simulation } from "./calls.ts";
@@ -115,11 +115,18 @@ export const sessionRoutes = {
     path: "/v1/sessions/{sessionId}/commit",
     scope: "execute",
     summary: "Make what a branch did part of the session it came from.",
+    description:
+      "Waits for running calls of both. If they have not ended after waitMs, the answer is 409 resource_busy, and nothing was changed.",
     params,
+    body: object(
+      { waitMs: integer("How long to wait for running calls, in milliseconds.", 0, MAX_WAIT_MS, { default: DEFAULT_WAIT_MS }) },
+      [],
+    ),
+    bodyOptional: true,
     answer: ref("Session"),
     keyed: true,
     inSession: true,
-    example: { params: { sessionId: "travel-2" } },
+    example: { params: { sessionId: "travel-2" }, body: { waitMs: 5_000 } },
   },
   discardSession: {
     method: "POST",
