@@ -19,7 +19,13 @@ interface Node {
   stop(): Promise<unknown>;
 }
 
-async function startNode(folder: string, gate: Gate, address: string | true = true): Promise<Node> {
+interface NodeOptions {
+  readonly address?: string | true;
+  /** Called before its store claims or begins a session. */
+  readonly beforeClaim?: () => Promise<void>;
+}
+
+async function startNode(folder: string, gate: Gate, { address = true, beforeClaim }: NodeOptions = {}): Promise<Node> {
   const wait = defineTool({
     name: "wait",
     description: "Waits until the gate opens.",
@@ -31,6 +37,8 @@ async function startNode(folder: string, gate: Gate, address: string | true = tr
     },
   });
   const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
+  const claim = store.claim.bind(store);
+  if (beforeClaim !== undefined) store.claim = (...given) => beforeClaim().then(() => claim(...given));
   const runtime = createRuntime({ store, tools: [wait] });
   await runtime.open();
   const auth = await openServerAccess({ access: store.access, others: [staticToken({ token: TOKEN })] }, systemPorts);
@@ -84,6 +92,25 @@ test("issue 19.6 E25 keyed requests that two servers get at the same moment have
   }
 });
 
+test("a keyed request outside any session is answered with 202 only once its server has the session, which another may open first", async () => {
+  const { one, gate, folder } = await startTwo();
+  const asked = Promise.withResolvers<void>();
+  const claims = Promise.withResolvers<void>();
+  const slow = await startNode(folder, gate, { beforeClaim: () => (asked.resolve(), claims.promise) });
+  const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", "idempotency-key": "both" };
+  const request = { method: "POST", headers, body: JSON.stringify({ ...WAIT, waitMs: 0 }) };
+  const late = fetch(`${slow.url}/v1/execute`, request);
+  await asked.promise;
+  expect((await fetch(`${one.url}/v1/execute`, request)).status).toBe(202);
+  await gate.entered.promise;
+  claims.resolve();
+  const { status, headers: found } = await late;
+  const results = fetch(`${slow.url}${found.get("location")}?waitMs=20000`, { headers });
+  await new Promise((resolve) => setTimeout(resolve, 200)); // the claim fails meanwhile, if it is not awaited
+  gate.open();
+  expect([status, (await results).status, await (await results).text()]).toEqual([202, 200, expect.stringContaining('"output":"passed"')]);
+});
+
 test("issue 21.2 a stopping server waits for the requests that it has forwarded", async () => {
   const { two, gate } = await startTwo();
   const answered = two.client.call("executeInSession", { ...shop, body: WAIT });
@@ -117,7 +144,7 @@ test("issue 21.2 results of long calls can be fetched from any server by the Loc
 
 test("issue 21.2 E05 a session key does not learn which sessions other servers have open", async () => {
   const { two, gate, folder } = await startTwo();
-  const silent = await startNode(folder, gate, "http://127.0.0.1:1"); // nobody listens there
+  const silent = await startNode(folder, gate, { address: "http://127.0.0.1:1" }); // nobody listens there
   await silent.client.call("createSession", { body: { id: "far" } });
   await two.client.call("createSession", { body: { id: "mine" } });
   const { key } = await two.client.call("createSessionKey", {

@@ -14,9 +14,12 @@ testInCI("at most 64 MB of results are retained: a principal's older results are
   const signal = new AbortController().signal;
   const submit = async (principalId: string, megabytes: number): Promise<string> => {
     const gate = Promise.withResolvers<void>();
-    const running = submissions.run(principalId, 0, async () => {
-      await gate.promise;
-      return new TextResponse(200, {}, "x".repeat(megabytes * MEGABYTE));
+    const running = submissions.run(principalId, {
+      waitMs: 0,
+      async work() {
+        await gate.promise;
+        return new TextResponse(200, {}, "x".repeat(megabytes * MEGABYTE));
+      },
     });
     await clock.advance(0);
     const waited = await running;

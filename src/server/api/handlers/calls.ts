@@ -20,7 +20,7 @@ import type { TextResponse } from "../../http/text-response.ts";
 import { DEFAULT_WAIT_MS } from "../openapi/json-schema.ts";
 import { batchResponse, jsonResponse, toApiResult } from "./responses.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
-import { askOtherProcesses, checkNotElsewhere } from "../requests/forward.ts";
+import { askOtherProcesses, checkNotElsewhere, waitUntilOpen } from "../requests/forward.ts";
 import { toRefusal } from "../requests/refuse-request.ts";
 import type { SentRequest } from "../requests/api-request.ts";
 import type { ApiServices, Handlers, RequestOf } from "../services.ts";
@@ -41,7 +41,8 @@ export const callHandlers = {
     // the key gets its own session, which remembers the work even if the process ends
     const own = `${OWN_SESSION_PREFIX}${idempotencyKey}`;
     await checkNotElsewhere(own, services); // before the request can be answered with 202
-    const response = await runBatch(request, { services }, async ({ calls, options }) => {
+    const beforeId = (ended: AbortSignal): Promise<void> => waitUntilOpen(own, services, ended);
+    const response = await runBatch(request, { services, beforeId }, async ({ calls, options }) => {
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> =>
         session.execute(calls, { ...options, background: false, idempotencyKey });
       return { results: await runInSession(own, run, { services, idempotencyKey, create: true }) };
@@ -199,10 +200,17 @@ interface BatchResult {
   readonly diff?: SessionDiff;
 }
 
+interface BatchPlace {
+  readonly services: ApiServices;
+  readonly sessionId?: string;
+  /** Awaited before the request is answered with 202. */
+  readonly beforeId?: (ended: AbortSignal) => Promise<void>;
+}
+
 /** Runs the calls, and waits for them at most `waitMs`. A disconnect of the client cancels nothing. */
 async function runBatch(
   { principal, body, runtime: { registry } }: Pick<RequestOf<BatchId>, "principal" | "body" | "runtime">,
-  { services, sessionId }: { readonly services: ApiServices; readonly sessionId?: string },
+  { services, sessionId, beforeId }: BatchPlace,
   work: (batch: Batch) => Promise<BatchResult>,
 ): Promise<TextResponse> {
   const { submissions, basePath } = services;
@@ -218,7 +226,8 @@ async function runBatch(
       end();
     }
   };
-  return batchResponse(await submissions.run(principal.id, waitMs, run), { sessionId, basePath });
+  const waited = await submissions.run(principal.id, { waitMs, work: run, ...omitUndefined({ beforeId }) });
+  return batchResponse(waited, { sessionId, basePath });
 }
 
 /** Counts the calls until the returned function is called. @throws ToolError `rate_limited`, `too_large` */

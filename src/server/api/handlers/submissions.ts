@@ -18,6 +18,19 @@ const RETENTION_MS = 600_000;
 /** Total size of kept results; beyond it, the oldest are dropped early. */
 const MAX_RETAINED_BYTES = 64 * 1024 * 1024;
 
+/** A batch to begin. */
+interface NewBatch {
+  /** How long to wait for its end, in milliseconds. */
+  readonly waitMs: number;
+  readonly work: () => Promise<TextResponse>;
+  /**
+   * Awaited before the id of a batch that has not ended is returned. If it rejects, no id is returned.
+   *
+   * @param ended aborts when the batch ends, which is then no longer awaited
+   */
+  readonly beforeId?: (ended: AbortSignal) => Promise<void>;
+}
+
 /** A batch as its request sees it: ended, or with an id to ask for it later. */
 export type BatchState = { readonly outcome: Outcome } | { readonly submissionId: string };
 
@@ -37,14 +50,20 @@ export class Submissions {
     return this.#byId.size;
   }
 
-  /** Begins a batch, and waits for it for `waitMs`. */
-  async run(principalId: string, waitMs: number, work: () => Promise<TextResponse>): Promise<BatchState> {
+  /** Begins a batch, and waits for it for `waitMs`. @throws as `beforeId`, as a rejection */
+  async run(principalId: string, { waitMs, work, beforeId }: NewBatch): Promise<BatchState> {
     const ended = work().then(
       (answer): Outcome => (submission.outcome = { answer }),
       (thrown: unknown): Outcome => (submission.outcome = { thrown }),
     );
     const submission: Submission = { principalId, ended: this.#running.track(ended), outcome: undefined };
-    const outcome = await this.#wait(submission, waitMs, undefined);
+    let outcome = await this.#wait(submission, waitMs, undefined);
+    if (outcome === undefined && beforeId !== undefined) {
+      const controller = new AbortController();
+      void ended.then(() => controller.abort());
+      await beforeId(controller.signal);
+      ({ outcome } = submission);
+    }
     if (outcome !== undefined) return { outcome };
     const submissionId = this.#ids.next("submission");
     this.#byId.set(submissionId, submission);

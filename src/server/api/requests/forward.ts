@@ -4,6 +4,7 @@ import { ToolError } from "../../../core/error.ts";
 import type { StoredProcess } from "../../../core/process-store.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import { API, type OperationId } from "../../api.ts";
+import { sleep } from "../../../processes/sleep.ts";
 import type { SentRequest } from "./api-request.ts";
 import type { Route } from "./route.ts";
 import type { ApiServices } from "../services.ts";
@@ -95,6 +96,27 @@ export async function checkNotElsewhere(sessionId: string, services: Pick<ApiSer
   const stored = await services.sessions.findStored(sessionId);
   if (stored?.openedAt !== undefined) throw new SessionElsewhereError(stored);
 }
+
+/**
+ * Waits until a process has the session open, for calls that are about to open it here: another process may do so first. Ends when the signal aborts.
+ *
+ * @throws SessionElsewhereError if another process, which announced an address, has the session open; as a rejection
+ */
+export async function waitUntilOpen(
+  sessionId: string,
+  services: Pick<ApiServices, "runtime" | "sessions" | "store" | "clock">,
+  signal: AbortSignal,
+): Promise<void> {
+  while (services.store !== undefined && !signal.aborted && !isOpenHere(sessionId, services)) {
+    const stored = await services.sessions.findStored(sessionId);
+    if (stored?.openedAt !== undefined) throw new SessionElsewhereError(stored);
+    if (stored?.openedBy !== undefined) return;
+    await sleep(services.clock, OPEN_POLL_MS, signal, { background: true });
+  }
+}
+
+/** How often to check whether a session was opened, in milliseconds. */
+const OPEN_POLL_MS = 20;
 
 export interface AskProcessesOptions extends Omit<SendOptions, "process"> {
   /** Whether a successful response is the wanted one. @default every one is */
