@@ -92,20 +92,25 @@ test("issue 19.6 E25 keyed requests that two servers get at the same moment have
   }
 });
 
-test("a keyed request outside any session is answered with 202 only once its server has the session, which another may open first", async () => {
-  const { one, gate, folder } = await startTwo();
+test.each([
+  ["a keyed request outside any session", "/v1/execute"],
+  ["a request in a session that no server has open", "/v1/sessions/shop/execute"],
+])("%s is answered with 202 only once its server has the session, which another may open first", async (_what, path) => {
+  const { one: begins, two: one, gate, folder } = await startTwo();
+  await begins.stop();
   const asked = Promise.withResolvers<void>();
   const claims = Promise.withResolvers<void>();
   const slow = await startNode(folder, gate, { beforeClaim: () => (asked.resolve(), claims.promise) });
   const headers = { authorization: `Bearer ${TOKEN}`, "content-type": "application/json", "idempotency-key": "both" };
   const request = { method: "POST", headers, body: JSON.stringify({ ...WAIT, waitMs: 0 }) };
-  const late = fetch(`${slow.url}/v1/execute`, request);
+  const late = fetch(`${slow.url}${path}`, request);
   await asked.promise;
-  expect((await fetch(`${one.url}/v1/execute`, request)).status).toBe(202);
+  expect((await fetch(`${one.url}${path}`, request)).status).toBe(202);
   await gate.entered.promise;
   claims.resolve();
   const { status, headers: found } = await late;
-  const results = fetch(`${slow.url}${found.get("location")}?waitMs=20000`, { headers });
+  const location = found.get("location") ?? "";
+  const results = fetch(`${slow.url}${location}${location.includes("?") ? "&" : "?"}waitMs=20000`, { headers });
   await new Promise((resolve) => setTimeout(resolve, 200)); // the claim fails meanwhile, if it is not awaited
   gate.open();
   expect([status, (await results).status, await (await results).text()]).toEqual([202, 200, expect.stringContaining('"output":"passed"')]);

@@ -64,18 +64,21 @@ export const callHandlers = {
     checkVisible(principal, params.sessionId);
     const { concurrent, background, recording } = body;
     if (recording !== undefined) checkCanRead(principal, recording);
-    return runBatch(request, { services, sessionId: params.sessionId }, async ({ calls, options }) => {
+    const { sessionId } = params;
+    const beforeId = (ended: AbortSignal): Promise<void> => waitUntilOpen(sessionId, services, ended);
+    return runBatch(request, { services, sessionId, beforeId }, async ({ calls, options }) => {
       const replay = recording === undefined ? undefined : await createReplay(recording, services);
       const more = omitUndefined({ concurrent, background, idempotencyKey, replay });
       const run = (session: RuntimeSession): Promise<readonly ToolResult[]> => session.execute(calls, { ...options, ...more });
-      return { results: await runInSession(params.sessionId, run, { services, idempotencyKey }) };
+      return { results: await runInSession(sessionId, run, { services, idempotencyKey }) };
     });
   },
 
   simulateInSession: (request, services) => {
     const { sessionId } = request.params;
     checkVisible(request.principal, sessionId);
-    return runBatch(request, { services, sessionId }, ({ calls, options }) => {
+    const beforeId = (ended: AbortSignal): Promise<void> => waitUntilOpen(sessionId, services, ended);
+    return runBatch(request, { services, sessionId, beforeId }, ({ calls, options }) => {
       const work = (): Promise<BatchResult> => services.sessions.use(sessionId, (session) => session.simulate(calls, options));
       return services.calls?.recordSimulated({ ...originOf(request), sessionId }, work) ?? work();
     });

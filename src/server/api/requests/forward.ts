@@ -98,7 +98,8 @@ export async function checkNotElsewhere(sessionId: string, services: Pick<ApiSer
 }
 
 /**
- * Waits until a process has the session open, for calls that are about to open it here: another process may do so first. Ends when the signal aborts.
+ * Waits until a process has the session open, for calls that are about to open it here: another process may do so first. Ends when the
+ * signal aborts, and after 30 s.
  *
  * @throws SessionElsewhereError if another process, which announced an address, has the session open; as a rejection
  */
@@ -107,7 +108,8 @@ export async function waitUntilOpen(
   services: Pick<ApiServices, "runtime" | "sessions" | "store" | "clock">,
   signal: AbortSignal,
 ): Promise<void> {
-  while (services.store !== undefined && !signal.aborted && !isOpenHere(sessionId, services)) {
+  const endsAt = services.clock.now() + MAX_OPEN_WAIT_MS;
+  while (services.store !== undefined && !signal.aborted && !isOpenHere(sessionId, services) && services.clock.now() < endsAt) {
     const stored = await services.sessions.findStored(sessionId);
     if (stored?.openedAt !== undefined) throw new SessionElsewhereError(stored);
     if (stored?.openedBy !== undefined) return;
@@ -115,8 +117,9 @@ export async function waitUntilOpen(
   }
 }
 
-/** How often to check whether a session was opened, in milliseconds. */
+/** How often to check whether a session was opened, and for how long, in milliseconds. */
 const OPEN_POLL_MS = 20;
+const MAX_OPEN_WAIT_MS = 30_000;
 
 export interface AskProcessesOptions extends Omit<SendOptions, "process"> {
   /** Whether a successful response is the wanted one. @default every one is */
