@@ -162,6 +162,7 @@ const ROWS: Readonly<Record<string, readonly Try[] | string>> = {
   "RuntimeSession.receive": [(unknown) => runtime.session().receive({ role: "user", content: "hi" }, unknown)],
   "RuntimeSession.setTriggerPaused": [(unknown) => runtime.session().setTriggerPaused("t", true, unknown)],
   "RuntimeSession.submit": [(unknown) => runtime.session().submit({ name: "t" }, unknown)],
+  "RuntimeSession.commit": [(unknown) => runtime.session().commit(unknown)],
   "RuntimeSession.fork": [(unknown) => runtime.session().fork(unknown)],
   "RuntimeSession.forkAt": [(unknown) => runtime.session().forkAt(0, unknown)],
   "RuntimeSession.messages": [(unknown) => runtime.session().messages(unknown), (unknown) => runtime.session().messages({ trim: unknown })],

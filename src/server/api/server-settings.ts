@@ -14,7 +14,7 @@ export interface ServerLimits {
   readonly maxBytesPerMinute?: number;
   /** Maximum concurrent requests of one principal, streams not counted. @default 256 */
   readonly maxConcurrentRequests?: number;
-  /** Maximum concurrent calls of one principal. A background job counts until its request is answered. @default 1_000 */
+  /** Maximum concurrent calls of one principal. A background job counts until its request is answered, then only for the runtime's `jobs`. @default 1_000 */
   readonly maxConcurrentCalls?: number;
   /** Maximum open event streams of one principal. @default 100 */
   readonly maxStreams?: number;
