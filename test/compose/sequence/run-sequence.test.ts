@@ -376,3 +376,12 @@ describe("F1.11 F1.14 background tools and slow calls in a sequence", () => {
     expect(ran).toEqual([]);
   });
 });
+
+test("a reference into JSON text reads a long integer and a number too large for JavaScript as strings", async () => {
+  const text = new ToolOutput({ content: [{ type: "text", text: '{"id":1915883588174806058,"rows":[3],"n":1e400}' }] });
+  const { runtime, ran } = world([
+    { name: "ids", description: "ids", inputSchema: { type: "object" }, effects: pure, execute: () => text },
+  ]);
+  await runSequence(runtime, [call("$1", "shop::ids"), call("$2", "shop::echo", { id: "$1.id", row: "$1.rows[0]", n: "$1.n" })]);
+  expect(ran).toEqual([["echo", { id: "1915883588174806058", row: 3, n: "1e400" }]]);
+});
