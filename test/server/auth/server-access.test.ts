@@ -213,5 +213,24 @@ test("issue 19.5 a store that cannot be written does not delay a response", asyn
   const access = await openServerAccess({ access: broken }, { clock: new FakeClock(), log });
   expect((await denialOf(access, requestWith("x")))?.status).toBe(401);
   await access.settled();
-  expect(log.lines[0]?.message).toContain("Refused requests could not be kept: ");
+  expect(log.lines[0]?.message).toContain("Refused requests could not be written; this is tried again later: ");
+});
+
+test("E13 refusals that the store did not accept are stored once it accepts writes again, and a bounded number waits until then", async () => {
+  const clock = new FakeClock();
+  const { access: store } = memoryStore();
+  let isBroken = true;
+  const addRefusals: typeof store.addRefusals = (refusals) =>
+    isBroken ? Promise.reject(new Error("the server is down")) : store.addRefusals(refusals);
+  const access = await openServerAccess({ access: { ...store, addRefusals } }, { clock, log: new MemoryLog() });
+  for (let second = 0; second < 30; second++) {
+    for (let times = 0; times < 50; times++) await access.admit(requestWith("x"), { scope: "read" });
+    await clock.advance(1_000);
+  }
+  isBroken = false;
+  await clock.advance(1_000);
+  expect(await store.refusals({ limit: 5_000 })).toHaveLength(1_000);
+  await access.admit(requestWith("x"), { scope: "read" });
+  await access.settled();
+  expect((await store.refusals({ limit: 1 }))[0]?.missed).toBe(500);
 });
