@@ -8,7 +8,7 @@ import { systemPorts } from "../../core/system-ports.ts";
 import { Batcher } from "../records/batcher.ts";
 import { QueueConsumer } from "./queue-consumer.ts";
 import { parseStoredText, toStoredKey, toStoredText } from "../records/stored-text.ts";
-import { redactUrl, type PostgresSettings } from "./postgres-settings.ts";
+import { KEEP_ALIVE, redactUrl, type PostgresSettings } from "./postgres-settings.ts";
 
 const QUEUE = "haft-sessions";
 /** pg-boss writes the name of the schema into statements and functions. */
@@ -196,7 +196,7 @@ class BossQueue implements SessionQueue {
  * neither offer nor take sessions while it is pending.
  */
 function timeoutSettings(answerTimeoutMs: number): ConstructorOptions {
-  const settings = { query_timeout: answerTimeoutMs, keepAlive: true };
+  const settings = { query_timeout: answerTimeoutMs, ...KEEP_ALIVE };
   return settings as ConstructorOptions; // the types of pg-boss omit these settings
 }
 

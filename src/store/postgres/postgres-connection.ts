@@ -1,7 +1,8 @@
 /** A connection to PostgreSQL through Kysely. */
 import { Kysely, PostgresDialect, PostgresQueryCompiler, sql } from "kysely";
 import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
-import type { Clock } from "../../core/ports.ts";
+import type { ToolError } from "../../core/error.ts";
+import type { Clock, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import {
   explainPostgres,
@@ -24,11 +25,16 @@ const MAX_CONFLICTS = 10;
 const FIRST_WAIT_MS = 20;
 /** Maximum wait between two tries, in milliseconds. Short, because a server that restarts repeatedly may be up for only a second. */
 const MAX_WAIT_MS = 200;
+/** How long work may be retried before a warning is logged, and the minimum time between two warnings, in milliseconds. */
+const WARN_AFTER_MS = 2_000;
+const WARN_EVERY_MS = 60_000;
 
 /** @param pool called when the first statement is run */
 export function connectPostgres(settings: PostgresSettings, pool: () => Promise<PostgresPool>): SqlConnection {
   const { schema, leaseMs } = settings;
   const place = describePostgresStore(settings);
+  const toStoreError = (thrown: unknown, doing: string): ToolError => explainPostgres(thrown, `${place} ${doing}`, settings);
+  const onLongWait = warnOfWaits(systemPorts, (thrown) => toStoreError(thrown, "cannot be used now"));
   const root = new Kysely<Tables>({ dialect: new HaftPostgresDialect({ pool }) });
   return {
     tables: root.withSchema(schema),
@@ -39,12 +45,12 @@ export function connectPostgres(settings: PostgresSettings, pool: () => Promise<
     databaseTime: sql<number>`floor(extract(epoch from clock_timestamp()) * 1000)::bigint`,
     ...createEventOrder(schema),
     randomText: sql<string>`replace(gen_random_uuid()::text, '-', '')`,
-    toStoreError: (thrown, doing) => explainPostgres(thrown, `${place} ${doing}`, settings),
+    toStoreError,
     isDamageError: () => false, // damaged data is detected by checksums only
     isLockBusy: isPostgresBusy,
     isKeyTaken: isPostgresKeyTaken,
     isUnstorable: isPostgresUnstorable,
-    runWithRetries: (work) => withRetries(work, { retryMs: settings.retryMs, clock: systemPorts.clock }),
+    runWithRetries: (work) => withRetries(work, { retryMs: settings.retryMs, clock: systemPorts.clock, onLongWait }),
     async tableNames(tables) {
       const query = sql<{ name: string }>`select tablename as name from pg_tables where schemaname = ${schema} order by 1`;
       return (await query.execute(tables)).rows.map(({ name }) => name);
@@ -72,15 +78,26 @@ class WideIntegers extends PostgresQueryCompiler {
   }
 }
 
+/** Returns a function that logs why requests have to wait, at most once a minute: during an outage, many wait at the same time. */
+export function warnOfWaits(
+  { clock, log }: { readonly clock: Pick<Clock, "now">; readonly log: Pick<Log, "warn"> },
+  explain: (thrown: unknown) => ToolError,
+): (thrown: unknown) => void {
+  let warnedAt = -Infinity;
+  return (thrown) => {
+    if (clock.now() - warnedAt < WARN_EVERY_MS) return;
+    warnedAt = clock.now();
+    const { message, operatorHint = "" } = explain(thrown);
+    log.warn(`${message} Requests wait for it, and are tried again. ${operatorHint}`.trimEnd());
+  };
+}
+
 /**
  * Runs work again after transaction conflicts, and after lost connections for up to `retryMs`. Work may run twice, even if its first run was
  * committed, so each write of a store must recognize what an earlier try has stored, removed or taken.
  */
-export async function withRetries<Result>(
-  work: () => Promise<Result>,
-  { retryMs, clock }: { readonly retryMs: number; readonly clock: Clock },
-): Promise<Result> {
-  let until: number | undefined;
+export async function withRetries<Result>(work: () => Promise<Result>, { retryMs, clock, onLongWait }: RetrySettings): Promise<Result> {
+  let lostAt: number | undefined;
   let conflicts = 0;
   for (let waitMs = FIRST_WAIT_MS; ;) {
     try {
@@ -91,10 +108,19 @@ export async function withRetries<Result>(
         continue;
       }
       if (!isConnectionLost(error)) throw error;
-      until ??= clock.now() + retryMs; // counted from here, because a vanished connection may take long to fail
-      if (clock.now() + waitMs > until) throw error;
+      lostAt ??= clock.now(); // counted from here, because a vanished connection may take long to fail
+      const waitedMs = clock.now() - lostAt;
+      if (waitedMs + waitMs > retryMs) throw error;
+      if (waitedMs >= WARN_AFTER_MS) onLongWait?.(error);
     }
     await new Promise<void>((resolve) => void clock.timer(resolve, waitMs));
     waitMs = Math.min(2 * waitMs, MAX_WAIT_MS);
   }
+}
+
+interface RetrySettings {
+  readonly retryMs: number;
+  readonly clock: Clock;
+  /** Called with the last error before each further try, once the work has been retried for two seconds. */
+  readonly onLongWait?: (thrown: unknown) => void;
 }

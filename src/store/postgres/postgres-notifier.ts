@@ -13,7 +13,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { isStringArray } from "../../core/base/json.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
-import type { PostgresSettings } from "./postgres-settings.ts";
+import { KEEP_ALIVE, type PostgresSettings } from "./postgres-settings.ts";
 
 /** Minimum time between two notifications, in milliseconds. */
 const SEND_EVERY_MS = 10;
@@ -215,7 +215,7 @@ export class PostgresNotifier implements StoreNotifier {
       connectionString: url,
       connectionTimeoutMillis: connectTimeoutMs,
       query_timeout: ANSWER_MS,
-      keepAlive: true,
+      ...KEEP_ALIVE,
       application_name: "haft notifier",
     }) as NotifierClient;
   }

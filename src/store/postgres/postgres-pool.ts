@@ -4,7 +4,7 @@ import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
 import { packageLoadError } from "../../core/lazy-package.ts";
 import { isConnectionLost } from "./postgres-error.ts";
-import type { PostgresSettings } from "./postgres-settings.ts";
+import { KEEP_ALIVE, type PostgresSettings } from "./postgres-settings.ts";
 
 /** PostgreSQL 13, the oldest with `gen_random_uuid()`. */
 const MIN_VERSION = 130_000;
@@ -42,7 +42,7 @@ export async function createPostgresPool(settings: PostgresSettings): Promise<Po
     connectionTimeoutMillis: settings.connectTimeoutMs,
     query_timeout: settings.answerTimeoutMs,
     idleTimeoutMillis: IDLE_MS,
-    keepAlive: true,
+    ...KEEP_ALIVE,
     allowExitOnIdle: true,
     application_name: "haft",
     types: {

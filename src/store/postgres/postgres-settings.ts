@@ -28,6 +28,14 @@ const ESCAPE_HINT = "Characters such as @ / # ? in a password are written as %40
 /** A placeholder host for an address without one, such as `postgres://user@/database?host=/run/postgresql`. */
 const NO_HOST = "no-host";
 
+/**
+ * Lets the system probe connections that have been silent for 5 seconds, so that one whose other end is gone fails after 15 seconds, and not after
+ * `answerTimeoutMs`. Without a delay, Linux would probe after two hours. Also keeps connections known to firewalls that forget silent ones.
+ *
+ * @see https://nodejs.org/api/net.html#socketsetkeepaliveenable-initialdelay (2026-11)
+ */
+export const KEEP_ALIVE = { keepAlive: true, keepAliveInitialDelayMillis: 5_000 } as const;
+
 /** Whether a text names a PostgreSQL database, and not a file. */
 export function isPostgresUrl(text: string): boolean {
   return SCHEMES.some((scheme) => text.toLowerCase().startsWith(`${scheme}//`));

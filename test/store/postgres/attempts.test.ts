@@ -1,8 +1,9 @@
 /** What is tried again over PostgreSQL, on a clock of its own. */
 import { expect, test } from "vitest";
-import { withRetries } from "../../../src/store/postgres/postgres-connection.ts";
+import { warnOfWaits, withRetries } from "../../../src/store/postgres/postgres-connection.ts";
 import { explainPostgres } from "../../../src/store/postgres/postgres-error.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
+import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import type { Clock } from "../../../src/core/ports.ts";
 
 /** Waits take no time, and are counted. */
@@ -53,6 +54,20 @@ test("issue 21 a server that stays unreachable is given up after retryMs, and at
   await expect(withRetries(never, { retryMs: 5_000, clock })).rejects.toBe(lost);
   expect(clock.now()).toBeGreaterThan(4_500);
   expect(clock.now()).toBeLessThanOrEqual(5_000);
+});
+
+test("issue 21 requests that wait for the server for two seconds say once what they wait for and what to do; shorter waits say nothing", async () => {
+  const [clock, log] = [quickClock(), new MemoryLog()];
+  const readOnly = Object.assign(new Error("cannot execute INSERT in a read-only transaction"), { code: "25006" });
+  const onLongWait = warnOfWaits({ clock, log }, (thrown) => explainPostgres(thrown, "The store a cannot be used now"));
+  const never = (): Promise<never> => Promise.reject(readOnly);
+  await expect(withRetries(never, { retryMs: 1_500, clock, onLongWait })).rejects.toBe(readOnly);
+  expect(log.lines).toEqual([]);
+  for (let times = 0; times < 2; times++)
+    await expect(withRetries(never, { retryMs: 15_000, clock, onLongWait })).rejects.toBe(readOnly);
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    "The store a cannot be used now: cannot execute INSERT in a read-only transaction (25006). Requests wait for it, and are tried again. The server accepts no writes: it is a standby, or read-only. url must point to the primary; waiting writes are retried.",
+  ]);
 });
 
 test("issue 21 conflicting transactions are retried at once, and lost connections after that still wait", async () => {

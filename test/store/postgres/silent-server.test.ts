@@ -1,7 +1,7 @@
 /** A server that takes connections and never answers. */
 import { once } from "node:events";
-import { createServer, type Socket } from "node:net";
-import { expect, onTestFinished, test } from "vitest";
+import { createServer, Socket } from "node:net";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { InThreadDatabase } from "../../../src/store/database/in-thread-database.ts";
 import { explainPostgres } from "../../../src/store/postgres/postgres-error.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
@@ -28,6 +28,24 @@ test("the error of a store that cannot be opened says what it waited for, and ho
     message: expect.stringContaining("no connection was made or became free within 50 ms (connectTimeoutMs)"),
     operatorHint: expect.stringContaining("answers"),
   });
+});
+
+test("issue 21 the system probes every connection after seconds of silence, so that one whose other end is gone fails soon", async () => {
+  const accepted = createServer((socket) => void socket.on("error", () => {}).once("data", () => socket.destroy()));
+  accepted.listen(0, "127.0.0.1");
+  await once(accepted, "listening");
+  onTestFinished(() => void accepted.close());
+  const address = accepted.address();
+  const url = `postgres://haft@127.0.0.1:${typeof address === "object" ? address?.port : 0}/app`;
+  const probing = vi.spyOn(Socket.prototype, "setKeepAlive");
+  onTestFinished(() => probing.mockRestore());
+  const store = postgresStore({ url, retryMs: 0 });
+  onTestFinished(() => store.close().catch(() => {}));
+  const follower = store.follow(() => {});
+  for (const open of [() => store.open(), () => store.queue?.open()]) await expect(open()).rejects.toMatchObject({ code: "store_failed" });
+  follower.stop();
+  expect(probing.mock.calls.length).toBeGreaterThanOrEqual(3); // of the pool, the notifier and the queue
+  expect(new Set(probing.mock.calls.map(([isOn, delayMs]) => `${isOn} ${delayMs}`))).toEqual(new Set(["true 5000"]));
 });
 
 test("the error of an unanswered statement says how long it waited", () => {
