@@ -78,6 +78,27 @@ async function found(
   return await owner[look](tables);
 }
 
+test("I04 after an outage of the database, owners that live are not gone, and those that ended before it are", async () => {
+  const { tables, clock, register, owner } = await fleetOfOwners();
+  const [living, ended, looking] = [owner(), owner(), owner()];
+  const [endedId, livingId] = [await register(ended), await register(living)];
+  await register(looking);
+  for (let beats = 0; beats < 4; beats++) {
+    await clock.advance(HEARTBEAT_MS);
+    for (const one of [living, looking]) await one.sendHeartbeat(tables);
+  }
+  const secondId = await register(owner()); // ends as the outage begins
+  await clock.advance(2 * LEASE_MS);
+  const all = [endedId, livingId, secondId];
+  expect(await looking.filterGone(tables, all)).toEqual([endedId]);
+  await looking.sendHeartbeat(tables);
+  expect(await looking.filterGone(tables, all)).toEqual([endedId]);
+  await clock.advance(HEARTBEAT_MS);
+  for (const one of [living, looking]) await one.sendHeartbeat(tables);
+  await clock.advance(HEARTBEAT_MS);
+  expect(await looking.filterGone(tables, all)).toEqual([endedId, secondId]);
+});
+
 describe("liveness of an owner is judged by elapsed time alone", () => {
   test.each([30_000, -30_000, 600_000, -600_000, 3_600_000, -3_600_000, 2 * DAY_MS, -2 * DAY_MS])(
     "when the database's clock is set by %i ms, a living owner is never gone, and an ended one is gone after three leases",
@@ -90,7 +111,7 @@ describe("liveness of an owner is judged by elapsed time alone", () => {
       expect(await late.listLiving(tables)).toHaveLength(3);
       setClock(ms);
       for (let passedMs = 0; passedMs <= 3 * LEASE_MS; passedMs += 1_000) {
-        if (passedMs % HEARTBEAT_MS === HEARTBEAT_MS - 1_000) await living.sendHeartbeat(tables);
+        if (passedMs % HEARTBEAT_MS === HEARTBEAT_MS - 1_000) for (const one of [living, looking]) await one.sendHeartbeat(tables);
         expect(await looking.filterGone(tables, [livingId])).toEqual([]);
         expect(await looking.listLiving(tables)).toContain(livingId);
         if (passedMs === 2_000) await register(late); // which forgets those that ended long ago

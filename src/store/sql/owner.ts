@@ -3,6 +3,7 @@ import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
 import { mergeDescription, type ProcessDescription } from "../../core/process-store.ts";
+import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { evaluateExpression } from "./database-time.ts";
@@ -14,6 +15,12 @@ import type { OwnerTable, Tables } from "./tables.ts";
 
 /** How long owners that ended without closing are remembered: one day, in milliseconds. */
 const OWNER_RETENTION_MS = 86_400_000;
+
+/**
+ * As a share of a lease: an owner that could not renew its own lease for so long was cut off from the database, as others may have been. For as long
+ * after that, it treats no other as gone: those that live send their next heartbeat by then, even if one attempt to connect fails.
+ */
+const CUT_OFF_SHARE = 2 / HEARTBEATS_IN_LEASE;
 
 /** An id that no owner has, so that a session with it counts as left open. */
 const LEFT_OPEN_OWNER = "";
@@ -50,9 +57,14 @@ export interface DescribedOwner extends OwnerTable {
 
 export class Owner {
   readonly #connection: SqlConnection;
+  readonly #clock: Pick<Clock, "now">;
   readonly #clockWatch: ClockWatch;
   #id: string | undefined;
   #registered = false;
+  /** When the last heartbeat that was stored was sent, by this process's clock; undefined before the first. */
+  #renewedAt: number | undefined;
+  /** When this owner was last cut off from the database, from its last heartbeat before until others have had time to send theirs again. */
+  #cutOff: { readonly from: number; readonly until: number } | undefined;
   /** Undefined until `announce` was called. */
   #startedAt: number | undefined;
   #description: ProcessDescription = {};
@@ -64,6 +76,7 @@ export class Owner {
   constructor(connection: SqlConnection) {
     this.#connection = connection;
     const { leaseMs, clock = systemPorts.clock } = connection.liveness;
+    this.#clock = clock;
     this.#clockWatch = new ClockWatch({ clock, toleranceMs: leaseMs / HEARTBEATS_IN_LEASE });
   }
 
@@ -94,7 +107,9 @@ export class Owner {
 
   /** Notes that the transaction of `register` is committed. */
   confirmRegistration(): void {
+    if (this.#registered) return;
     this.#registered = true;
+    this.#recordRenewal(this.#clock.now());
   }
 
   /** Adds to the description of this owner's process. */
@@ -115,9 +130,27 @@ export class Owner {
   async sendHeartbeat(tables: Kysely<Tables>): Promise<void> {
     const id = this.#id;
     if (!this.#registered || id === undefined) return;
+    const sentAt = this.#clock.now();
     const sending = this.#now(tables).then((now) => this.#writeHeartbeat(tables, id, now));
     this.#heartbeats = Promise.allSettled([this.#heartbeats, sending]);
     await sending;
+    this.#recordRenewal(sentAt);
+  }
+
+  #recordRenewal(sentAt: number): void {
+    const cutOff = this.#currentCutOff;
+    if (cutOff !== undefined) this.#cutOff = { ...cutOff, until: this.#clock.now() + this.#cutOffMs };
+    this.#renewedAt = Math.max(this.#renewedAt ?? -Infinity, sentAt);
+  }
+
+  get #cutOffMs(): number {
+    return this.#connection.liveness.leaseMs * CUT_OFF_SHARE;
+  }
+
+  /** Set while the heartbeats of this owner have failed for so long that those of others may have failed too. */
+  get #currentCutOff(): { readonly from: number; readonly until: number } | undefined {
+    const from = this.#renewedAt;
+    return from !== undefined && this.#clock.now() - from > this.#cutOffMs ? { from, until: Infinity } : undefined;
   }
 
   async #writeHeartbeat(tables: Kysely<Tables>, id: string, now: number): Promise<void> {
@@ -203,7 +236,8 @@ export class Owner {
 
   /**
    * Whether an owner is alive. A process of this host that has ended is not; a process that cannot be seen from here is while its lease lasts. After
-   * the database's clock was set, all owners count as alive for the length of a lease: those that live have renewed it by then.
+   * the database's clock was set, all owners count as alive for the length of a lease: those that live have renewed it by then. The same applies for
+   * a while after this process could not reach the database.
    */
   #isAlive(row: SeenOwner): boolean {
     if (this.#isOnThisHost(row) && !isRunning(row.pid)) return false;
@@ -211,7 +245,15 @@ export class Owner {
     const { leaseMs } = this.#connection.liveness;
     if (Math.abs(silentMs) <= leaseMs) return true;
     // a time in the future shows that the clock was set back
-    return silentMs < 0 ? this.#clockWatch.steadyForMs < leaseMs : this.#isClockDoubtful;
+    if (silentMs < 0) return this.#clockWatch.steadyForMs < leaseMs;
+    return this.#isClockDoubtful || this.#wasCutOffSince(silentMs - leaseMs);
+  }
+
+  /** Whether an owner whose lease ended so long ago may have been unable to renew it, because the database could not be reached. */
+  #wasCutOffSince(overdueMs: number): boolean {
+    const now = this.#clock.now();
+    const cutOff = this.#currentCutOff ?? this.#cutOff;
+    return cutOff !== undefined && now < cutOff.until && overdueMs <= now - cutOff.from;
   }
 
   /** Whether a time that seems older than a lease may be recent, because the clock was set. */

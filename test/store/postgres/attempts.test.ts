@@ -63,8 +63,7 @@ test("issue 21 requests that wait for the server for two seconds say once what t
   const never = (): Promise<never> => Promise.reject(readOnly);
   await expect(withRetries(never, { retryMs: 1_500, clock, onLongWait })).rejects.toBe(readOnly);
   expect(log.lines).toEqual([]);
-  for (let times = 0; times < 2; times++)
-    await expect(withRetries(never, { retryMs: 15_000, clock, onLongWait })).rejects.toBe(readOnly);
+  for (let times = 0; times < 2; times++) await expect(withRetries(never, { retryMs: 15_000, clock, onLongWait })).rejects.toBe(readOnly);
   expect(log.lines.map(({ message }) => message)).toEqual([
     "The store a cannot be used now: cannot execute INSERT in a read-only transaction (25006). Requests wait for it, and are tried again. The server accepts no writes: it is a standby, or read-only. url must point to the primary; waiting writes are retried.",
   ]);
