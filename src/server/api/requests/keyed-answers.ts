@@ -163,14 +163,16 @@ export class KeyedAnswers {
     let seen: { readonly hold: RequestHold; readonly since: number } | undefined;
     for (;;) {
       const isSilent = seen !== undefined && (clock.now() - seen.since >= timeoutMs || this.#unreleasedHolders.has(seen.hold.holder));
-      const at = clock.wallTime();
+      const [at, askedAt] = [clock.wallTime(), clock.now()];
       const known = await access.beginRequest({ ...request, at, ...(isSilent && seen !== undefined ? { after: seen.hold } : {}) });
       if (known?.hold === undefined || known.fingerprint !== request.fingerprint) {
         if (known === undefined && isSilent && seen !== undefined) this.#unreleasedHolders.delete(seen.hold.holder);
         return known;
       }
       const { hold } = known;
-      if (seen === undefined || seen.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
+      // while the store could not be reached, it did not take the heartbeats of the holder either
+      const wasCutOff = clock.now() - askedAt > HEARTBEAT_MS;
+      if (wasCutOff || seen?.hold.holder !== hold.holder || seen.hold.beats !== hold.beats) seen = { hold, since: clock.now() };
       // the wait continues if the client disconnects, since others may be waiting for the same request
       if (timeoutMs > 0 && !this.#unreleasedHolders.has(hold.holder)) await sleep(clock, POLL_MS, undefined, { background: true });
     }
