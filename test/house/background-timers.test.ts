@@ -36,7 +36,8 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/server/auth/credential-watch.ts":
     "looks whether the credentials behind a stream still hold, whose connection keeps the process alive",
   "src/server/auth/issuer-keys.ts": "ends the request for an issuer's keys, whose connection keeps the process alive",
-  "src/server/auth/refusal-log.ts": "writes refused requests again after a failure of the store; the rest is written when the server closes",
+  "src/server/auth/refusal-log.ts":
+    "writes refused requests again after a failure of the store; the rest is written when the server closes",
   "src/server/events/event-hub.ts": "writes to streams that are quiet",
   "src/server/fleet-member.ts": "tells other processes of tools that have changed",
   "src/server/http/direct.ts": "keeps a quiet stream open, whose connection keeps the process alive",
