@@ -27,11 +27,14 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
   "src/runtime/resume-session.ts": "says that a resume waits for approvals, whose calls keep the process alive",
+  "src/server/api/handlers/sessions.ts": "ends the wait of a commit, whose connection keeps the process alive",
   "src/server/api/handlers/submissions.ts":
     "forgets what came of calls that nobody asked for; ends the wait of a request whose connection keeps the process alive",
+  "src/server/api/requests/forward.ts": "looks which server opens a session for a request, whose connection keeps the process alive",
   "src/server/api/requests/keyed-answers.ts":
     "says that a keyed request is under way, and looks for the answer of another process; the request's connection keeps the process alive",
   "src/server/api/sessions/session-pool.ts": "closes a session that no request uses",
+  "src/server/api/sessions/use-within.ts": "ends the wait of a request for a session, whose connection keeps the process alive",
   "src/server/auth/call-log.ts": "writes calls for the audit, which the end of the server writes as well",
   "src/server/auth/credential-watch.ts":
     "looks whether the credentials behind a stream still hold, whose connection keeps the process alive",
