@@ -5,7 +5,7 @@ import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useFoldedLog, type FollowedState } from "../server/use-folded-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
-import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { UntrustedText } from "../show/untrusted-text.tsx";
@@ -134,10 +134,13 @@ function Conversation({ agent, followed }: { readonly agent: Agent; readonly fol
 function MessageForm({ agent: { name, state } }: { readonly agent: Agent }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
+  const keys = useRequestKeys();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
     mutationFn: (content: string) =>
-      client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey: newIdempotencyKey() }),
+      keys.send(content, (idempotencyKey) =>
+        client.call("sendToAgent", { params: { agentName: name }, body: { content }, idempotencyKey }),
+      ),
     onMutate: () => setText(""), // text that is typed from now on is the next message
     onError: (_, content) => setText((now) => (now === "" ? content : `${content}\n${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["agents"] }),

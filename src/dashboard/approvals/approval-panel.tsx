@@ -4,6 +4,7 @@ import { useEffect, useRef, useState, type ReactNode, type RefObject } from "rea
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { sessionPath, useGo } from "../show/address.ts";
 import { SelectField } from "../show/select-field.tsx";
@@ -59,15 +60,18 @@ interface Decision {
 function useDecide(): UseMutationResult<void, Error, Decision> {
   const { client } = useConnection();
   const queries = useQueryClient();
+  const keys = useRequestKeys();
   return useMutation({
     mutationFn: async ({ verdict, calls }: Decision) => {
+      const body = { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) };
       const [only, ...more] = calls;
       if (only !== undefined && more.length === 0) {
-        await client.call("decideApproval", { params: { callId: only.callId }, body: { ...verdict, digest: only.digest } });
+        const params = { callId: only.callId };
+        const answer = { ...verdict, digest: only.digest };
+        await keys.send(body, (idempotencyKey) => client.call("decideApproval", { params, body: answer, idempotencyKey }));
         return;
       }
-      const body = { decisions: calls.map(({ callId, digest }) => ({ ...verdict, callId, digest })) };
-      const { decisions } = await client.call("decideApprovals", { body });
+      const { decisions } = await keys.send(body, (idempotencyKey) => client.call("decideApprovals", { body, idempotencyKey }));
       const ineffective = decisions.filter(({ decided }) => !decided).length;
       if (ineffective > 0)
         throw new Error(`This answer had no effect on ${formatPlural(ineffective, "call")} of ${calls.length}, which no longer waited.`);

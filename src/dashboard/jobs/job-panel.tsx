@@ -6,7 +6,7 @@ import { ResultSection } from "../call/result-section.tsx";
 import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { CancelAction } from "../server/cancel-action.tsx";
-import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { sessionPath, useGo } from "../show/address.ts";
@@ -137,10 +137,11 @@ function CancelJob({ job }: { readonly job: Job }): ReactNode {
 function ReplyForm({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
+  const keys = useRequestKeys();
   const [text, setText] = useState("");
   const { mutate, isPending, error } = useMutation({
     mutationFn: (input: string) =>
-      client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey: newIdempotencyKey() }),
+      keys.send(input, (idempotencyKey) => client.call("sendToJob", { params: { jobId: job.id }, body: { input }, idempotencyKey })),
     onMutate: () => setText(""), // text that is typed from now on is another answer
     onError: (_, input) => setText((now) => (now === "" ? input : `${input} ${now}`)),
     onSettled: () => queries.invalidateQueries({ queryKey: ["job", job.id] }),

@@ -3,7 +3,7 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { jobPath, useGo } from "../show/address.ts";
 import { Section } from "../show/basic-components.tsx";
@@ -18,9 +18,10 @@ export function RetryJob({ job }: { readonly job: Job }): ReactNode {
   const may = useHasScope();
   const go = useGo();
   const queries = useQueryClient();
+  const keys = useRequestKeys();
   const simulate = useMutation({ mutationFn: () => simulateCall(client, job) });
   const run = useMutation({
-    mutationFn: () => repeatCall(client, job),
+    mutationFn: () => keys.send(job.id, (idempotencyKey) => repeatCall(client, job, idempotencyKey)),
     onSuccess: async (result) => {
       await queries.invalidateQueries({ queryKey: ["jobs"] });
       if (result?.status === "pending") go(jobPath(result.callId), { keepQuery: true });
@@ -32,7 +33,15 @@ export function RetryJob({ job }: { readonly job: Job }): ReactNode {
     <Section title="Run it again">
       <p className="muted">A new call with the same input in the same session, simulated first.</p>
       <div className="button-row">
-        <button type="button" className="button" disabled={isBusy} onClick={() => simulate.mutate()}>
+        <button
+          type="button"
+          className="button"
+          disabled={isBusy}
+          onClick={() => {
+            run.reset(); // its result would be shown in place of the simulated one
+            simulate.mutate();
+          }}
+        >
           Run simulated
         </button>
         {may("execute") && (
@@ -63,9 +72,8 @@ async function simulateCall(client: HaftClient, job: Job): Promise<Result | unde
   return (await client.call("simulateInSession", { params: { sessionId: job.sessionId }, body })).results[0];
 }
 
-async function repeatCall(client: HaftClient, job: Job): Promise<Result | undefined> {
+async function repeatCall(client: HaftClient, job: Job, idempotencyKey: string): Promise<Result | undefined> {
   const calls = await loadCalls(client, job);
   const body = { calls, ...(job.mode === "background" ? { background: true } : {}) };
-  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey: newIdempotencyKey() }))
-    .results[0];
+  return (await client.call("executeInSession", { params: { sessionId: job.sessionId }, body, idempotencyKey })).results[0];
 }

@@ -7,6 +7,7 @@ import { CompareList } from "../diff/compare-list.tsx";
 import { StateChanges } from "../diff/state-changes.tsx";
 import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { diffPath, sessionPath } from "../show/address.ts";
 import { UntrustedText } from "../show/untrusted-text.tsx";
@@ -124,6 +125,7 @@ function BranchButtons({
 }: Pick<OutcomeProps, "sessionId" | "length" | "onDone"> & { readonly branchId: string }): ReactNode {
   const { client } = useConnection();
   const may = useHasScope();
+  const keys = useRequestKeys();
   const { data } = useQuery({
     queryKey: ["session", branchId],
     queryFn: ({ signal }) => client.call("getSession", { params: { sessionId: branchId }, signal }),
@@ -131,7 +133,8 @@ function BranchButtons({
   const hasMovedOn = data?.parent?.length !== undefined && data.parent.length < length;
   const end = useMutation({
     mutationFn: async (isCommitted: boolean) => {
-      await client.call(isCommitted ? "commitSession" : "discardSession", { params: { sessionId: branchId } });
+      const operation = isCommitted ? "commitSession" : "discardSession";
+      await keys.send(operation, (idempotencyKey) => client.call(operation, { params: { sessionId: branchId }, idempotencyKey }));
       await onDone(isCommitted);
     },
   });

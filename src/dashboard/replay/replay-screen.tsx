@@ -11,10 +11,10 @@ import { showHiddenCharacters } from "../show/text-pieces.ts";
 import { Icon, Notice } from "../show/basic-components.tsx";
 import { useTitle } from "../show/use-title.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { ReplayChoices, type Choices } from "./replay-choices.tsx";
 import { ReplayOutcome } from "./replay-outcome.tsx";
-import type { Answerer, PlannedCall, ReplayPlan } from "./run-replay.ts";
+import { planKeyOf, type Answerer, type PlannedCall, type ReplayPlan } from "./run-replay.ts";
 import { RunButtons } from "./run-buttons.tsx";
 import { StepList } from "./step-list.tsx";
 import type { Step } from "./steps.ts";
@@ -145,7 +145,7 @@ function ReplayPlanner({ sessionId, session: { steps, length }, first }: ReplayP
           run={run}
           answerer={choices.answerer}
           isBlocked={isUnreadable || calls.length === 0}
-          planKey={planKeyOf(at, calls)}
+          planKey={planKeyOf({ sessionId, at, calls })}
           onStart={start}
         />
       ) : (
@@ -165,11 +165,6 @@ function ReplayPlanner({ sessionId, session: { steps, length }, first }: ReplayP
       />
     </>
   );
-}
-
-/** Returns a key for a plan, the same for the same calls from the same point, so that only simulated plans can run live. */
-function planKeyOf(at: number | undefined, calls: readonly PlannedCall[]): string {
-  return JSON.stringify([at, calls.map(({ step, input }) => [step.callId, input])]);
 }
 
 function useChoices(): readonly [Choices, (choices: Choices) => void] {
@@ -195,8 +190,10 @@ function useChoices(): readonly [Choices, (choices: Choices) => void] {
 function ForkButton({ sessionId }: { readonly sessionId: string }): ReactNode {
   const { client } = useConnection();
   const go = useGo();
+  const keys = useRequestKeys();
   const { mutate, isPending, error } = useMutation({
-    mutationFn: () => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey: newIdempotencyKey() }),
+    mutationFn: () =>
+      keys.send(sessionId, (idempotencyKey) => client.call("forkSession", { params: { sessionId }, body: {}, idempotencyKey })),
     onSuccess: ({ id }) => go(sessionPath(id)),
   });
   return (

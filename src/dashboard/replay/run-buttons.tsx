@@ -4,7 +4,7 @@ import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { sessionPath } from "../show/address.ts";
 import { formatCount } from "../show/format.ts";
-import type { Answerer } from "./run-replay.ts";
+import { planKeyOf, type Answerer } from "./run-replay.ts";
 import type { ReplayRun } from "./use-replay-run.ts";
 
 interface RunButtonsProps {
@@ -17,24 +17,24 @@ interface RunButtonsProps {
 }
 
 export function RunButtons({ run, answerer, isBlocked, planKey, onStart }: RunButtonsProps): ReactNode {
-  const [startedKey, setStartedKey] = useState<string>();
   const [triedKey, setTriedKey] = useState<string>();
   const { end, isRunning, progress, plan, error } = run;
   useEffect(() => {
-    if (end !== undefined) setTriedKey(startedKey);
-  }, [end, startedKey]);
-  const start = (who: Answerer): void => {
-    setStartedKey(planKey);
-    onStart(who);
-  };
+    if (end !== undefined) setTriedKey(planKeyOf(end.plan));
+  }, [end]);
   const isTried = triedKey === planKey;
   return (
     <div className="replay-run">
       <div className="button-row">
-        <button type="button" className="button button-main" disabled={isBlocked || isRunning} onClick={() => start(answerer)}>
+        <button type="button" className="button button-main" disabled={isBlocked || isRunning} onClick={() => onStart(answerer)}>
           {answerer === "recorded" ? "Replay recorded" : "Run simulated"}
         </button>
-        <button type="button" className="button button-danger" disabled={isBlocked || isRunning || !isTried} onClick={() => start("live")}>
+        <button
+          type="button"
+          className="button button-danger"
+          disabled={isBlocked || isRunning || !isTried}
+          onClick={() => onStart("live")}
+        >
           Run for real
         </button>
         {!isTried && !isRunning && <span className="muted">Real calls are possible after a simulated run of the same calls.</span>}

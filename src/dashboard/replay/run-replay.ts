@@ -2,7 +2,6 @@
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import type { ComparedCall } from "../diff/align-calls.ts";
 import { isSameJson } from "../diff/json-diff.ts";
-import { newIdempotencyKey } from "../server/idempotency-key.ts";
 import type { Step } from "./steps.ts";
 
 /** A step, and the input that it is made with. */
@@ -38,19 +37,26 @@ export interface ReplayProgress {
   readonly done: number;
 }
 
+export interface ReplayOptions {
+  readonly client: HaftClient;
+  /** The idempotency key of the run. A live run with the key of one that failed continues it: no call is made twice. */
+  readonly key: string;
+  readonly onProgress: (progress: ReplayProgress) => void;
+}
+
 /** Runs a plan. Calls that ran in parallel are made in parallel. @throws ApiError, as a rejection; a simulated branch is discarded even then */
-export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress: (progress: ReplayProgress) => void): Promise<ReplayEnd> {
+export async function runReplay(plan: ReplayPlan, { client, key, onProgress }: ReplayOptions): Promise<ReplayEnd> {
   const { sessionId, at, answerer } = plan;
   const isLive = answerer === "live";
   const branch = await client.call("forkSession", {
     params: { sessionId },
     body: { simulated: !isLive, ...(at === undefined ? {} : { at }) },
-    idempotencyKey: newIdempotencyKey(),
+    idempotencyKey: key,
   });
   const params = { sessionId: branch.id };
   try {
     const made: ComparedCall[] = [];
-    for (const calls of groupBatches(plan)) {
+    for (const [index, calls] of groupBatches(plan).entries()) {
       onProgress({ branchId: branch.id, done: made.length });
       const isRecorded = answerer === "recorded" && calls.every(isUnchanged);
       const { results } = await client.call("executeInSession", {
@@ -60,16 +66,21 @@ export async function runReplay(client: HaftClient, plan: ReplayPlan, onProgress
           background: false,
           ...(isRecorded ? { answerFrom: ["replay"], recording: sessionId } : {}),
         },
-        ...(isLive ? { idempotencyKey: newIdempotencyKey() } : {}),
+        ...(isLive ? { idempotencyKey: `${key}-${index}` } : {}),
       });
-      for (const [index, result] of results.entries())
-        made.push({ callId: result.callId, sessionId: branch.id, name: result.name, input: calls[index]?.input, result });
+      for (const [place, result] of results.entries())
+        made.push({ callId: result.callId, sessionId: branch.id, name: result.name, input: calls[place]?.input, result });
     }
     const diff = await client.call("getDiff", { params });
     return { plan, made, diff, branchId: isLive ? branch.id : undefined };
   } finally {
     if (!isLive) await client.call("discardSession", { params }).catch(() => {}); // the first error is reported
   }
+}
+
+/** Returns a key for a plan, the same for the same calls from the same point, so that only simulated plans can run live. */
+export function planKeyOf({ sessionId, at, calls }: Pick<ReplayPlan, "sessionId" | "at" | "calls">): string {
+  return JSON.stringify([sessionId, at, calls.map(({ step, input }) => [step.callId, input])]);
 }
 
 export function isUnchanged({ step, input }: PlannedCall): boolean {

@@ -3,7 +3,7 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { newIdempotencyKey } from "../server/idempotency-key.ts";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
 import { UntrustedText, TextBlock } from "../show/untrusted-text.tsx";
@@ -73,17 +73,20 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
   const { client } = useConnection();
   const queries = useQueryClient();
   const go = useGo();
+  const keys = useRequestKeys();
   const [asks, setAsks] = useState(false);
   const { id, sessionId } = schedule;
   const agents = useQuery({ queryKey: ["agents"], queryFn: ({ signal }) => client.call("listAgents", { signal }) });
   const agent = agents.data?.agents.find((one) => one.sessionId === sessionId);
   const send = useMutation({
     mutationFn: (agentName: string) =>
-      client.call("sendToAgent", {
-        params: { agentName },
-        body: { content: readPrompt(schedule), sender: id },
-        idempotencyKey: newIdempotencyKey(),
-      }),
+      keys.send([agentName, readPrompt(schedule)], (idempotencyKey) =>
+        client.call("sendToAgent", {
+          params: { agentName },
+          body: { content: readPrompt(schedule), sender: id },
+          idempotencyKey,
+        }),
+      ),
     onSuccess: (_, agentName) => go(agentPath(agentName)),
   });
   const remove = useMutation({

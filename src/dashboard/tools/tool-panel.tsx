@@ -4,6 +4,7 @@ import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
 import { useGo, approvalPath } from "../show/address.ts";
 import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
@@ -74,13 +75,16 @@ function TryToolForm({ tool }: { readonly tool: Tool }): ReactNode {
   const { name, inputSchema } = tool;
   const { client } = useConnection();
   const may = useHasScope();
+  const keys = useRequestKeys();
   const schema = isSchema(inputSchema) ? inputSchema : {};
   const [value, setValue] = useState<unknown>(() => createInitialValue(schema, schema) ?? {});
   const [unreadable, setUnreadable] = useState(NO_UNREADABLE_PATHS);
   const run = useMutation({
     mutationFn: async (isSimulated: boolean) => {
       const body = { calls: [{ name, input: castJson(value) }] };
-      const { results } = isSimulated ? await client.call("simulate", { body }) : await client.call("execute", { body });
+      const { results } = isSimulated
+        ? await client.call("simulate", { body })
+        : await keys.send(body, (idempotencyKey) => client.call("execute", { body, idempotencyKey }));
       return results[0];
     },
   });

@@ -103,6 +103,7 @@ export const approvalRoutes = {
     params: { callId },
     body: object(verdict, ["answer", "digest"]),
     answer: answer({ decided: flag("Whether this answer decided the call.") }),
+    keyed: true,
     example: { params: { callId: "call_1" }, body: { answer: "allow-once", digest: "0000" } },
   },
   decideApprovals: {
@@ -114,6 +115,7 @@ export const approvalRoutes = {
     answer: answer({
       decisions: array(answer({ callId, decided: flag("False where no question of this call has this digest.") })),
     }),
+    keyed: true,
     example: { body: { decisions: [{ callId: "call_1", answer: "deny", digest: "0000" }] } },
   },
   listApprovalRules: {
