@@ -36,6 +36,25 @@ describe("issue 20.4 a field", () => {
     });
   });
 
+  test("of a union numbers members that would have one name", () => {
+    const shape = toFieldShape({ anyOf: [{ type: "object" }, { type: "null" }, { type: "object" }] }, {});
+    expect(shape).toMatchObject({ members: [{ name: "object 1" }, { name: "null" }, { name: "object 3" }] });
+  });
+
+  test("of a union gives each member the properties that all members share", () => {
+    const [email, phone] = [{ type: "string" }, { type: "integer" }];
+    const contact = { properties: { email, phone }, required: ["id"], anyOf: [{ required: ["email"] }, { properties: { fax: phone } }, phone] };
+    expect(toFieldShape(contact, contact)).toEqual({
+      kind: "union",
+      members: [
+        { name: "object 1", schema: { properties: { email, phone }, required: ["id", "email"] } },
+        { name: "object 2", schema: { properties: { email, phone, fax: phone }, required: ["id"] } },
+        { name: "integer", schema: phone },
+      ],
+    });
+    expect(createInitialValue(contact, contact)).toEqual({ email: "" });
+  });
+
   test("follows local references, and ignores unresolvable and circular ones", () => {
     const root = { $defs: { id: { type: "string" }, loop: { $ref: "#/$defs/loop" }, "a/b": { type: "integer" } } };
     expect(resolveLocalReferences({ $ref: "#/$defs/id", description: "Its id." }, root)).toEqual({
@@ -115,4 +134,11 @@ test.each([
   ['{"id": ', { problem: expect.stringContaining("This is not JSON") }],
 ])("issue 20.4 the JSON %j is sent as it was typed, or rejected", (text, expected) => {
   expect(parseTypedJson(text)).toEqual(expected);
+});
+
+test("a union keeps the member that was chosen last while the value matches it, or none", () => {
+  const members = [{ type: "string" }, { enum: ["a", "b"] }, { type: "null" }].map((schema) => ({ name: "", schema }));
+  expect([findMember(members, "a", {}, 1), findMember(members, "c", {}, 1), findMember(members, 5, {}, 1)]).toEqual([1, 0, 1]);
+  expect([findMember(members, undefined, {}, 2), findMember(members, null, {}, 0)]).toEqual([2, 2]);
+  expect(createInitialValue(members[2]?.schema ?? {}, {})).toBe(null);
 });

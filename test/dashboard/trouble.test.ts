@@ -56,6 +56,28 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
             execute: () => null,
           }),
           defineTool({
+            name: "draw",
+            description: "Draws shapes.",
+            inputSchema: {
+              type: "object",
+              properties: {
+                shapes: {
+                  type: "array",
+                  items: {
+                    oneOf: [
+                      { type: "object", properties: { kind: { const: "circle" }, radius: { type: "number" } }, required: ["kind", "radius"] },
+                      { type: "object", properties: { kind: { const: "box" }, width: { type: "number" } }, required: ["kind", "width"] },
+                      { type: "null" },
+                    ],
+                  },
+                },
+              },
+              required: ["shapes"],
+            },
+            effects: pure,
+            execute: () => null,
+          }),
+          defineTool({
             name: "build",
             description: "Builds in the background until the test lets it end.",
             inputSchema: { type: "object" },
@@ -376,6 +398,30 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     await page.getByLabel("JSON").fill('{"shape": {"sides": 4}, "sure": "perhaps"}');
     const shown = (name: RegExp) => page.getByLabel(name).locator("option:checked").textContent();
     expect([await shown(/^shape/u), await shown(/^sure/u)]).toEqual(['{"sides":4}', "–"]);
+    await page.context().close();
+  });
+
+  test("the form shows the value that is sent after an item was removed, and after the JSON was edited", async () => {
+    const { page } = await openPage(browser, scene, "/tools/t%3A%3Adraw");
+    const json = async (): Promise<unknown> => JSON.parse(await page.getByLabel("JSON").inputValue());
+    const forms = () => page.locator(".try-form label.field select");
+    const chosen = () => page.evaluate("[...document.querySelectorAll('.try-form select')].map((one) => one.selectedOptions[0].text)");
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await page.getByRole("button", { name: "Add", exact: true }).click();
+    await page.getByRole("textbox", { name: /^radius/u }).first().fill("wide");
+    await forms().last().selectOption("box");
+    expect(await json()).toEqual({ shapes: [{ kind: "circle" }, { kind: "box" }] });
+    await page.getByRole("button", { name: "Remove" }).first().click();
+    expect([await json(), await chosen()]).toEqual([{ shapes: [{ kind: "box" }] }, ["box", "box"]]);
+    await page.getByText("Does not fit").waitFor(); // the text that could not be read is gone
+    await forms().selectOption("null");
+    expect(await json()).toEqual({ shapes: [null] });
+    await page.getByLabel("JSON").fill('{"shapes": [{"kind": "circle", "radius": 2}]}');
+    expect(await chosen()).toEqual(["circle", "circle"]);
+    const many = JSON.stringify({ shapes: Array.from({ length: 101 }, () => null) });
+    await page.getByLabel("JSON").fill(many);
+    await page.getByText("The first 100 are shown. The JSON has all 101.").waitFor();
+    expect(await page.getByRole("button", { name: "Add", exact: true }).count()).toBe(0);
     await page.context().close();
   });
 

@@ -68,6 +68,7 @@ export function isNullable({ type }: Schema): boolean {
 export function createInitialValue(schema: Schema, root: unknown, depth = 0): unknown {
   const at = resolveLocalReferences(schema, root);
   if (Object.hasOwn(at, "default")) return at["default"];
+  if (at["type"] === "null") return null;
   const shape = toFieldShape(at, root);
   if (shape.kind === "choice") return shape.values[0];
   if (shape.kind === "array") return [];
@@ -116,10 +117,17 @@ function listProperties({ properties, required }: Schema): readonly Property[] {
     .map(([name, schema]) => ({ name, schema: asSchema(schema), isRequired: names.has(name) }));
 }
 
-/** Returns the first member of a union that a value matches by its type, its required keys and its constants; else the first member. */
-export function findMember(members: readonly Member[], value: unknown, root: unknown): number {
-  const index = value === undefined ? 0 : members.findIndex(({ schema }) => matchesSchema(value, schema, root, 0));
-  return Math.max(0, index);
+/**
+ * Returns the first member of a union that a value matches by its type, its required keys and its constants; else the last one.
+ *
+ * @param last the member that was chosen last, which is preferred
+ */
+export function findMember(members: readonly Member[], value: unknown, root: unknown, last = 0): number {
+  const matches = ({ schema }: Member): boolean => matchesSchema(value, schema, root, 0);
+  const lastMember = members[last];
+  if (value === undefined || (lastMember !== undefined && matches(lastMember))) return last;
+  const index = members.findIndex(matches);
+  return index < 0 ? last : index;
 }
 
 function matchesSchema(value: unknown, schema: Schema, root: unknown, depth: number): boolean {
@@ -153,10 +161,22 @@ function matchesChoice(object: Schema, { name, schema }: Property, root: unknown
 
 /** Returns the shape of a union. A union of null and one other schema is that schema; further members are chosen by a name that tells them apart. */
 function unionShape(members: readonly unknown[], schema: Schema, root: unknown): FieldShape {
-  const all = members.slice(0, 50).map((member) => resolveLocalReferences(member, root));
+  const all = members.slice(0, 50).map((member) => withSharedProperties(resolveLocalReferences(member, root), schema));
   const some = all.filter(({ type }) => type !== "null");
   if (some.length === 1 && some[0] !== undefined) return toFieldShape(some[0], root);
-  return { kind: "union", members: all.map((member, index) => ({ name: memberName(member, schema, index), schema: member })) };
+  const names = all.map((member, index) => memberName(member, schema, index));
+  const isTwice = (name: string): boolean => names.indexOf(name) !== names.lastIndexOf(name);
+  const toName = (name: string, index: number): string => (isTwice(name) ? `${name} ${index + 1}` : name);
+  return { kind: "union", members: all.map((member, index) => ({ name: toName(names[index] ?? "", index), schema: member })) };
+}
+
+/** Returns a member with the properties that the schema of the union has for all members. */
+function withSharedProperties(member: Schema, { properties, required }: Schema): Schema {
+  const { type = "object" } = member;
+  if (!isSchema(properties) || type !== "object") return member;
+  const own = isSchema(member["properties"]) ? member["properties"] : {};
+  const names = [required, member["required"]].flatMap((list): unknown[] => (Array.isArray(list) ? list : []));
+  return { ...member, properties: { ...properties, ...own }, required: [...new Set(names)] };
 }
 
 function memberName(member: Schema, { discriminator }: Schema, index: number): string {

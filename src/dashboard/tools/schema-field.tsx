@@ -175,17 +175,24 @@ function ObjectField({ properties, ...props }: FieldProps & { readonly propertie
   );
 }
 
+const SHOWN_ITEMS = 100;
+
 function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }): ReactNode {
   const { value, onChange, depth, path, root } = props;
+  const [keys] = useState(() => new ItemKeys());
   const list: readonly unknown[] = Array.isArray(value) ? value : [];
+  const remove = (index: number): void => {
+    keys.remove(index);
+    onChange(list.toSpliced(index, 1));
+  };
   return (
     <fieldset className="field-group">
       <legend>
         <Name {...props} />
       </legend>
       <Description schema={props.schema} />
-      {list.slice(0, 100).map((item, index) => (
-        <div key={index} className="field-item">
+      {list.slice(0, SHOWN_ITEMS).map((item, index) => (
+        <div key={keys.at(index)} className="field-item">
           <SchemaField
             {...props}
             name={String(index + 1)}
@@ -196,19 +203,35 @@ function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }
             path={`${path}/${index}`}
             onChange={(next) => onChange(list.with(index, next ?? null))}
           />
-          <button type="button" className="button button-quiet" onClick={() => onChange(list.toSpliced(index, 1))}>
+          <button type="button" className="button button-quiet" onClick={() => remove(index)}>
             Remove
           </button>
         </div>
       ))}
-      <AddButton name="Add" onAdd={() => onChange([...list, createInitialValue(items, root) ?? null])} />
+      {list.length > SHOWN_ITEMS && <p className="muted">The first {SHOWN_ITEMS} are shown. The JSON has all {list.length}.</p>}
+      {list.length < SHOWN_ITEMS && <AddButton name="Add" onAdd={() => onChange([...list, createInitialValue(items, root) ?? null])} />}
     </fieldset>
   );
 }
 
+/** Keys of the items of an array. The fields of an item keep their state when an earlier item is removed. */
+class ItemKeys {
+  readonly #keys: number[] = [];
+  #next = 0;
+
+  at(index: number): number {
+    while (this.#keys.length <= index) this.#keys.push(this.#next++);
+    return this.#keys[index] ?? index;
+  }
+
+  remove(index: number): void {
+    this.#keys.splice(index, 1);
+  }
+}
+
 function UnionField({ members, ...props }: FieldProps & { readonly members: readonly Member[] }): ReactNode {
   const id = useId();
-  const [chosen, setChosen] = useState(() => findMember(members, props.value, props.root));
+  const [chosen, change] = useChosenMember(members, props);
   const member = members[chosen];
   return (
     <fieldset className="field-group">
@@ -221,8 +244,8 @@ function UnionField({ members, ...props }: FieldProps & { readonly members: read
           id={id}
           value={chosen}
           onChange={({ target }) => {
-            setChosen(Number(target.value));
-            props.onChange(createInitialValue(members[Number(target.value)]?.schema ?? {}, props.root));
+            const next = Number(target.value);
+            change(createInitialValue(members[next]?.schema ?? {}, props.root), next);
           }}
         >
           {members.map(({ name }, index) => (
@@ -232,9 +255,29 @@ function UnionField({ members, ...props }: FieldProps & { readonly members: read
           ))}
         </select>
       </label>
-      {member !== undefined && <SchemaField key={chosen} {...props} schema={member.schema} depth={props.depth + 1} />}
+      {member !== undefined && (
+        <SchemaField key={chosen} {...props} schema={member.schema} depth={props.depth + 1} onChange={(next) => change(next, chosen)} />
+      )}
     </fieldset>
   );
+}
+
+/** Returns the chosen member of a union, which is found again when the value changes elsewhere, and a function that changes the value. */
+function useChosenMember(
+  members: readonly Member[],
+  { value, root, onChange }: FieldProps,
+): readonly [number, (value: unknown, chosen: number) => void] {
+  const [state, setState] = useState(() => ({ chosen: findMember(members, value, root), value }));
+  let { chosen } = state;
+  if ((state.value ?? null) !== (value ?? null)) {
+    chosen = findMember(members, value, root, chosen);
+    setState({ chosen, value });
+  }
+  const change = (next: unknown, member: number): void => {
+    setState({ chosen: member, value: next });
+    onChange(next);
+  };
+  return [chosen, change];
 }
 
 function AddButton({ name, onAdd }: { readonly name: string; readonly onAdd: () => void }): ReactNode {
