@@ -43,7 +43,11 @@ describe("issue 20.4 a field", () => {
 
   test("of a union gives each member the properties that all members share", () => {
     const [email, phone] = [{ type: "string" }, { type: "integer" }];
-    const contact = { properties: { email, phone }, required: ["id"], anyOf: [{ required: ["email"] }, { properties: { fax: phone } }, phone] };
+    const contact = {
+      properties: { email, phone },
+      required: ["id"],
+      anyOf: [{ required: ["email"] }, { properties: { fax: phone } }, phone],
+    };
     expect(toFieldShape(contact, contact)).toEqual({
       kind: "union",
       members: [

@@ -65,7 +65,11 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
                   type: "array",
                   items: {
                     oneOf: [
-                      { type: "object", properties: { kind: { const: "circle" }, radius: { type: "number" } }, required: ["kind", "radius"] },
+                      {
+                        type: "object",
+                        properties: { kind: { const: "circle" }, radius: { type: "number" } },
+                        required: ["kind", "radius"],
+                      },
                       { type: "object", properties: { kind: { const: "box" }, width: { type: "number" } }, required: ["kind", "width"] },
                       { type: "null" },
                     ],
@@ -408,7 +412,10 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     const chosen = () => page.evaluate("[...document.querySelectorAll('.try-form select')].map((one) => one.selectedOptions[0].text)");
     await page.getByRole("button", { name: "Add", exact: true }).click();
     await page.getByRole("button", { name: "Add", exact: true }).click();
-    await page.getByRole("textbox", { name: /^radius/u }).first().fill("wide");
+    await page
+      .getByRole("textbox", { name: /^radius/u })
+      .first()
+      .fill("wide");
     await forms().last().selectOption("box");
     expect(await json()).toEqual({ shapes: [{ kind: "circle" }, { kind: "box" }] });
     await page.getByRole("button", { name: "Remove" }).first().click();

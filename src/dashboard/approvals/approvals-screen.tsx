@@ -6,7 +6,7 @@ import { useNow } from "../server/use-now.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection } from "../server/use-connection.ts";
 import { approvalPath, useQueryValue } from "../show/address.ts";
-import { UntrustedText, ToolName } from "../show/untrusted-text.tsx";
+import { JsonLine, UntrustedText, ToolName } from "../show/untrusted-text.tsx";
 import { TimeAgo, Notice, ScreenHeader, SearchField } from "../show/basic-components.tsx";
 import { formatCount, containsWords } from "../show/format.ts";
 import { useListKeys } from "../show/use-list-keys.ts";
@@ -78,7 +78,7 @@ function ApprovalList({ approvals, callId }: { readonly approvals: readonly Appr
               </span>
             </span>
             <span className="card-text mono">
-              <UntrustedText text={JSON.stringify(one.input)} maxLength={160} />
+              <JsonLine text={JSON.stringify(one.input)} maxLength={160} />
             </span>
             <span className="card-text muted">
               <UntrustedText text={one.sessionId} maxLength={80} />

@@ -1,7 +1,7 @@
 /** The changes that a call would make, found by simulating it. */
 import type { ReactNode } from "react";
 import type { AnswerOf } from "../../client/client.ts";
-import { UntrustedText, JsonBlock, TextBlock, ToolName } from "../show/untrusted-text.tsx";
+import { JsonLine, UntrustedText, JsonBlock, TextBlock, ToolName } from "../show/untrusted-text.tsx";
 import { Badge } from "../show/basic-components.tsx";
 
 type Preview = AnswerOf<"previewApproval">;
@@ -39,7 +39,7 @@ export function PreviewView({ preview }: { readonly preview: Preview }): ReactNo
             <li key={index}>
               <ToolName name={String(toolName)} />
               <span className="mono">
-                <UntrustedText text={JSON.stringify(input)} maxLength={160} />
+                <JsonLine text={JSON.stringify(input)} maxLength={160} />
               </span>
               <Badge tone={outcome === "ok" ? "good" : "bad"}>{String(outcome)}</Badge>
             </li>

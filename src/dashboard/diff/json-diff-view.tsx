@@ -1,6 +1,6 @@
 /** Two JSON values side by side, with their differences marked by sign and colour. */
 import { memo, useState, type ReactNode } from "react";
-import { showHiddenCharacters } from "../show/text-pieces.ts";
+import { JsonLine } from "../show/untrusted-text.tsx";
 import { formatPlural } from "../show/format.ts";
 import { diffJsonLines, type DiffCell, type DiffRow } from "./json-diff.ts";
 
@@ -59,9 +59,9 @@ function Cell({ cell, sign }: { readonly cell: DiffCell | undefined; readonly si
         {sign}
       </span>
       <span className="visually-hidden">{CELL_LABELS[sign]}</span>
-      <bdi className="diff-text" style={{ paddingInlineStart: `${Math.min(cell.depth, 20)}em` }}>
-        {showHiddenCharacters(cell.text, 4_100)}
-      </bdi>
+      <span className="diff-text" style={{ paddingInlineStart: `${Math.min(cell.depth, 20)}em` }}>
+        <JsonLine text={cell.text} maxLength={4_100} />
+      </span>
     </span>
   );
 }

@@ -3,7 +3,7 @@ import { useQuery } from "@tanstack/react-query";
 import { useEffect, useState, type ReactNode } from "react";
 import { useConnection } from "../server/use-connection.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
-import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
+import { JsonBlock, JsonLine, ToolName } from "../show/untrusted-text.tsx";
 import { Badge, Loading } from "../show/basic-components.tsx";
 import { formatPlural } from "../show/format.ts";
 import { NO_UNREADABLE_PATHS, InputForm } from "../tools/input-form.tsx";
@@ -83,7 +83,7 @@ function StepItem({ call, number, skipped, onSkip, mayEdit, isOpen, onOpen, onEd
       </div>
       {!isOpen && (
         <p className="step-input mono">
-          <UntrustedText text={JSON.stringify(call.input) ?? ""} maxLength={160} />
+          <JsonLine text={JSON.stringify(call.input) ?? ""} maxLength={160} />
         </p>
       )}
       {isOpen && !mayEdit && <JsonBlock value={call.input ?? null} label="Arguments" />}

@@ -33,20 +33,41 @@ export function TextBlock({ text, label }: { readonly text: string; readonly lab
   );
 }
 
-/** Any JSON, indented. */
+/** Strings of JSON; the last one may be cut. */
+const JSON_STRINGS = /("(?:[^"\\]|\\.)*"?)/u;
+
+/** A line of JSON, cut at `maxLength`. Each string is isolated: text from right to left in names and values would change their places. */
+export function JsonLine({ text, maxLength }: { readonly text: string; readonly maxLength: number }): ReactNode {
+  const parts = truncateText(text, maxLength).split(JSON_STRINGS);
+  return (
+    <bdi dir="ltr">
+      {parts.map((part, index) =>
+        index % 2 === 0 ? (
+          <Fragment key={index}>{renderPieces(part)}</Fragment>
+        ) : (
+          <bdi key={index} dir="ltr">
+            {renderPieces(part)}
+          </bdi>
+        ),
+      )}
+    </bdi>
+  );
+}
+
+/** Any JSON, indented. Reads from left to right, whatever the strings in it are. */
 export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly value: unknown; readonly label: string }): ReactNode {
   const [budget, setBudget] = useState(SHOWN_CHARACTERS);
   const { tokens, isCut } = jsonTokens(value, budget);
   return (
     <ScrollBlock label={label}>
-      <bdi>
+      <bdi dir="ltr">
         {tokens.map(({ kind, text }, index) =>
           kind === "mark" ? (
             <Fragment key={index}>{text}</Fragment>
           ) : (
-            <span key={index} className={`json-${kind}`}>
+            <bdi key={index} dir="ltr" className={`json-${kind}`}>
               {renderPieces(text)}
-            </span>
+            </bdi>
           ),
         )}
       </bdi>

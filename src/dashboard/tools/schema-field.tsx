@@ -208,7 +208,11 @@ function ArrayField({ items, ...props }: FieldProps & { readonly items: Schema }
           </button>
         </div>
       ))}
-      {list.length > SHOWN_ITEMS && <p className="muted">The first {SHOWN_ITEMS} are shown. The JSON has all {list.length}.</p>}
+      {list.length > SHOWN_ITEMS && (
+        <p className="muted">
+          The first {SHOWN_ITEMS} are shown. The JSON has all {list.length}.
+        </p>
+      )}
       {list.length < SHOWN_ITEMS && <AddButton name="Add" onAdd={() => onChange([...list, createInitialValue(items, root) ?? null])} />}
     </fieldset>
   );
