@@ -445,6 +445,21 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     await page.context().close();
   });
 
+  test("a filter that no loaded session matches says that older ones may", async () => {
+    const { page } = await openPage(browser, scene, "/tools");
+    const sessions = Array.from({ length: 200 }, (_, index) => ({ id: `s-${index}`, length: 1, open: false }));
+    await page.route("**/v1/sessions?*", (route) =>
+      route.fulfill({ json: route.request().url().includes("cursor=200") ? { sessions: [] } : { sessions, next: "200" } }),
+    );
+    await page.getByRole("link", { name: "Sessions" }).click();
+    await page.getByRole("link", { name: "s-199" }).waitFor();
+    await page.getByLabel("Which sessions").selectOption("damaged");
+    await page.getByText("None of the latest 200 sessions match.").waitFor();
+    await page.getByRole("button", { name: "Older sessions" }).click();
+    await page.getByText("No sessions match.").waitFor();
+    await page.context().close();
+  });
+
   test("a page below a path that the server was not started with says so", async () => {
     const proxy = createHttpServer((incoming, outgoing) => {
       const { url = "", method, headers } = incoming;

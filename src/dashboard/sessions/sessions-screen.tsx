@@ -59,7 +59,9 @@ export function SessionsScreen(): ReactNode {
         <SelectField label="Which sessions" value={show} onChange={setShow} options={FILTER_OPTIONS} />
       </ScreenHeader>
       <ReadState title="The sessions could not be read." error={error} data={data} />
-      {data !== undefined && found.length === 0 && <NoSessions isFiltered={all.length > 0 || searched !== ""} />}
+      {data !== undefined && found.length === 0 && (
+        <NoSessions isFiltered={all.length > 0 || searched !== ""} latest={hasNextPage ? (searchedCount ?? all.length) : undefined} />
+      )}
       {found.length > 0 && <SessionTable sessions={found} />}
       {hasNextPage && (
         <div className="list-more">
@@ -73,7 +75,10 @@ export function SessionsScreen(): ReactNode {
   );
 }
 
-function NoSessions({ isFiltered }: { readonly isFiltered: boolean }): ReactNode {
+/** @param latest how many sessions were looked at, if there are older ones */
+function NoSessions({ isFiltered, latest }: { readonly isFiltered: boolean; readonly latest: number | undefined }): ReactNode {
+  if (latest !== undefined)
+    return <Notice title={`None of the latest ${formatCount(latest)} sessions match.`}>Older ones may: see below.</Notice>;
   if (isFiltered) return <Notice title="No sessions match.">Change the words or the choice above.</Notice>;
   return (
     <Notice title="There are no sessions yet.">

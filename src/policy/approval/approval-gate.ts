@@ -1,4 +1,5 @@
 /** Asks a person or a rule for approval before a call may run, and keeps the answers. */
+import { MILLISECONDS, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type {
@@ -48,7 +49,7 @@ export interface ApprovalSettings {
   readonly always?: readonly string[];
   /** Patterns of tools that never need approval; wins over `always` and over destructive. */
   readonly never?: readonly string[];
-  /** Longest wait for an answer, in milliseconds; then the call is denied. 0 = no limit. @default 0 */
+  /** Longest wait for an answer, in milliseconds, at most ten years; then the call is denied. 0 = no limit. @default 0 */
   readonly timeoutMs?: number;
 }
 
@@ -85,9 +86,7 @@ export class ApprovalGate implements Approvals {
   /** @param store keeps the questions. @default a store in memory. @throws ToolError `invalid_argument` */
   constructor(settings: ApprovalSettings, ports: Ports, store?: Pick<Store, "approvals" | "follow">) {
     const { approve, timeoutMs = 0 } = settings;
-    if (!Number.isFinite(timeoutMs) || timeoutMs < 0) {
-      throw new ToolError("invalid_argument", `The approval's timeoutMs must be a number of at least 0, not ${String(timeoutMs)}.`);
-    }
+    checkNumber(timeoutMs, "timeoutMs of the approval", { ...MILLISECONDS, zero: "no limit" });
     this.#approve = approve === "inbox" ? () => new Promise(() => {}) : approve;
     this.#rules = new ApprovalRules(settings);
     this.mayAsk = this.#rules.mayAsk;

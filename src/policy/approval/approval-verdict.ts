@@ -75,6 +75,9 @@ export function createAnswerRule(question: NewApproval, verdict: ParsedVerdict, 
   return { id: stamp.id, pattern: toolName, sessionId, definition, ...ofInput, scope, ...shown, createdAt: stamp.now, ...createdBy(by) };
 }
 
+/** The last time of a `Date`; stores refuse later ones as damage. */
+const MAX_TIME = 8_640_000_000_000_000;
+
 /** @throws ToolError `invalid_argument` for a pattern that cannot be used, or a time that has passed */
 export function createApprovalRule(rule: NewApprovalRule & { readonly pattern: string }, { id, now }: RuleStamp): ApprovalRule {
   checkKnownKeys(rule, RULE, "an approval rule");
@@ -83,9 +86,9 @@ export function createApprovalRule(rule: NewApprovalRule & { readonly pattern: s
     if (value !== undefined && typeof value !== "string")
       throw invalidArgumentError(`${name} of an approval rule must be a string, not ${typeof value}.`);
   createNameMatcher([pattern], "pattern", { bareNames: "default" });
-  if (expiresAt !== undefined && (!Number.isFinite(expiresAt) || expiresAt <= now))
+  if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= MAX_TIME))
     throw invalidArgumentError(
-      `expiresAt of an approval rule is ${String(expiresAt)}; it must be a time in the future, in milliseconds since the epoch.`,
+      `expiresAt of an approval rule is ${String(expiresAt)}; it must be a time in the future, in milliseconds since the epoch, at most ${MAX_TIME}.`,
     );
   return { id, pattern, scope: "rule", createdAt: now, ...createdBy(by), ...omitUndefined({ sessionId, expiresAt }) };
 }

@@ -305,6 +305,7 @@ test("issue 19.4 invalid answers, rules and lists are rejected with a hint", asy
     [() => answer(runtime, asked, { answer: "allow-once", rule: {} }), "A rule is given with the answer"],
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { pattern: "mail::*" } }), "does not match default::remove"],
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { expiresAt: 1 } }), "must be a time in the future"],
+    [() => runtime.approvals.addRule({ pattern: "mail::*", expiresAt: 8.64e15 + 1 }), "at most 8640000000000000"],
     [() => answer(runtime, asked, { answr: "allow" } as never), "answr"],
     [() => runtime.approvals.answer({ id: 7, digest, answer: "deny" } as never), "The id of an answer must be a string"],
     [() => runtime.approvals.answer({ id, answer: "deny" } as never), "The digest of an answer must be a string"],

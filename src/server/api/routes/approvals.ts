@@ -9,7 +9,7 @@ const decision = oneOf(
   ["allow", "allow-once", "allow-input", "allow-always", "deny"],
 );
 const pattern = text("A pattern over qualified names; * matches any text.", { minLength: 1, maxLength: 512 });
-const expiresAt = integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, Number.MAX_SAFE_INTEGER);
+const expiresAt = integer("When it ends, in milliseconds since 1970-01-01 UTC.", 0, 8_640_000_000_000_000);
 const scopeFields = {
   scope: oneOf(
     "With allow: this call, calls of the session with this input, calls of the session of this tool, or calls that the rule names. By default once.",
