@@ -445,18 +445,26 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     await page.context().close();
   });
 
-  test("a filter that no loaded session matches says that older ones may", async () => {
+  test("a filter that no loaded session matches says that older ones may, and they are read although others change", async () => {
     const { page } = await openPage(browser, scene, "/tools");
     const sessions = Array.from({ length: 200 }, (_, index) => ({ id: `s-${index}`, length: 1, open: false }));
-    await page.route("**/v1/sessions?*", (route) =>
-      route.fulfill({ json: route.request().url().includes("cursor=200") ? { sessions: [] } : { sessions, next: "200" } }),
-    );
+    await page.route("**/v1/sessions?*", async (route) => {
+      const isOlder = route.request().url().includes("cursor=200");
+      if (isOlder) await pause(1_500); // longer than the lists wait between two reads
+      await route.fulfill({ json: isOlder ? { sessions: [] } : { sessions, next: "200" } }).catch(() => {});
+    });
     await page.getByRole("link", { name: "Sessions" }).click();
     await page.getByRole("link", { name: "s-199" }).waitFor();
     await page.getByLabel("Which sessions").selectOption("damaged");
     await page.getByText("None of the latest 200 sessions match.").waitFor();
+    // Changes that are reported meanwhile do not cancel the read of older sessions.
+    const busy = runtime.session("busy");
+    const changes = setInterval(() => void busy.execute([{ name: "t::tick", input: {} }]), 200);
     await page.getByRole("button", { name: "Older sessions" }).click();
-    await page.getByText("No sessions match.").waitFor();
+    await page
+      .getByText("No sessions match.")
+      .waitFor({ timeout: 10_000 })
+      .finally(() => clearInterval(changes));
     await page.context().close();
   });
 

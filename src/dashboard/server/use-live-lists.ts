@@ -1,5 +1,5 @@
 /** Reads lists again when something in them has changed. */
-import { useQueryClient } from "@tanstack/react-query";
+import { useQueryClient, type QueryFilters } from "@tanstack/react-query";
 import { useEffect } from "react";
 import { ThrottledReader } from "./throttled-reader.ts";
 import { useConnection, useConnectionState } from "./use-connection.ts";
@@ -22,7 +22,13 @@ export function useLiveLists(isOn: boolean): void {
   useEffect(() => {
     if (!isOn) return;
     let stop: AbortController | undefined;
-    const read = () => queries.invalidateQueries({ predicate: ({ queryKey: [name] }) => LISTS.has(name) });
+    const which: QueryFilters = { predicate: ({ queryKey: [name] }) => LISTS.has(name) };
+    const read = async (): Promise<void> => {
+      const isFetching = queries.isFetching(which) > 0;
+      // Cancelling would also drop a page of older rows that the reader asked for.
+      await queries.invalidateQueries(which, { cancelRefetch: false });
+      if (isFetching) lists.markChanged(); // that read may have begun before the change
+    };
     const lists = new ThrottledReader(read, MIN_INTERVAL_MS);
     const stopWatching = (): void => {
       stop?.abort();
