@@ -206,7 +206,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     });
     await page.getByRole("heading", { name: "Approvals" }).waitFor();
     const stop = new AbortController();
-    const session = runtime.session("busy");
+    const session = runtime.session();
     const busy = (async () => {
       while (!stop.signal.aborted) {
         await session.execute([{ name: "t::tick", input: {} }]);
@@ -458,7 +458,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     await page.getByLabel("Which sessions").selectOption("damaged");
     await page.getByText("None of the latest 200 sessions match.").waitFor();
     // Changes that are reported meanwhile do not cancel the read of older sessions.
-    const busy = runtime.session("busy");
+    const busy = runtime.session();
     const changes = setInterval(() => void busy.execute([{ name: "t::tick", input: {} }]), 200);
     await page.getByRole("button", { name: "Older sessions" }).click();
     await page
