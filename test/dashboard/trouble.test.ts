@@ -206,7 +206,7 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     });
     await page.getByRole("heading", { name: "Approvals" }).waitFor();
     const stop = new AbortController();
-    const session = runtime.session();
+    const session = runtime.session("busy");
     const busy = (async () => {
       while (!stop.signal.aborted) {
         await session.execute([{ name: "t::tick", input: {} }]);
