@@ -108,7 +108,10 @@ export interface Tool extends CallSettings {
   readonly tags?: readonly string[];
   /** Maximum number of calls of this tool at a time. Integer ≥ 1. @default no limit */
   readonly maxConcurrent?: number;
-  /** Whether the tool may be called only once per turn. @default false; true for the category `DANGEROUS` */
+  /**
+   * Whether the tool may run only once per turn. Calls that handlers and delegates of the turn make count too; calls in other sessions do not.
+   * @default false; true for the category `DANGEROUS`
+   */
   readonly oncePerTurn?: boolean;
   /**
    * `background`: in a session a call is answered `pending` at once and continues as a job, whose result comes later. `stateful`: the same, and

@@ -4,8 +4,9 @@ import type { CallPlace } from "../core/event.ts";
 import type { Store } from "../core/store.ts";
 import type { Registry } from "../registry/registry.ts";
 import { storedEvents } from "../session/read-events.ts";
+import type { SessionLog } from "../session/session-log.ts";
 import { SessionFold } from "./fold-events.ts";
-import { nestedSessionId, isStartedBy } from "./nested-session.ts";
+import { findCallsWithSession, nestedSessionId, isStartedBy } from "./nested-session.ts";
 import type { OpenCall } from "./open-call.ts";
 
 interface Within {
@@ -48,6 +49,19 @@ async function awaitsIn({ call, callId }: OpenCall, { depth, ...search }: Search
     if (one.askedAt === undefined ? !(await awaitsIn(one, inner)) : one.askedAt < since) return false;
   }
   return true;
+}
+
+/** The logs of the stored sessions that these calls of a session began. */
+export async function* foldSessionsOf(
+  store: Store | undefined,
+  sessionId: string,
+  callIds: readonly string[],
+): AsyncGenerator<{ readonly sessionId: string; readonly log: SessionLog }> {
+  if (store === undefined || callIds.length === 0) return;
+  for (const callId of await findCallsWithSession(store, { sessionId, callIds })) {
+    const fold = await foldOf(store, { sessionId, callId });
+    if (fold !== undefined) yield { sessionId: nestedSessionId(sessionId, callId), log: fold.head.log };
+  }
 }
 
 /** The stored session that a call began; undefined if there is none, or it cannot be read. */

@@ -22,7 +22,7 @@ export interface SessionsOptions extends ToolsetEngines {
 }
 
 /** The options of a new session. */
-export interface NewSessionOptions extends SessionSettings, Pick<RuntimeSessionOptions, "seedName"> {
+export interface NewSessionOptions extends SessionSettings, Pick<RuntimeSessionOptions, "seedName" | "callingTurn"> {
   readonly read?: SnapshotContent | undefined;
   readonly parentCall?: CallPlace | undefined;
 }

@@ -22,7 +22,7 @@ import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
 import { CUT_OFF, findRefusal } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
-import { restoreOncePerTurn } from "../call/admit/once-per-turn.ts";
+import { restoreOncePerTurn, type ReadSessionsOf } from "../call/admit/once-per-turn.ts";
 import { findJobErrors, findNestedErrors, groupCallsByJob, noteNestedEffects, orderCalls } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "./session-start.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
@@ -83,6 +83,8 @@ export interface ResumeCallsOptions extends ResumeOptions {
   readonly callOptions: CallOptions;
   /** Why background jobs were cancelled meanwhile, by the id of their calls. */
   readonly cancelled: ReadonlyMap<string, string>;
+  /** Reads the sessions that calls began. */
+  readonly readSessionsOf: ReadSessionsOf;
   /** Called for each call when it has its result. */
   readonly onCallEnd: (call: CallRun) => void;
 }
@@ -171,10 +173,12 @@ class CallResumer {
   async createRuns(calls: readonly OpenCall[], running: RunningTurn | undefined, job?: CallRun): Promise<readonly CallRun[]> {
     const session = this.#session;
     const turnId = calls[0]?.turnId ?? "";
-    const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt: findTurnStart(session, turnId), parentCall: job });
+    const { callingTurn } = session;
+    const startsAt = findTurnStart(session, turnId);
+    const turn = new Turn(session, session.ports.ids, { id: turnId, startsAt, parentCall: job, callingTurn });
     turn.running = running;
     if (running !== undefined) running.runnerData = turn; // nested calls join it
-    await restoreOncePerTurn(session, turn, calls[0]?.callId ?? "");
+    await restoreOncePerTurn(session, turn, calls[0]?.callId ?? "", this.#options.readSessionsOf);
     return calls.map((call) => {
       continueTrace(session, call);
       if (this.#withNestedEffect.has(call.callId)) call.hasNestedIntent = true;

@@ -10,7 +10,8 @@ import { cancelSessionCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Registry } from "../registry/registry.ts";
 import { readEventPages, type ReadableLog } from "../session/read-events.ts";
-import { noteAwaitsWithin } from "./awaiting-within.ts";
+import type { ReadSessionsOf } from "../call/admit/once-per-turn.ts";
+import { foldSessionsOf, noteAwaitsWithin } from "./awaiting-within.ts";
 import { SessionFold } from "./fold-events.ts";
 import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "./nested-session.ts";
 import type { NewSessionOptions, NewSessions, SessionsOptions } from "./new-sessions.ts";
@@ -20,19 +21,22 @@ import { ResumedQuestions } from "./resumed-questions.ts";
 import { resumeSession, type ResumeOptions, type ResumeCallsOptions } from "./resume-session.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 import { requireStore } from "./session-errors.ts";
+import type { Turn } from "../session/turn.ts";
 import { checkSessionSettings } from "./session-start.ts";
 import { readCancelRequests } from "./stored-jobs.ts";
 
 /** How a session is resumed, by a program or by the call that it belongs to. */
 interface ResumeStoredOptions extends ResumeOptions {
   readonly parentCall?: CallPlace | undefined;
+  /** The turn of that call, while its handler runs. */
+  readonly callingTurn?: Turn | undefined;
   readonly resuming: PendingResume;
   /** Aborts when the call's attempt ends, which then no longer waits for the session. */
   readonly endSignal: AbortSignal | undefined;
   readonly onStarted: SessionAttempt["onStarted"] | undefined;
 }
 
-type ContinueCallsOptions = Omit<ResumeCallsOptions, "onCallEnd"> &
+type ContinueCallsOptions = Omit<ResumeCallsOptions, "onCallEnd" | "readSessionsOf"> &
   Pick<ResumeStoredOptions, "endSignal"> & { readonly questions: ResumedQuestions };
 
 type CallEnd = SessionEvent & { readonly type: "call-end" };
@@ -79,13 +83,13 @@ export class ResumedSessions {
   }
 
   async #resumeStored(id: string, store: Store, options: ResumeStoredOptions): Promise<RuntimeSession> {
-    const { parentCall, resuming } = options;
+    const { parentCall, callingTurn, resuming } = options;
     await store.open();
     const eventLog = await claimLog(store, id, options);
-    const settings = checkSessionSettings(options, "resume()");
+    const settings = { parentCall, callingTurn, ...checkSessionSettings(options, "resume()") };
     if (eventLog === undefined) {
       resuming.check();
-      return (await this.#startNew(id, { ...settings, parentCall })) ?? this.#resumeStored(id, store, { ...options, create: false });
+      return (await this.#startNew(id, settings)) ?? this.#resumeStored(id, store, { ...options, create: false });
     }
     let session: RuntimeSession | undefined;
     try {
@@ -94,7 +98,7 @@ export class ResumedSessions {
       const noteLeftOpen = (event: SessionEvent): void =>
         void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && leftOpen.push(event.callId));
       await foldLog(eventLog, fold, { parentCall, onEvent: eventLog.wasLeftOpen ? noteLeftOpen : undefined });
-      session = this.#newSessions.openSession({ id, parentCall, ...settings, eventLog, ...fold.startOptions });
+      session = this.#newSessions.openSession({ id, ...settings, eventLog, ...fold.startOptions });
       options.onStarted?.(session);
       await this.#settleLeftOpen(session, leftOpen, store);
       resuming.check();
@@ -149,7 +153,8 @@ export class ResumedSessions {
             );
           });
     try {
-      await resumeSession(session, fold, { ...options, onCallEnd });
+      const readSessionsOf: ReadSessionsOf = (sessionId, callIds) => foldSessionsOf(store, sessionId, callIds);
+      await resumeSession(session, fold, { ...options, readSessionsOf, onCallEnd });
       await this.whenSettled(session.id);
     } finally {
       forget?.();

@@ -227,7 +227,9 @@ function startTurn(session: RuntimeSession, { turn: running, caller }: TurnPlace
     joining.running = running;
     return joining;
   }
-  const turn = parentCall === undefined ? new Turn(session, ids) : new Turn(session, ids, { startsAt: session.length, parentCall });
+  const { callingTurn } = session;
+  const isOutermost = parentCall === undefined && callingTurn === undefined;
+  const turn = isOutermost ? new Turn(session, ids) : new Turn(session, ids, { startsAt: session.length, parentCall, callingTurn });
   turn.running = running;
   if (running !== undefined) running.runnerData = turn;
   return turn;

@@ -27,6 +27,7 @@ import type { ForkOptions } from "../session/fork-options.ts";
 import { historyOf } from "../session/session-log.ts";
 import { shortId } from "../session/session-id.ts";
 import type { SessionHead } from "../session/session.ts";
+import type { Turn } from "../session/turn.ts";
 import { closedSessionError, noBranchError, noJobsError } from "./session-errors.ts";
 import { SIMULATE_OPTIONS, checkSubmission, type SimulateOptions, type Simulation, type SubmitOptions } from "./session-options.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
@@ -56,6 +57,8 @@ export interface RuntimeSessionOptions extends ReceivingSessionOptions {
   readonly services: CallServices;
   readonly parent?: RuntimeSession;
   readonly submissions?: ReadonlyMap<string, SubmittedBatch>;
+  /** The turn of the call that the session belongs to. */
+  readonly callingTurn?: Turn | undefined;
 }
 
 type Results = ToolResult | readonly ToolResult[];
@@ -118,6 +121,8 @@ export class RuntimeSession extends ReceivingSession {
   dropped = false;
   /** The head at which the branch began. */
   readonly #base: SessionHead | undefined;
+  /** The turn of the call that the session belongs to: a tool that may run once a turn runs once in both. @internal */
+  readonly callingTurn: Turn | undefined;
   #submissions: Submissions | undefined;
   #closing: Promise<void> | undefined;
   #branches = 0;
@@ -129,6 +134,7 @@ export class RuntimeSession extends ReceivingSession {
     this.#parent = options.parent;
     this.#base = options.head;
     this.#services = options.services;
+    this.callingTurn = options.callingTurn;
     if (options.submissions !== undefined) this.#submissions = new Submissions(options.submissions);
   }
 

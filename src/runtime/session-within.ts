@@ -17,7 +17,8 @@ export interface SessionWithinOptions {
  *
  * It has its own history and state. If the caller's session is stored, so is this one, and a handler that is run again after a crash gets it back,
  * with its messages and a result for every call that had begun. In a simulation it is simulated and leaves no trace; both sessions see the pretended
- * writes of the other. Its calls count as nested in the caller's call, so composite tools are refused if they would be nested too deep.
+ * writes of the other. Its calls count as nested in the caller's call, so composite tools are refused if they would be nested too deep, and a tool
+ * that may run once per turn is refused if it has run in the turn of that call.
  *
  * Which tools its calls may use is not stored: pass `allow` to each `execute`, or to the loop that runs in it.
  *

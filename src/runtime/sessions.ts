@@ -78,16 +78,27 @@ export class Sessions implements SessionHost {
     if (session instanceof RuntimeSession && simulation !== undefined) {
       const services = createSimulationServices(this.#services, id, simulation);
       const head = new SessionFold().head;
-      const inner = this.#newSessions.openSession({ id: this.#newSessions.newId(id), head, parent: session, simulation, services });
+      const inner = this.#newSessions.openSession({
+        id: this.#newSessions.newId(id),
+        head,
+        parent: session,
+        simulation,
+        services,
+        callingTurn: turn,
+      });
       this.#closeWith(session, inner);
       return inner;
     }
     const parentCall = { sessionId: session.id, callId };
     if (isLogged && eventLog !== undefined) {
       if (eventLog.options.durability !== "async") await whenCallIsStored(run, attempt.endSignal);
-      return await this.#resumedSessions.resume(id, { create: true, takeOver: true, ...resumeOptions, parentCall }, attempt);
+      return await this.#resumedSessions.resume(
+        id,
+        { create: true, takeOver: true, ...resumeOptions, parentCall, callingTurn: turn },
+        attempt,
+      );
     }
-    const inner = this.#newSessions.openSession({ id: this.#newSessions.newId(id), seedName, parentCall, ...settings });
+    const inner = this.#newSessions.openSession({ id: this.#newSessions.newId(id), seedName, parentCall, callingTurn: turn, ...settings });
     recordSessionStart(inner, { parentCall }, this.#services);
     return inner;
   }

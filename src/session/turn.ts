@@ -22,7 +22,7 @@ interface EarlierTurn {
   readonly joinedTurn?: Turn;
   readonly parentCall?: TurnCall | undefined;
   readonly shown?: readonly ModelMessage[] | undefined;
-  readonly callingTurn?: Turn;
+  readonly callingTurn?: Turn | undefined;
 }
 
 export class Turn {
@@ -33,7 +33,10 @@ export class Turn {
   shown: readonly ModelMessage[] | undefined;
   /** The turn whose handler made these calls: if that turn is taken back, so are these calls. */
   readonly joinedTurn: Turn | undefined;
-  /** Outside a session, the turn whose handler made these calls: both are one turn for tools that may run once a turn. */
+  /**
+   * The turn whose handler made these calls outside a session, or in a session that belongs to its call: both are one turn for tools that may run
+   * once a turn.
+   */
   readonly #callingTurn: Turn | undefined;
   /** The call of the same session whose handler made these calls: if that call is taken back, so are these calls. */
   readonly parentCall: TurnCall | undefined;
