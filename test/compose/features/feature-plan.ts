@@ -26,8 +26,14 @@ export const LEAVES = [
   "sub_drop",
   "denied",
   "chain",
+  "ask",
+  "one",
+  "late",
+  "flaky",
+  "art",
+  "talk",
 ] as const;
-export const HOWS = ["nest", "whole", "plain", "kept", "within", "sequence", "agent", "steps", "program"] as const;
+export const HOWS = ["nest", "whole", "plain", "kept", "within", "sequence", "agent", "steps", "other", "program"] as const;
 
 export interface Leaf {
   readonly leaf: (typeof LEAVES)[number];
@@ -60,6 +66,14 @@ export const STEPS = [
   "void round",
   "resume",
   "stub",
+  "close",
+  "take over",
+  "changed",
+  "cancel one",
+  "at once",
+  "fork meanwhile",
+  "simulate meanwhile",
+  "commit simulation",
 ] as const;
 
 export interface Step {
@@ -130,6 +144,7 @@ const UNTAGGED = new Set<Leaf["leaf"]>([
   "once",
   "sub_drop",
   "end",
+  "art",
 ]);
 
 export function callOf(node: Node, tags: Tags): ToolCall {

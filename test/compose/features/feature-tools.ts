@@ -25,6 +25,10 @@ export interface Host {
   readonly clock: FakeClock;
   enter(name: string, input: Input, context: ToolContext): void;
   version(key: string): number;
+  /** Makes calls in a session of their own, which the handler begins by the runtime. */
+  inOther(calls: readonly ToolCall[], context: ToolContext): Promise<unknown>;
+  /** Counts handlers of a tool that may run one at a time. */
+  occupy(name: string, by: number): void;
   /** Writes a document; once for each idempotency key, if one is given. */
   write(name: string, input: Input, context: ToolContext, onceFor?: string): number;
 }
@@ -90,14 +94,74 @@ export function toolsetsOf(host: Host): readonly Toolset[] {
         write("bg", { mode: "background" }, 20),
         write("wipe", { effects: { ...WRITES, destructive: true } }),
         write("once", { oncePerTurn: true }),
+        ...more(host, leaf, write),
         leaf("end", { endsTurn: true, effects: { reads: [], writes: [] } }, () => "over"),
       ],
     },
     { name: "o", overloads: true, tools: overloads(read, write) },
     { name: "s", tools: [write("sub", {}), write("sub_drop", { effects: { ...WRITES, destructive: true } })] },
     { name: "x", tools: [write("denied", {})] },
-    { name: "c", tools: composites() },
+    { name: "c", tools: composites(host) },
     programToolset(),
+  ];
+}
+
+/** Toolsets of a later version of a program: a tool is gone, one writes more, and one takes a further argument. */
+export function changed(toolsets: readonly Toolset[]): readonly Toolset[] {
+  return toolsets.map((toolset) => ({
+    ...toolset,
+    tools: (toolset.tools ?? [])
+      .filter(({ name }) => name !== "pay" && name !== "wipe")
+      .map((tool) =>
+        tool.name === "put" || tool.name === "add"
+          ? { ...tool, effects: { writes: (input: { readonly key?: unknown }) => ["all", `doc:${String(input.key)}`] } }
+          : tool.name === "slow"
+            ? { ...tool, description: "Is another." }
+            : tool,
+      ),
+  }));
+}
+
+type MakeLeaf = (name: string, more: Partial<Tool>, run: (input: Input, context: ToolContext) => unknown) => Tool;
+
+function more(host: Host, leaf: MakeLeaf, write: (name: string, more: Partial<Tool>, ms?: number) => Tool): readonly Tool[] {
+  return [
+    leaf("ask", { effects: WRITES }, async (input, context) => {
+      const answer = await context.ask({ message: "Shall I write?" });
+      return answer.action === "accept" ? { written: host.write("ask", input, context) } : answer.action;
+    }),
+    leaf("one", { effects: { reads: [], writes: [] }, maxConcurrent: 1 }, async () => {
+      host.occupy("one", 1);
+      await wait(host, 3);
+      host.occupy("one", -1);
+      return "one";
+    }),
+    write("late", { timeoutMs: 5, unknownKeys: "refuse" }, 12),
+    leaf("flaky", { effects: { reads: [], writes: [] }, maxAttempts: 3 }, ({ key }, { attempt }) => {
+      if (attempt < (key === "a" ? 3 : 9)) throw new ToolError("network_error", "reset", { retryable: true });
+      return "at last";
+    }),
+    leaf("art", { effects: READS, cache: "session", supersedes: (newer, older) => newer.name === older.name }, ({ key }) => ({
+      content: [
+        { type: "image", data: Buffer.from(`picture of ${key} ${host.version(key)}`).toString("base64"), mimeType: "image/png" },
+        { type: "text", text: "word ".repeat(200) },
+      ],
+    })),
+    {
+      name: "talk",
+      description: "Talks.",
+      inputSchema: schema(),
+      mode: "stateful",
+      effects: WRITES,
+      execute: async function* (input: Input, context: ToolContext) {
+        host.enter("talk", input, context);
+        await wait(host, 5);
+        const said: unknown = yield "first";
+        await wait(host, 5);
+        host.write("talk", input, context);
+        return said ?? "nothing";
+      },
+    },
   ];
 }
 
@@ -166,7 +230,7 @@ interface Task {
 
 const taskOf = ({ task }: Input): Task => JSON.parse(task ?? "") as Task; // feature-plan wrote it
 
-function composites(): readonly Tool[] {
+function composites(host: Host): readonly Tool[] {
   const maker = (name: string, more: Partial<Tool>, make: (task: Task, context: ToolContext) => Promise<unknown>): Tool => ({
     name,
     description: "Makes calls.",
@@ -216,6 +280,11 @@ function composites(): readonly Tool[] {
           })),
         ).run(session, {}, { stopOnFailure: false, idempotencyKey: "steps" }),
       ),
+    ),
+    maker(
+      "other",
+      { effects: { reads: [], writes: ({ task }: { readonly task?: unknown }) => [`task:${String(task)}`], external: true } },
+      async ({ calls }, context) => host.inOther(calls, context),
     ),
     agent(),
     createChain([

@@ -1,7 +1,6 @@
 /** Plays random conversations on runtimes with fake ports, and checks what must be true of every combination of features. */
 import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { RuntimeEvent } from "../../../src/core/event.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
 import { ToolExecutionError } from "../../../src/call/tool-execution-error.ts";
@@ -11,57 +10,20 @@ import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog, countingIds, seededRandom, settle } from "../../../src/testing/fake-ports.ts";
+import { FeatureChecks } from "./feature-checks.ts";
 import { callOf, Tags, type Scenario, type Step } from "./feature-plan.ts";
-import { toolsetsOf, type Host, type Input } from "./feature-tools.ts";
+import { changed, toolsetsOf, type Host, type Input } from "./feature-tools.ts";
 
-interface Entry {
-  readonly name: string;
-  readonly input: Input;
-  readonly callId: string;
-  readonly sessionId: string;
-  readonly simulated: boolean;
-  readonly step: number;
-}
-
-interface Allowed {
-  readonly request: ApprovalRequest;
-  readonly answer: ApprovalAnswer;
-}
-
-const QUALIFIED: Readonly<Record<string, string>> = {
-  drop: "o::doc",
-  text: "o::doc",
-  look: "o::doc",
-  wipe: "w::wipe",
-  sub_drop: "s::sub_drop",
-};
-const DESTRUCTIVE = new Set(["drop", "wipe", "sub_drop"]);
-const WRITERS = new Set(["put", "text", "pay", "add", "slow", "bg", "drop", "wipe", "once", "sub", "sub_drop"]);
-const READERS = new Set(["w::get_turn", "w::get_session", "w::get_runtime", "w::get_stored", "w::sum", "w::big", "o::doc"]);
 const WELL = { content: "Well.", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } } as const;
 
-export class FeatureWorld implements Host {
-  readonly broken: string[] = [];
-  readonly seen = new Set<string>();
+export class FeatureWorld {
+  readonly checks = new FeatureChecks();
   clock = new FakeClock();
   readonly #scenario: Scenario;
   readonly #tags = new Tags();
-  readonly #store = memoryStore();
+  readonly #store = keptOpen(memoryStore());
   readonly #ids = countingIds();
-  readonly #entries: Entry[] = [];
-  readonly #allowed: Allowed[] = [];
-  readonly #versions = new Map<string, number>();
-  readonly #writtenBy = new Map<string, [key: string, version: number]>();
-  readonly #settled = new Map<string, number>();
-  readonly #onceKeys = new Map<string, number>();
-  readonly #writes = new Map<string, Set<string>>();
-  readonly #floors = new Map<string, ReadonlyMap<string, number>>();
-  readonly #starts = new Map<string, string>();
-  readonly #ends = new Set<string>();
-  /** Had not ended when their process did: those that were not stored are gone. */
-  readonly #interrupted = new Set<string>();
-  #kind: Step["kind"] = "execute";
-  #step = 0;
+  #generation = 0;
   #questions = 0;
   #runtime: Runtime;
   #session: RuntimeSession;
@@ -72,58 +34,42 @@ export class FeatureWorld implements Host {
     this.#session = this.#runtime.session("s");
   }
 
-  version(key: string): number {
-    return this.#versions.get(key) ?? 0;
-  }
-
-  enter(name: string, input: Input, context: ToolContext): void {
-    const { callId, sessionId, simulated } = context;
-    this.seen.add(`entered ${name}`);
-    if (input.key === "v" || input.key === "c") this.#break(`${name} entered although a hook had refused or changed ${input.key}`);
-    if (name === "denied") this.#break("denied entered");
-    if (name.startsWith("sub")) this.#break(`${name} entered although a stub answers it`);
-    const isAllowed = this.#kind === "simulate for real" && ["put", "text", "drop"].includes(name);
-    if (simulated && WRITERS.has(name) && !isAllowed) this.#break(`${name} entered in a simulation`);
-    if (this.#kind === "stub") this.#break(`${name} entered although stubs answer`);
-    if (DESTRUCTIVE.has(name)) this.#checkApproval(name, input, context);
-    if (context.attempt === 1) this.#entries.push({ name, input, callId, sessionId, simulated, step: this.#step });
-  }
-
-  write(name: string, input: Input, context: ToolContext, onceFor?: string): number {
-    const { key, tag } = input;
-    const earlier = onceFor === undefined ? undefined : this.#onceKeys.get(onceFor);
-    if (earlier !== undefined) return earlier;
-    const version = this.version(key) + 1;
-    this.#versions.set(key, version);
-    this.#writtenBy.set(context.callId, [key, version]);
-    if (onceFor !== undefined) this.#onceKeys.set(onceFor, version);
-    if (tag !== undefined && onceFor === undefined) {
-      const writes = this.#writes.get(`${name} ${tag}`) ?? new Set();
-      if (writes.size > 0) this.#break(`${name} ${tag} was done twice: ${[...writes].join()}, ${context.callId}`);
-      this.#writes.set(`${name} ${tag}`, writes.add(context.callId));
-    }
-    return version;
+  async inOther(calls: readonly ToolCall[], context: ToolContext): Promise<unknown> {
+    await using session = this.#runtime.session(`other ${context.callId}`);
+    return await session.execute(calls, { signal: context.signal });
   }
 
   async play(): Promise<void> {
     for (const step of this.#scenario.steps) {
-      this.#step++;
-      this.#kind = step.kind;
+      this.checks.step++;
+      this.checks.kind = step.kind;
       await this.#play(step);
       if (step.kind === "abort") await this.#advance(60); // handlers go on after they were given up
       await this.#untilQuiet();
-      this.#checkSession();
-      for (const [key, version] of this.#versions) this.#settled.set(key, version);
+      this.checks.checkSession(this.#session);
+      this.checks.settle();
     }
-    await this.#pump(this.#runtime.close());
+    await this.#closeRuntime();
   }
 
-  #break(text: string): void {
-    this.broken.push(`step ${this.#step} (${this.#kind}): ${text}`);
+  async #closeRuntime(): Promise<void> {
+    const errors = await this.#pump(this.#runtime.close());
+    if (errors.length > 0) this.checks.break(`closed with ${errors.map(({ message }) => message).join()}`);
+    if (this.#runtime.running.length > 0) this.checks.break(`runs after close: ${JSON.stringify(this.#runtime.running)}`);
+    const { calls, succeeded, orphans } = this.#runtime.counters;
+    if (!Number.isNaN(this.checks.counted.calls) && (calls !== this.checks.counted.calls || succeeded !== this.checks.counted.ok))
+      this.checks.break(`counted ${calls} calls, ${succeeded} ok; events tell of ${this.checks.counted.calls}, ${this.checks.counted.ok}`);
+    await this.#advance(60);
+    await this.clock.advance(1_500); // questions of other processes are looked for twice a second
+    for (let left = 500; left > 0 && this.#runtime.counters.orphans > 0; left--) await realTime(2); // of programs, in their threads
+    if (this.#runtime.counters.orphans > 0) this.checks.break(`${orphans} orphans stay`);
+    if (this.clock.pending > 0) this.checks.break(`${this.clock.pending} timers stay, the next in ${this.clock.nextIn} ms`);
   }
 
-  #begin(): Runtime {
-    this.clock = new FakeClock({ wallTime: Date.UTC(2026, 0, 1) + this.clock.now() });
+  #begin(changes = false, sameClock?: FakeClock): Runtime {
+    this.checks.beginProcess();
+    const generation = ++this.#generation;
+    this.clock = sameClock ?? new FakeClock({ wallTime: Date.UTC(2026, 0, 1) + this.clock.now() });
     const { clock } = this;
     /** Throws in a process that has ended: its programs go on, in their threads. */
     const living = (): this => {
@@ -132,12 +78,20 @@ export class FeatureWorld implements Host {
     };
     const host: Host = {
       clock,
-      enter: (...of) => living().enter(...of),
-      version: (key) => living().version(key),
-      write: (...of) => living().write(...of),
+      enter: (...of) => living().checks.enter(...of),
+      inOther: (...of) => living().inOther(...of),
+      occupy: (...of) => this.clock === clock && this.checks.occupy(...of),
+      version: (key) => living().checks.version(key),
+      write: (...of) => living().checks.write(...of),
     };
     return createRuntime({
-      toolsets: toolsetsOf(host),
+      toolsets: changes ? changed(toolsetsOf(host)) : toolsetsOf(host),
+      artifacts: this.#store.artifacts,
+      ask: async ({ signal }) => {
+        if (["simulate", "simulate for real", "commit simulation"].includes(this.checks.kind)) this.checks.break("asked in a simulation");
+        await new Promise<void>((resolve) => void clock.timer(resolve, 3));
+        return signal.aborted ? { action: "cancel" } : { action: this.#questions++ % 2 === 0 ? "accept" : "decline" };
+      },
       store: this.#store,
       ports: { clock, ids: this.#ids, log: new MemoryLog(), random: seededRandom(1) },
       standIn: { kind: "pretend", call: () => ({ pretended: true }) },
@@ -168,7 +122,7 @@ export class FeatureWorld implements Host {
         },
         rules: [{ tools: "s::*", from: "stub" }],
       },
-      onEvent: (event) => this.clock === clock && this.#hear(event),
+      onEvent: (event) => generation === this.#generation && this.checks.hear(event),
     });
   }
 
@@ -176,52 +130,9 @@ export class FeatureWorld implements Host {
     const { answers } = this.#scenario;
     const answer = answers[this.#questions++ % answers.length] ?? "deny";
     await new Promise<void>((resolve) => void clock.timer(resolve, 2));
-    this.seen.add(`answer ${answer}${request.covers === undefined ? "" : " whole"}`);
-    if (!request.signal.aborted) this.#allowed.push({ request, answer });
+    this.checks.seen.add(`answer ${answer}${request.covers === undefined ? "" : " whole"}`);
+    if (!request.signal.aborted) this.checks.allowed.push({ request, answer });
     return answer;
-  }
-
-  #checkApproval(name: string, input: Input, { callId, sessionId }: ToolContext): void {
-    const qualified = QUALIFIED[name];
-    const same = (one: object): boolean => canonical(one) === canonical(input);
-    const fits = this.#allowed.some(({ request, answer }) => {
-      if (answer === "deny") return false;
-      if (request.callId === callId && request.toolName === qualified) return same(request.input);
-      if ((request.covers ?? []).some((one) => one.toolName === qualified && same(one.input))) return true;
-      if (answer === "allow-once" || request.sessionId !== sessionId || request.toolName !== qualified) return false;
-      return answer === "allow-always" || same(request.input);
-    });
-    if (!fits) this.#break(`${name} ${JSON.stringify(input)} ${callId} of ${sessionId} ran without approval`);
-    const denied = this.#allowed.some(({ request, answer }) => answer === "deny" && request.callId === callId);
-    if (denied) this.#break(`${name} ${callId} ran although it was denied`);
-  }
-
-  #hear(event: RuntimeEvent): void {
-    if (event.type === "call-start") {
-      if (this.#starts.has(event.callId)) this.#break(`${event.callId} started twice`);
-      this.#starts.set(event.callId, event.sessionId);
-      this.#floors.set(event.callId, new Map(this.#settled));
-    }
-    if (event.type !== "call-end") return;
-    if (!this.#starts.has(event.callId)) this.#break(`${event.callId} ended and never started`);
-    if (this.#ends.has(event.callId)) this.#break(`${event.callId} ended twice`);
-    this.#ends.add(event.callId);
-    this.#checkResult(event.result, this.#floors.get(event.callId));
-    const written = this.#writtenBy.get(event.callId);
-    if (written !== undefined) this.#settled.set(written[0], Math.max(written[1], this.#settled.get(written[0]) ?? 0));
-  }
-
-  #checkResult(result: ToolResult, floor: ReadonlyMap<string, number> | undefined): void {
-    const { name, status, origin, output, error } = result;
-    this.seen.add(`${name} ${error?.code ?? status} ${origin}`);
-    if (JSON.stringify(result).includes("hush")) this.#break(`the secret is in the result of ${name} (${origin})`);
-    if (!READERS.has(name) || status !== "ok" || (origin !== "live" && origin !== "cache")) return;
-    for (const [key, version] of Object.entries((output ?? {}) as object))
-      // any object can be read so
-      if ((key === "a" || key === "b") && version < (floor?.get(key) ?? 0))
-        this.#break(
-          `${name} (${origin}) ${result.callId} answered version ${version} of ${key}, and ${floor?.get(key)} was written before`,
-        );
   }
 
   async #play(step: Step): Promise<void> {
@@ -229,8 +140,9 @@ export class FeatureWorld implements Host {
     const before = this.#visible();
     const results = await this.#run(step, calls);
     const isUndone = ["simulate", "simulate for real", "fork and discard", "void round", "alone"].includes(step.kind);
-    if (isUndone && this.#visible() !== before) this.#break(`left a trace: ${before} became ${this.#visible()}`);
-    if (results !== undefined) this.#checkBatch(step, calls, results);
+    if (isUndone && this.#visible() !== before) this.checks.break(`left a trace: ${before} became ${this.#visible()}`);
+    if (results !== undefined) this.checks.checkBatch(step, calls, results);
+    this.checks.checkOnce(step.kind);
   }
 
   #visible(): string {
@@ -259,8 +171,90 @@ export class FeatureWorld implements Host {
     if (kind === "simulate for real") return (await this.#pump(session.simulate(calls, { allowSideEffects: ["w::put", "o::*"] }))).results;
     if (kind === "fork and commit" || kind === "fork and discard") return await this.#fork(kind === "fork and commit", calls);
     if (kind === "round" || kind === "void round") return await this.#round(kind === "round", calls, ms);
+    if (kind === "close") return await this.#close(calls, ms);
+    if (kind === "cancel one") return await this.#cancelOne(calls, ms);
+    if (kind === "at once") return await this.#atOnce(calls, ms);
+    if (kind === "fork meanwhile") return await this.#forkMeanwhile(calls, ms);
+    if (kind === "simulate meanwhile") return await this.#simulateMeanwhile(calls, ms);
+    if (kind === "commit simulation") return await this.#commitSimulation(calls);
     await this.#crash(calls, ms);
     return undefined;
+  }
+
+  async #close(calls: readonly ToolCall[], ms: number): Promise<readonly ToolResult[]> {
+    const running = this.#session.execute(calls);
+    await this.#advance(ms);
+    await this.#closeRuntime();
+    const results = await this.#pump(running);
+    this.#runtime = this.#begin();
+    this.#session = await this.#pump(this.#runtime.resume("s"));
+    return results;
+  }
+
+  async #cancelOne(calls: readonly ToolCall[], ms: number): Promise<readonly ToolResult[]> {
+    const running = this.#session.execute(calls);
+    await this.#advance(ms);
+    const all = this.#runtime.running;
+    const one = all[ms % Math.max(1, all.length)];
+    if (one !== undefined) this.#runtime.cancel(one.callId);
+    if (one !== undefined) this.checks.seen.add("cancelled one");
+    const results = await this.#pump(running);
+    await this.#advance(60);
+    return results;
+  }
+
+  async #atOnce(calls: readonly ToolCall[], ms: number): Promise<readonly ToolResult[]> {
+    const [first, ...more] = calls;
+    const one = this.#session.execute(first === undefined ? [] : [first], { concurrent: true });
+    await this.#advance(ms);
+    const other = this.#session.execute(more, { concurrent: true });
+    return [...(await this.#pump(one)), ...(await this.#pump(other))];
+  }
+
+  async #forkMeanwhile(calls: readonly ToolCall[], ms: number): Promise<readonly ToolResult[]> {
+    const [first, ...more] = calls;
+    const one = this.#session.execute(first === undefined ? [] : [first]);
+    await this.#advance(ms);
+    const branch = this.#session.fork();
+    const other = branch.execute(more);
+    const results = [...(await this.#pump(one)), ...(await this.#pump(other))];
+    await this.#untilQuiet();
+    const committed = await this.#pump(
+      branch.commit().then(
+        () => true,
+        (error: unknown) => (isToolError(error) && error.code === "conflict" ? false : Promise.reject(error as Error)),
+      ),
+    );
+    this.checks.seen.add(`committed ${committed}`);
+    if (!committed) await this.#pump(branch.discard());
+    return results;
+  }
+
+  async #simulateMeanwhile(calls: readonly ToolCall[], ms: number): Promise<readonly ToolResult[]> {
+    const [first, ...more] = calls;
+    const one = this.#session.execute(first === undefined ? [] : [first]);
+    await this.#advance(ms);
+    const { results, commit } = await this.#pump(this.#session.simulate(more));
+    const real = await this.#pump(one);
+    await this.#untilQuiet();
+    const code = await this.#pump(
+      commit().then(
+        () => {
+          this.checks.counted.calls = NaN;
+          return "committed";
+        },
+        (error: unknown) => (isToolError(error) ? error.code : "other"),
+      ),
+    );
+    this.checks.seen.add(`simulation ${code}`);
+    return [...real, ...results];
+  }
+
+  async #commitSimulation(calls: readonly ToolCall[]): Promise<readonly ToolResult[]> {
+    const { results, commit } = await this.#pump(this.#session.simulate(calls));
+    await this.#pump(commit());
+    this.checks.counted.calls = NaN; // those of the simulation are told now, and were not counted
+    return results;
   }
 
   async #throwing(calls: readonly ToolCall[]): Promise<readonly ToolResult[]> {
@@ -270,7 +264,7 @@ export class FeatureWorld implements Host {
     } catch (error: unknown) {
       if (!(error instanceof ToolExecutionError)) throw error;
       await this.#untilQuiet();
-      if (JSON.stringify(this.#session.state("w", "notes")) !== before) this.#break("a batch was rolled back, and its notes stayed");
+      if (JSON.stringify(this.#session.state("w", "notes")) !== before) this.checks.break("a batch was rolled back, and its notes stayed");
       return error.results;
     }
   }
@@ -281,7 +275,7 @@ export class FeatureWorld implements Host {
     await this.#untilQuiet();
     const notes = JSON.stringify(branch.state("w", "notes"));
     await this.#pump(commits ? branch.commit() : branch.discard());
-    if (commits && JSON.stringify(this.#session.state("w", "notes")) !== notes) this.#break("a commit changed the notes");
+    if (commits && JSON.stringify(this.#session.state("w", "notes")) !== notes) this.checks.break("a commit changed the notes");
     return results;
   }
 
@@ -303,11 +297,17 @@ export class FeatureWorld implements Host {
   async #crash(calls: readonly ToolCall[], ms: number): Promise<void> {
     void this.#session.execute(calls).catch(() => {});
     await this.#advance(ms);
-    const started = new Set(this.#starts.keys());
-    this.#runtime = this.#begin();
-    for (const callId of started) if (!this.#ends.has(callId)) this.#interrupted.add(callId);
+    const started = new Set(this.checks.starts.keys());
+    const old = this.checks.kind === "take over" ? this.#runtime : undefined;
+    this.#runtime = this.#begin(this.checks.kind === "changed", old === undefined ? undefined : this.clock);
+    for (const callId of started) if (!this.checks.ends.has(callId)) this.checks.interrupted.add(callId);
     this.#session = await this.#pump(this.#runtime.resume("s", { takeOver: true }));
-    this.seen.add("resumed");
+    this.checks.seen.add("resumed");
+    if (old === undefined) return;
+    await this.#pump(old.close());
+    await this.#advance(100);
+    if (old.running.length > 0) this.checks.break(`the old process still runs ${JSON.stringify(old.running)}`);
+    this.checks.seen.add("taken over");
   }
 
   async #advance(ms: number): Promise<void> {
@@ -315,6 +315,11 @@ export class FeatureWorld implements Host {
       await realTime();
       await this.clock.advance(passed === 0 ? 0 : 1);
     }
+  }
+
+  #answerJobs(): void {
+    for (const { id, question } of this.#runtime.jobs.list({ states: ["waiting"] }))
+      if (question !== undefined) this.#runtime.jobs.send(id, "more");
   }
 
   /** Advances the clock whenever nothing else happens; programs run in a thread, in real time. */
@@ -327,11 +332,12 @@ export class FeatureWorld implements Host {
     for (let idle = 0; !end.is;) {
       await settle();
       if (end.is) break;
+      this.#answerJobs();
       const { nextIn } = this.clock;
       if (nextIn !== undefined && (nextIn < 50 || idle > 60)) {
         await this.clock.advance(nextIn);
         idle = 0;
-      } else if (++idle > 5_000) throw new Error(`step ${this.#step} (${this.#kind}) hangs: ${this.broken.join("; ")}`);
+      } else if (++idle > 5_000) throw new Error(`step ${this.checks.step} (${this.checks.kind}) hangs: ${this.checks.broken.join("; ")}`);
       else await realTime(idle > 3 ? 4 : 0);
     }
     return await work;
@@ -339,42 +345,27 @@ export class FeatureWorld implements Host {
 
   async #untilQuiet(): Promise<void> {
     for (let left = 10_000; left > 0 && this.#runtime.running.length > 0; left--) {
+      this.#answerJobs();
       await settle();
       const { nextIn } = this.clock;
       if (nextIn !== undefined && nextIn < 50) await this.clock.advance(nextIn);
       else await realTime(2);
     }
     await settle();
-    if (this.#runtime.running.length > 0) this.#break(`never ends: ${JSON.stringify(this.#runtime.running)}`);
+    if (this.#runtime.counters.orphans > 0) await this.#advance(60);
+    if (this.#runtime.running.length > 0) this.checks.break(`never ends: ${JSON.stringify(this.#runtime.running)}`);
   }
+}
 
-  #checkBatch({ kind, calls: nodes }: Step, calls: readonly ToolCall[], results: readonly ToolResult[]): void {
-    if (results.length !== calls.length) this.#break(`${calls.length} calls have ${results.length} results`);
-    for (const result of results) this.#checkResult(result, undefined);
-    const ender = nodes.findIndex((node, index) => "leaf" in node && node.leaf === "end" && results[index]?.status === "ok");
-    if (
-      ender >= 0 &&
-      kind !== "in background" &&
-      results.slice(ender + 1).some(({ status }) => !["skipped", "cancelled", "error"].includes(status))
-    )
-      this.#break(`a call ran after end: ${results.map(({ name, status }) => `${name} ${status}`).join()}`);
-    const onces = this.#entries.filter((entry) => entry.step === this.#step && entry.name === "once");
-    if (new Set(onces.map(({ sessionId }) => sessionId)).size < onces.length && kind !== "void round")
-      this.#break(`once ran ${onces.map(({ callId, sessionId }) => `${callId} in ${sessionId}`).join()}`);
-  }
-
-  #checkSession(): void {
-    const started = new Map<string, number>();
-    for (const event of this.#session.log) {
-      if (event.type === "call-start") started.set(event.callId, 0);
-      if (event.type === "call-end") started.set(event.callId, (started.get(event.callId) ?? NaN) + 1);
-    }
-    for (const [callId, ends] of started) if (ends !== 1) this.#break(`${callId} has ${ends} ends in the log`);
-    for (const callId of this.#starts.keys())
-      if (!this.#ends.has(callId) && !this.#interrupted.has(callId)) this.#break(`${callId} started and did not end`);
-    const notes = (this.#session.state("w", "notes") ?? []) as readonly string[]; // as the tool wrote it
-    if (new Set(notes).size !== notes.length) this.#break(`noted twice: ${notes.join()}`);
-  }
+/** A store that several runtimes use, one after another or at the same time. */
+function keptOpen<T extends { close(): Promise<void> }>(store: T): T {
+  return new Proxy(store, {
+    get: (of, name) => {
+      if (name === "close") return () => Promise.resolve();
+      const value: unknown = Reflect.get(of, name, of);
+      return typeof value === "function" ? (value.bind(of) as unknown) : value;
+    },
+  });
 }
 
 function redact(result: ToolResult): ToolResult | undefined {
@@ -383,18 +374,14 @@ function redact(result: ToolResult): ToolResult | undefined {
   return { ...result, output: { ...output, secret: "***" } };
 }
 
-function canonical(input: object): string {
-  return JSON.stringify(Object.entries(input).toSorted(([one], [other]) => (one < other ? -1 : 1)));
-}
-
 const realTime = (ms = 0): Promise<void> => (ms === 0 ? settle() : new Promise((resolve) => setTimeout(resolve, ms)));
 
-export async function play(scenario: Scenario): Promise<FeatureWorld> {
+export async function play(scenario: Scenario): Promise<FeatureChecks> {
   const world = new FeatureWorld(scenario);
   try {
     await world.play();
   } catch (error: unknown) {
-    world.broken.push(isToolError(error) ? `${error.code}: ${error.message}\n${error.stack}` : String((error as Error).stack));
+    world.checks.broken.push(isToolError(error) ? `${error.code}: ${error.message}\n${error.stack}` : String((error as Error).stack));
   }
-  return world;
+  return world.checks;
 }

@@ -5,10 +5,10 @@ import { inCI } from "../../ci.ts";
 import { HOWS, scenarioArbitrary, type Scenario } from "./feature-plan.ts";
 import { play } from "./feature-world.ts";
 
-const RUNS = inCI ? 600 : 40;
+const RUNS = inCI ? 800 : 40;
 const PROGRAM_RUNS = inCI ? 40 : 2;
 
-test("B07 I03 calls nested in every way keep their results, approvals, caches, simulations and turn rules, and run once, also after a crash", async () => {
+test("B07 I03 calls nested in every way keep their results, approvals, caches, simulations and turn rules, run once, and leave nothing behind, also after a crash, a takeover or a close", async () => {
   const seen = new Set<string>();
   const come = async (scenario: Scenario): Promise<void> => {
     const world = await play(scenario);
@@ -50,4 +50,17 @@ const SOMETIMES = [
   "c::chain ok live",
   "program::run_program ok live",
   "resumed",
+  "taken over",
+  "cancelled one",
+  "committed true",
+  "committed false",
+  "simulation committed",
+  "simulation conflict",
+  "entered art",
+  "w::ask ok live",
+  "w::talk ok live",
+  "w::late timeout live",
+  "w::flaky network_error live",
+  "w::pay not_found live",
+  "c::other ok live",
 ];
