@@ -10,6 +10,8 @@ export class ResumedQuestions {
   readonly #approvals: Approvals;
   /** The ids of open calls. Jobs and their nested calls may ask again much later. */
   readonly #open: Set<string>;
+  /** The ids of those that waited for the answer to a question. */
+  readonly #asked: ReadonlySet<string>;
   /** The ids of calls that have ended since, until their questions are withdrawn. */
   #ended: string[] = [];
   #isResumed = false;
@@ -19,6 +21,7 @@ export class ResumedQuestions {
     this.#session = session;
     this.#approvals = approvals;
     this.#open = new Set(open.map(({ callId }) => callId));
+    this.#asked = new Set(open.filter(({ askedAt }) => askedAt !== undefined).map(({ callId }) => callId));
   }
 
   /** Withdraws the questions that no call will ask again. Those of a job that ends later are withdrawn at its end. */
@@ -30,14 +33,19 @@ export class ResumedQuestions {
   /** Call this for each call that had not ended, when it has its result. */
   onCallEnd({ callId, job }: CallRun): void {
     // if the session is lost, the process that resumes it next has the questions
-    if (!this.#open.delete(callId) || !this.#isResumed || this.#session.broken !== undefined) return;
-    this.#ended.push(callId);
-    if (job === undefined) return;
+    if (!this.#open.delete(callId) || this.#session.broken !== undefined) return;
+    if (this.#isResumed) this.#ended.push(callId);
+    else if (this.#asked.has(callId)) this.#withdraw([callId]); // other calls may keep the resume waiting, and an answer would have no effect
+    if (!this.#isResumed || job === undefined) return;
     const callIds = this.#ended;
     this.#ended = [];
+    this.#withdraw(callIds);
+  }
+
+  #withdraw(callIds: readonly string[]): void {
     const { id, ports } = this.#session;
     this.#approvals.withdrawAbandoned(id, { callIds }).catch((thrown: unknown) => {
-      ports.log.warn(`Questions of a job that has ended were not withdrawn: ${describeThrown(thrown)}`, { callId });
+      ports.log.warn(`Questions of calls that have ended were not withdrawn: ${describeThrown(thrown)}`, { callIds: callIds.join(", ") });
     });
   }
 }
