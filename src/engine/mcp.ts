@@ -119,7 +119,7 @@ class McpEngine implements Engine {
       hasListeners: () => this.#peer.hasListeners,
       onNotification: (method, params) => this.#peer.handleNotification(method, params),
       onRequest: (request, callers) =>
-        isAnswerable(request.method) ? answerRequest(request, callers.resolveOwner(), this.#requestContext()) : undefined,
+        isAnswerable(request.method) ? answerRequest(request, callers.resolveOwner(request.params), this.#requestContext()) : undefined,
     });
   }
 

@@ -39,3 +39,18 @@ test.each(ERAS)("issue 19.7 a runtime calls slow tools of another over MCP, %s: 
   expect(talked).toMatchObject({ status: "ok", content: [{ type: "text", text: 'You said "red".' }] });
   expect(asked).toEqual(["Who are you?", "Which colour?"]);
 });
+
+test.each(ERAS)("the questions of two users' tasks on one server reach each its own user, %s", async (era) => {
+  const { runtime: far } = await openRuntime({ tools: [talk] });
+  const { url } = await listening(far, { tasks: { pollIntervalMs: 100 } });
+  const { runtime } = await openRuntime({ toolsets: [mcpToolset("far", { url, protocol: era, trustAnnotations: true })] });
+  const colours = ["red", "green"];
+  const talked = await Promise.all(
+    colours.map((answer) =>
+      runtime
+        .session()
+        .execute({ name: "far::talk", input: {} }, { ask: () => Promise.resolve({ action: "accept", content: { answer } }) }),
+    ),
+  );
+  expect(talked.map(({ content }) => content)).toEqual(colours.map((colour) => [{ type: "text", text: `You said "${colour}".` }]));
+});

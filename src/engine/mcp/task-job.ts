@@ -82,7 +82,7 @@ class FollowedTask {
     this.#task = task;
     this.#options = options;
     this.#connection = options.connection;
-    this.#unregister = options.connection.callers.register(options.caller);
+    this.#unregister = options.connection.callers.register(options.caller, this.id);
   }
 
   /** Unregisters the caller: it no longer gets questions that name no call. */
@@ -207,7 +207,7 @@ class FollowedTask {
     this.#connection = connection;
     if (connection === before) return connection;
     this.#unregister();
-    this.#unregister = connection.callers.register(caller);
+    this.#unregister = connection.callers.register(caller, this.id);
     if (connection.era === first.era) return connection;
     throw new ServerFault(
       "execution_failed",
