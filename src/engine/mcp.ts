@@ -15,12 +15,13 @@ import { stripControlCharacters } from "../processes/stderr-tail.ts";
 import { ServerLink } from "./mcp/server-link.ts";
 import { PerUserEngine } from "./mcp/login/per-user-engine.ts";
 import { checkOptions } from "./mcp/check-options.ts";
-import { MCP_OPTIONS, collectCredentials, collectSecrets, type McpOptions } from "./mcp/options.ts";
+import { MCP_OPTIONS, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
-import { ServerPeer, type RedactAnswer } from "./mcp/server-peer.ts";
+import { ServerPeer } from "./mcp/server-peer.ts";
+import { ServerSecrets } from "./mcp/server-secrets.ts";
 import { throttledLog } from "../core/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/list-tools.ts";
-import { redactError, createRedactor, redactValue, type Redact } from "../core/base/redact.ts";
+import { redactError } from "../core/base/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
 export type { UserLogin } from "./mcp/login/login-tokens.ts";
@@ -90,8 +91,7 @@ class McpEngine implements Engine {
   readonly kind = "mcp";
   readonly [MCP_PEER]: McpPeer;
   readonly #options: McpOptions;
-  readonly #redact: Redact;
-  readonly #redactAnswer: RedactAnswer;
+  readonly #secrets: ServerSecrets;
   readonly #link: ServerLink;
   readonly #peer: ServerPeer;
   /** The server's names of the renamed tools, by their new names. */
@@ -108,13 +108,10 @@ class McpEngine implements Engine {
   constructor(options: McpOptions) {
     this.#options = options;
     this.#originalNames = new Map(Object.entries(options.rename ?? {}).map(([from, to]) => [to, from]));
-    this.#redact = createRedactor(collectSecrets(options));
-    const credentials = collectCredentials(options);
-    const redactAnswer = createRedactor(credentials);
-    this.#redactAnswer = Object.keys(credentials).length === 0 ? (said) => said : (said) => redactValue(said, redactAnswer);
-    this.#peer = new ServerPeer(() => this.#link, this.#redactAnswer);
+    this.#secrets = new ServerSecrets(options);
+    this.#peer = new ServerPeer(() => this.#link, this.#secrets.redactAnswer);
     this[MCP_PEER] = this.#peer;
-    this.#link = new ServerLink(options, this.#redact, {
+    this.#link = new ServerLink(options, this.#secrets, {
       onConnected: (connection, isReconnect) => this.#peer.handleConnected(connection, isReconnect),
       hasListeners: () => this.#peer.hasListeners,
       onNotification: (method, params) => this.#peer.handleNotification(method, params),
@@ -147,7 +144,7 @@ class McpEngine implements Engine {
           details,
           cause: error,
         }),
-        this.#redact,
+        this.#secrets.redact,
       );
     }
   }
@@ -178,7 +175,7 @@ class McpEngine implements Engine {
           name: this.#originalNames.get(request.tool.name) ?? request.tool.name,
           context,
           requestContext: this.#requestContext(),
-          redactAnswer: this.#redactAnswer,
+          redactAnswer: this.#secrets.redactAnswer,
           clock: engine.clock,
           getConnection: (signal) => this.#link.getConnection(signal),
           toCallError: (error, on) => this.#link.toCallError(error, on, signal),

@@ -6,8 +6,22 @@ import { decodeUrlPart, serverUrl, type McpAuth, type McpUrlOptions } from "./op
 
 type ClientModule = typeof import("@modelcontextprotocol/client");
 
+interface ProviderOptions {
+  readonly sdk: ClientModule;
+  /** Called with every token, so that it can be redacted. */
+  readonly onToken: (token: string) => void;
+}
+
 /** The provider for OAuth; undefined for credentials that are only a header. */
-export function oauthProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClientProvider | AuthProvider | undefined {
+export function oauthProvider(
+  auth: McpAuth | undefined,
+  { sdk, onToken }: ProviderOptions,
+): OAuthClientProvider | AuthProvider | undefined {
+  const provider = makeProvider(auth, sdk);
+  return provider && withTokenListener(provider, onToken);
+}
+
+function makeProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClientProvider | AuthProvider | undefined {
   switch (auth?.type) {
     case "client-credentials": {
       const { clientId, clientSecret, scope, issuer } = auth;
@@ -51,6 +65,32 @@ export function guardedProvider<T extends OAuthClientProvider | AuthProvider>(pr
       };
     },
   });
+}
+
+/** Calls the listener with the tokens that the provider returns, and with those that it is given to keep. */
+function withTokenListener<T extends OAuthClientProvider | AuthProvider>(provider: T, onToken: (token: string) => void): T {
+  const report = (value: unknown): void => {
+    const tokens: readonly unknown[] =
+      typeof value === "object" && value !== null ? [Reflect.get(value, "access_token"), Reflect.get(value, "refresh_token")] : [value];
+    for (const token of tokens) if (typeof token === "string" && token !== "") onToken(token);
+  };
+  return new Proxy(provider, {
+    get: (target, name) => {
+      const value: unknown = Reflect.get(target, name, target);
+      if (typeof value !== "function") return value;
+      return (...values: readonly unknown[]): unknown => {
+        if (name === "saveTokens") report(values[0]);
+        const returned: unknown = Reflect.apply(value, target, values);
+        if (name !== "token" && name !== "tokens") return returned;
+        if (!isThenable(returned)) return (report(returned), returned);
+        return Promise.resolve(returned).then((given: unknown) => (report(given), given));
+      };
+    },
+  });
+}
+
+function isThenable(value: unknown): boolean {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 /** Adds the configured headers and credentials to requests to the server's origin, and to no others. */

@@ -162,7 +162,10 @@ export function credentialProblem(
   if (auth?.type === "oauth") {
     return {
       reason: "there is no login (HTTP 401)",
-      operatorHint: "Log in at the address that `redirectToAuthorization` was called with, and let `callback` return the answer.",
+      operatorHint:
+        "redirectToAuthorization" in auth.provider
+          ? "Log in at the address that `redirectToAuthorization` was called with, and let `callback` return the answer."
+          : "The server refused the token, or there was none: look at how `auth` of this server gets its tokens.",
     };
   }
   return {

@@ -31,6 +31,8 @@ export interface ConnectOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly redact: Redact;
+  /** See `HttpWireOptions`. */
+  readonly onToken: (token: string) => void;
   readonly events: ConnectionEvents;
 }
 
@@ -116,7 +118,7 @@ async function connectWithLogin(
   kind: "http" | "sse",
 ): Promise<McpConnection> {
   for (let login = 1; ; login++) {
-    const wire = new HttpWire({ server: options.server, kind, sdk, clock: options.clock, log: options.log });
+    const wire = new HttpWire({ server: options.server, kind, sdk, clock: options.clock, log: options.log, onToken: options.onToken });
     try {
       return await connectOnce(sdk, wire, options);
     } catch (error: unknown) {

@@ -35,6 +35,8 @@ export interface HttpWireOptions {
   readonly sdk: ClientModule;
   readonly clock: Clock;
   readonly log: Log;
+  /** Called with every access and refresh token that is obtained for the server. */
+  readonly onToken: (token: string) => void;
 }
 
 /** Shortest wait before reconnecting, whatever the server asks for, in milliseconds. */
@@ -60,7 +62,7 @@ export class HttpWire implements Wire {
   #stream: ServerStream | undefined;
   #closing: Promise<void> | undefined;
 
-  constructor({ server, kind, sdk, clock, log }: HttpWireOptions) {
+  constructor({ server, kind, sdk, clock, log, onToken }: HttpWireOptions) {
     this.kind = kind;
     this.#clock = clock;
     const url = serverUrl(server);
@@ -73,7 +75,7 @@ export class HttpWire implements Wire {
     const bare = new URL(url);
     bare.username = "";
     bare.password = "";
-    const provider = oauthProvider(server.auth, sdk);
+    const provider = oauthProvider(server.auth, { sdk, onToken });
     const transport = makeTransport({ url: bare, fetch, client: this.#client, received, server, kind, sdk, provider, setTimer });
     this.transport = transport;
     this.#makeStream = (events) =>

@@ -292,7 +292,7 @@ const CREDENTIAL_METADATA_NAME = /[_.-](?:ur[il]|endpoint|host|domain|issuer|pat
 /** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */
 const FOLDER_VARIABLES: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
 /** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
-const MIN_LENGTH_IN_ANSWER = 8;
+export const MIN_LENGTH_IN_ANSWER = 8;
 
 /** The credentials of a server, which are struck out of its answers as well: some repeat their environment or their request. */
 export function collectCredentials(options: McpOptions): Readonly<Record<string, string>> {

@@ -10,6 +10,7 @@ import type { McpConnection } from "./connection.ts";
 import { RpcFailure, ServerFault, SessionLost } from "./failure.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
+import type { ServerSecrets } from "./server-secrets.ts";
 import { reopenDelayMs } from "./reopen-delay.ts";
 import { CLOSED_REASON } from "./wire.ts";
 import { sleep, withTimeLimit } from "../../processes/sleep.ts";
@@ -36,7 +37,7 @@ const MAX_RECOVERIES = 8;
 
 export class ServerLink {
   readonly #options: McpOptions;
-  readonly #redact: Redact;
+  readonly #secrets: ServerSecrets;
   readonly #events: LinkEvents;
   /** Set while the link is open. */
   #context: OpenContext | undefined;
@@ -55,9 +56,9 @@ export class ServerLink {
   #wantsLogin = false;
   #stopRecovery: (() => void) | undefined;
 
-  constructor(options: McpOptions, redact: Redact, events: LinkEvents) {
+  constructor(options: McpOptions, secrets: ServerSecrets, events: LinkEvents) {
     this.#options = options;
-    this.#redact = redact;
+    this.#secrets = secrets;
     this.#events = events;
   }
 
@@ -111,7 +112,7 @@ export class ServerLink {
    */
   toCallError(error: unknown, connection: McpConnection | undefined, signal: AbortSignal): ToolError {
     const situation = { name: this.#name, server: this.#options, signal, wire: connection?.wire };
-    return redactPeerError(callError(error, situation), this.#redact);
+    return redactPeerError(callError(error, situation), this.#secrets.redact);
   }
 
   /** Reconnects to a lost server without a call, for its notifications. A process is restarted only while there are listeners for them. */
@@ -211,7 +212,7 @@ export class ServerLink {
     disconnected?.({
       durationMs: clock.now() - this.#connectedAt,
       server,
-      ...(error === undefined ? {} : { error: redactError(error, this.#redact) }),
+      ...(error === undefined ? {} : { error: redactError(error, this.#secrets.redact) }),
     });
   }
 
@@ -232,7 +233,8 @@ export class ServerLink {
       signal,
       clock,
       log,
-      redact: this.#redact,
+      redact: this.#secrets.redact,
+      onToken: this.#secrets.addToken,
       events: { ...this.#events, onLost, onLogin },
     });
     this.#connectedAt = clock.now();

@@ -31,3 +31,14 @@ describe.each(ERAS)("F4.24 a call that a server of the %s era denies", (_era, an
     },
   );
 });
+
+test("a refused token of a provider that cannot open a page is reported without an address to log in at", async () => {
+  const deny = ({ response }: Asked): undefined => void response.writeHead(401, { "www-authenticate": "Bearer" }).end();
+  const { url } = await loopbackMcp({ ...modern(), "tools/call": deny });
+  const provider = { token: () => Promise.resolve("canary-token-1") };
+  const { engine } = await openHttp({ url, auth: { type: "oauth", provider } });
+  expect(await rejection(engine.call(request("echo"), toolContext()))).toMatchObject({
+    code: "permission_denied",
+    operatorHint: "The server refused the token, or there was none: look at how `auth` of this server gets its tokens.",
+  });
+});

@@ -190,6 +190,8 @@ export interface TicketServerOptions {
   readonly offers?: readonly string[];
   /** Whether it refuses to list its tools, with the token in the refusal; read with each request. @default false */
   readonly hides?: boolean;
+  /** Whether its tool says the token of the call as well. @default false */
+  readonly repeatsToken?: boolean;
   /** Called before it lists its tools. */
   readonly beforeList?: (() => Promise<void>) | undefined;
   /** A call with a token that is not valid is refused once this has resolved. */
@@ -220,7 +222,8 @@ export async function ticketServer(authority: AuthorizationServer, options: Tick
     server.setRequestHandler("tools/call", () => {
       const account = String(authInfo?.extra?.["account"]);
       calls.push({ account, token: authInfo?.token ?? "" });
-      return { content: [{ type: "text", text: account }] };
+      const repeated = options.repeatsToken === true ? ` with ${authInfo?.token}` : "";
+      return { content: [{ type: "text", text: account + repeated }] };
     });
     return server;
   });
