@@ -7,9 +7,19 @@ import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { LargeResultStore } from "../policy/results/large-result-store.ts";
 import { defineTool } from "./define-tool.ts";
+import { providerName } from "../wire/provider-name.ts";
 
 /** The qualified name of the tool. */
 export const READ_RESULT = "haft::read_result";
+/** The encoded name, which is the only one that models, frameworks and MCP clients know. */
+export const READ_RESULT_NAME = providerName(READ_RESULT);
+/** What the note of a truncated result advises a caller that cannot read the rest. */
+export const ASK_FOR_LESS = "ask for less at a time";
+
+/** What the note of a truncated result advises a caller that can read the rest. */
+export function formatReadHint(handle: string): string {
+  return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
+}
 
 /** Finds the whole output of a call in a store, if it is no longer in memory. */
 export type FindOutput = (

@@ -146,6 +146,15 @@ describe("F1.29 content", () => {
     });
   });
 
+  test("that is larger by no more than a note stays whole, as the server that cut it added a note of its own", () => {
+    const note = { type: "text", text: `[900 of 65436 bytes left out. ${"x".repeat(200)}]` } as const;
+    const content: readonly ContentPart[] = [{ type: "text", text: "a".repeat(65_536) }, note];
+    expect(cutContent(content, 65_536)).toMatchObject({ content, cut: false });
+    expect(cutContent([...content, note], 65_536).cut).toBe(true);
+    expect(cutContent([{ type: "text", text: "a".repeat(17) }], 16).cut).toBe(false);
+    expect(cutContent([{ type: "text", text: "a".repeat(18) }], 16).cut).toBe(true);
+  });
+
   test("has the text of files cut, keeps files like images, and replaces files that no provider takes by their name", () => {
     const report = (bytes: number): ContentPart => ({
       type: "file",

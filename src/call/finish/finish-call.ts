@@ -12,9 +12,8 @@ import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/bas
 import type { AnswerParts } from "../../policy/results/artifact-parts.ts";
 import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
 import { truncateResult } from "../../policy/results/truncate-result.ts";
-import { READ_RESULT } from "../../registry/read-result-tool.ts";
+import { ASK_FOR_LESS, READ_RESULT, formatReadHint } from "../../registry/read-result-tool.ts";
 import { isVisible } from "../../registry/visible-tool.ts";
-import { providerName } from "../../wire/provider-name.ts";
 import { endCachedRead } from "../cache/cached-read.ts";
 import { noteNestedEnd } from "../cache/unshared-answer.ts";
 import { callHook, hookContext, handleHookFailure } from "../call-hook.ts";
@@ -341,7 +340,7 @@ function limitSize(run: CallRun, maxResultBytes: number, result: TruncatableResu
     if (!run.turn.session.keepsResults) return ASK_FOR_LESS;
     handle ??= storeWholeAnswer(run, result);
     if (!isVisible(run.services.registry, READ_RESULT, run.options.visibility)) return ASK_FOR_LESS;
-    return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
+    return formatReadHint(handle);
   });
   if (!shown.cut) return;
   if (!run.turn.session.keepsResults && run.callerRun !== undefined)
@@ -351,10 +350,6 @@ function limitSize(run: CallRun, maxResultBytes: number, result: TruncatableResu
   if (shown.content !== undefined) result.content = Object.freeze(shown.content.map((part) => Object.freeze({ ...part })));
   result.truncation = Object.freeze({ handle, totalBytes: shown.totalBytes, shownBytes: shown.shownBytes });
 }
-
-/** The encoded name, which is the only one that models, frameworks and MCP clients know. */
-const READ_RESULT_NAME = providerName(READ_RESULT);
-const ASK_FOR_LESS = "ask for less at a time";
 
 /** Keeps the whole answer in memory as long as there is room and, in a stored session, permanently in its log. */
 function storeWholeAnswer(run: CallRun, { output, content }: TruncatableResult): string {

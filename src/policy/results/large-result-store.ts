@@ -110,7 +110,9 @@ export class LargeResultStore {
     const result = this.find(sessionId, handle);
     if (result === undefined) {
       throw new ToolError("not_found", `No result is kept under the handle ${JSON.stringify(handle.slice(0, 100))}.`, {
-        hint: "Use the handle exactly as the cut result names it. Old results are dropped after a while: call the tool again for a fresh one.",
+        hint:
+          "Use the handle exactly as the cut result names it. Old results are dropped after a while: call the tool again for a fresh one. " +
+          "A result that another server has cut is read with the tool of that server whose name ends in read_result.",
       });
     }
     const offset = checkInteger("offset", request.offset ?? 0, 0);

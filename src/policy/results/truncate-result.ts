@@ -26,13 +26,16 @@ const MIN_SHARE = 64;
 /** Largest file that is shown; a larger one is only named, since not every provider accepts it with each later request. */
 const MAX_FILE_BYTES = 4_500_000;
 const MAX_MENTION_LENGTH = 300;
+/** Content is not cut for fewer bytes than a note has, or a sixteenth of the limit if that is less. */
+const NOTE_BYTES = 256;
 
 /**
  * Limits a result to `maxBytes` UTF-8 bytes; 0 = no limit.
  *
  * Text keeps its beginning, up to a whole code point. Objects keep all small members and the beginning of large ones, arrays keep their first
  * items; markers name what is missing, so the value stays JSON. If even that does not fit, the beginning of the JSON text is shown. A note
- * with the number of bytes left out and `readHint` is added on top of `maxBytes`. If there is content, the model reads only that, so `output`
+ * with the number of bytes left out and `readHint` is added on top of `maxBytes`. So content that is larger by no more than a note stays whole: a
+ * server of Haft has cut it to the same limit, and its end is the server's note. If there is content, the model reads only that, so `output`
  * stays whole; images, audio and files with their bytes up to 4.5 MB are kept, and a larger file is replaced by its name, type and size.
  */
 export function truncateResult(
@@ -95,7 +98,7 @@ function truncateContent(
   if (units * 3 <= maxBytes) return wholeResult(output, content, units * 3);
   let totalBytes = 0;
   for (const part of content) totalBytes += textBytes(part);
-  if (totalBytes <= maxBytes) return wholeResult(output, content, totalBytes);
+  if (totalBytes <= maxBytes + Math.min(NOTE_BYTES, Math.floor(maxBytes / 16))) return wholeResult(output, content, totalBytes);
   const kept: ContentPart[] = [];
   let left = maxBytes;
   let shownBytes = 0;

@@ -9,6 +9,7 @@ import type { Tool } from "../../core/tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { hasReplacedBytes } from "../../policy/results/artifact-parts.ts";
 import { mapTexts } from "../../policy/results/data-urls.ts";
+import { ASK_FOR_LESS, READ_RESULT_NAME, formatReadHint } from "../../registry/read-result-tool.ts";
 import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
@@ -20,12 +21,14 @@ export interface ResultContext {
   readonly client: CallClient;
   /** undefined if the tool no longer exists. */
   readonly tool: Tool | undefined;
+  /** Whether the client has the session of the call, in which the rest of a truncated result is kept. @default false */
+  readonly hasCallSession?: boolean;
 }
 
 /** Converts a result. @throws a protocol error if the tool needed a capability that a client of 2026-07-28 does not offer, as a rejection */
 export async function toClientResult(
   result: ToolResult,
-  { serving: { gateway, server, info }, client, tool }: ResultContext,
+  { serving: { gateway, server, info }, client, tool, hasCallSession = false }: ResultContext,
 ): Promise<JsonObject> {
   if (result.status !== "ok" && client.missingCapabilities !== undefined && client.era === "modern")
     throw new gateway.sdk.MissingRequiredClientCapabilityError({ requiredCapabilities: { ...client.missingCapabilities } });
@@ -34,11 +37,23 @@ export async function toClientResult(
     promised: tool?.outputSchema !== undefined,
     readsAll: canReadArtifacts(info.caller),
   };
+  const canReadRest = hasCallSession && gateway.tools.find(READ_RESULT_NAME) !== undefined;
+  const shown = canReadRest ? result : withoutReadHint(result);
   return projectAnswer(
     server.projectCallToolResult.bind(server),
-    toCallAnswer(await withFiles(result, options), tool, server.getNegotiatedProtocolVersion()),
+    toCallAnswer(await withFiles(shown, options), tool, server.getNegotiatedProtocolVersion()),
     tool?.outputSchema,
   );
+}
+
+/** The result with a note that names no tool to read the rest of it, for a client that does not have the tool or the session. */
+function withoutReadHint(result: ToolResult): ToolResult {
+  const { truncation, content, output } = result;
+  if (truncation?.handle === undefined) return result;
+  const hint = formatReadHint(truncation.handle);
+  const change = (text: string): string => text.replaceAll(hint, ASK_FOR_LESS);
+  const parts = content?.map((part) => (part.type === "text" ? { ...part, text: change(part.text) } : part));
+  return { ...result, ...omitUndefined({ content: parts, output: output === undefined ? undefined : mapTexts(output, change) }) };
 }
 
 /** Whether the caller may read every artifact: an answer can contain an address made up by the caller, and the id does not say who owns the file. */

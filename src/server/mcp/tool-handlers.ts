@@ -26,7 +26,7 @@ import {
 import { ServedTask, type TaskEnd } from "./tasks/served-task.ts";
 import { runTaskCall } from "./tasks/task-call.ts";
 import { toTaskEnd } from "./tasks/task-end.ts";
-import { TASKS_EXTENSION, chooseTask } from "./tasks/task-offer.ts";
+import { TASKS_EXTENSION, chooseTask, type TaskChoice } from "./tasks/task-offer.ts";
 import type { OfferedTool } from "./tool-list.ts";
 import { VALIDATE_NAME, validateCall, type KnownTools } from "./validate-tool.ts";
 import { visibilityOfCaller } from "./visibility-of-caller.ts";
@@ -102,7 +102,7 @@ async function callTool(callRequest: ToolCallRequest, { exchange, client }: Exch
   const readTraceField = createTraceReader(context);
   const choice = chooseTask(handlerContext, tool, { request, context });
   if (choice === "needs-tasks") throw needsTasksError(handlerContext);
-  const resultContext = { serving: handlerContext, client, tool };
+  const resultContext = { serving: handlerContext, client, tool, hasCallSession: session !== undefined && !hasOwnSession(choice) };
   if (typeof choice === "object" && gateway.tasks !== undefined) {
     const { runtime, settings, tasks } = gateway;
     const toEnd = (result: ToolResult): Promise<TaskEnd> => toTaskEnd(result, resultContext);
@@ -125,6 +125,11 @@ async function callTool(callRequest: ToolCallRequest, { exchange, client }: Exch
   if (gateway.isStopping && result.status === "cancelled" && result.error?.outcome === "not_started")
     throw stoppingProtocolError(gateway.sdk, result.name);
   return await toClientResult(result, resultContext);
+}
+
+/** Whether the call runs in a session that only its task has. */
+function hasOwnSession(choice: TaskChoice): boolean {
+  return typeof choice === "object" && choice.isImmediate;
 }
 
 /** The error for a call that has not begun, and for a request that arrives while stopping: both may be sent again, to the next server. */
