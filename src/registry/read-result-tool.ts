@@ -13,10 +13,10 @@ import { providerName } from "../wire/provider-name.ts";
 export const READ_RESULT = "haft::read_result";
 /** The encoded name, which is the only one that models, frameworks and MCP clients know. */
 export const READ_RESULT_NAME = providerName(READ_RESULT);
-/** What the note of a truncated result advises a caller that cannot read the rest. */
+/** The advice in the note of a truncated result, for a caller that cannot read the rest. */
 export const ASK_FOR_LESS = "ask for less at a time";
 
-/** What the note of a truncated result advises a caller that can read the rest. */
+/** The advice in the note of a truncated result, for a caller that can read the rest. */
 export function formatReadHint(handle: string): string {
   return `Read the rest with ${READ_RESULT_NAME} {"handle": "${handle}"}`;
 }
