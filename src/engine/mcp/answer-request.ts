@@ -94,9 +94,8 @@ async function askForm(params: JsonObject, caller: Caller, { server, log }: Serv
     );
     return DECLINED_ANSWER;
   }
-  const shown = form.isDoubtful
-    ? `${message}\n[This question mentions a secret. Type no password, code or key here: "${server}" would get it.]`
-    : message;
+  // a warning in the sense of `readForm` itself, as the question may go on to a client that checks it in the same way
+  const shown = form.isDoubtful ? `${message}\n[Do not type a password, code or key here, because "${server}" would get it.]` : message;
   const answer = await caller.ask?.({ message: shown, schema: form.schema }, server);
   return toFormAnswer(answer, form, { server, log });
 }
