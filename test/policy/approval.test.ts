@@ -182,6 +182,12 @@ describe("F1.50 a call is denied when", () => {
     );
   });
 
+  test("the approver throws a value that cannot be read, such as a revoked proxy", async () => {
+    const { proxy, revoke } = Proxy.revocable({}, {});
+    revoke();
+    expect(await denial(() => Promise.reject(proxy as Error))).toEqual(denied("the approver failed: threw a value that cannot be read"));
+  });
+
   test("the approver throws, rejects, returns a broken promise or is not a function", async () => {
     const broken = {
       get then() {

@@ -25,7 +25,7 @@ import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
 import type { Store } from "../../core/store.ts";
 import { MultiMap } from "../../core/base/multi-map.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import { MemoryApprovals } from "../../store/memory/memory-approvals.ts";
 import { approvalDigest, approvalId } from "./approval-digest.ts";
@@ -349,7 +349,7 @@ export class ApprovalGate implements Approvals {
       );
     } catch (error: unknown) {
       const why = describeThrown(error).slice(0, MAX_REASON_LENGTH);
-      if (error instanceof ToolError && error.code === "approval_required") return noDecisionError(question, why);
+      if (isToolError(error) && error.code === "approval_required") return noDecisionError(question, why);
       if (!request.signal.aborted) this.#ports.log.warn(`The approver failed on ${question.toolName}: ${why}`, { callId: question.callId });
       return approvalDeniedError(question, `the approver failed: ${why}`);
     }
