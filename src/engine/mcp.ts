@@ -12,6 +12,7 @@ import { attachToTask, callTool } from "./mcp/call-tool.ts";
 import type { McpConnection } from "./mcp/connection.ts";
 import { HEADER_MISMATCH } from "./mcp/rpc-codes.ts";
 import { stripControlCharacters } from "../processes/stderr-tail.ts";
+import { redactDefinition } from "./redact-definition.ts";
 import { ServerLink } from "./mcp/server-link.ts";
 import { PerUserEngine } from "./mcp/login/per-user-engine.ts";
 import { checkOptions } from "./mcp/check-options.ts";
@@ -196,10 +197,13 @@ class McpEngine implements Engine {
     await this.#link.close();
   }
 
-  #listTools(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
+  /** The server's tools, without credentials that it repeats in their definitions. */
+  async #listTools(connection: McpConnection, signal: AbortSignal): Promise<ToolList> {
     const { trustAnnotations = false, maxTools = 100_000 } = this.#options;
     const { log } = this.#requestContext();
-    return listTools(connection, { name: this.#link.name, trustAnnotations, maxTools, selection: this.#options, signal, log });
+    const options = { name: this.#link.name, trustAnnotations, maxTools, selection: this.#options, signal, log };
+    const { tools, ttlMs } = await listTools(connection, options);
+    return { tools: tools.map((tool) => redactDefinition(tool, this.#secrets.redactAnswer)), ttlMs };
   }
 
   /** Checks, on a new connection, that the tool's definition is the one that the runtime has, as the restarted server may differ. */

@@ -12,7 +12,9 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural } from "../core/base/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.ts";
-import { redactError } from "../core/base/redact.ts";
+import { redactError, redactValue } from "../core/base/redact.ts";
+import type { ImportedOperation } from "./openapi/import-openapi.ts";
+import { redactDefinition } from "./redact-definition.ts";
 import { excerpt } from "./rest/answer-text.ts";
 import { buildRequest, type BuiltRequest } from "./rest/build-request.ts";
 import { Credentials, type RequestCredentials } from "./rest/credentials.ts";
@@ -20,7 +22,7 @@ import { toHttpError } from "./rest/http-error.ts";
 import { percentEncode } from "./rest/percent-encode.ts";
 import { checkOriginUnchanged, isSameOperation, isSupplied, prepareOperations } from "./rest/prepare-operations.ts";
 import type { PlacedOperation, PreparedOperations } from "./rest/prepare-operations.ts";
-import { MAX_DOCUMENT_BYTES, isAddress, readDocument } from "./rest/read-document.ts";
+import { MAX_DOCUMENT_BYTES, isAddress, readDocument, type ReadDocument } from "./rest/read-document.ts";
 import { readAnswer } from "./rest/read-answer.ts";
 import { configuredHosts, refusedServers } from "./rest/private-hosts.ts";
 import { REST_OPTIONS, checkRestOptions, type RestOptions } from "./rest/rest-options.ts";
@@ -116,13 +118,13 @@ class RestEngine implements Engine {
   async list(signal: AbortSignal): Promise<readonly Tool[]> {
     const service = this.#requireService();
     try {
-      const { document, origin } = await this.#readDocument(service, AbortSignal.any([signal, service.closing.signal]));
+      const { document, origin, text = "" } = await this.#readDocument(service, AbortSignal.any([signal, service.closing.signal]));
       const { importOpenApiInSlices } = await import("./openapi/import-openapi.ts");
       const { include, exclude, trustExtensions } = this.#options;
       if (service.closing.signal.aborted) throw notOpenError();
       const imported = await importOpenApiInSlices(document, { origin, ...omitUndefined({ include, exclude, trustExtensions }) });
       if (service.closing.signal.aborted) throw notOpenError();
-      const prepared = prepareOperations(imported.operations, this.#options, origin);
+      const prepared = prepareOperations(this.#withoutSecrets(imported.operations, text), this.#options, origin);
       checkOriginUnchanged(this.#prepared?.origin, prepared.origin, this.#options);
       this.#prepared = prepared;
       for (const [tool, placed] of prepared.placed) this.#operationsByTool.set(tool, placed);
@@ -135,6 +137,14 @@ class RestEngine implements Engine {
     } catch (error: unknown) {
       throw redactError(ToolError.fromUnknown(error, "invalid_config"), this.#secrets.redact);
     }
+  }
+
+  /** Removes credentials from the definitions of tools: a document that is fetched with a key may repeat it, as in its examples. */
+  #withoutSecrets(operations: readonly ImportedOperation[], documentText: string): readonly ImportedOperation[] {
+    const secrets = this.#secrets;
+    if (!secrets.wouldRedactAnswer(documentText)) return operations;
+    const redact = <T>(said: T): T => redactValue(said, (text) => secrets.redactAnswer(text));
+    return operations.map(({ tool, ...rest }) => ({ tool: redactDefinition(tool, redact), ...rest }));
   }
 
   async call(request: EngineRequest, context: ToolContext): Promise<unknown> {
@@ -188,10 +198,7 @@ class RestEngine implements Engine {
   }
 
   /** Reads the document with a client of its own: documents may be larger than answers, and calls continue meanwhile. */
-  async #readDocument(
-    { clock, log, ca }: OpenService,
-    signal: AbortSignal,
-  ): Promise<{ readonly document: JsonObject; readonly origin: string }> {
+  async #readDocument({ clock, log, ca }: OpenService, signal: AbortSignal): Promise<ReadDocument> {
     const { document, documentHeaders = {}, allowPrivate = [], maxRedirects, verifyTls } = this.#options;
     const { httpClient } = await import("../net/http-client.ts");
     const allowed = typeof document === "string" && isAddress(document) ? [...allowPrivate, ...configuredHosts({ document })] : [];

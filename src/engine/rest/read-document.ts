@@ -36,6 +36,8 @@ export interface ReadDocument {
   readonly document: JsonObject;
   /** The path, or the address without its query, which may contain a key. */
   readonly origin: string;
+  /** The text that was read; undefined for a document given as JSON. */
+  readonly text?: string;
 }
 
 export function isAddress(source: string): boolean {
@@ -48,7 +50,7 @@ export async function readDocument(source: string | JsonObject, options: ReadOpt
   const { text, origin } = isAddress(source) ? await fetchText(source, options) : await fileText(source);
   const document = await parseDocument(text, origin);
   if (!isJsonObject(document)) throw new ToolError("invalid_config", `${origin} is not an OpenAPI document: it contains no object.`);
-  return { document, origin };
+  return { document, origin, text };
 }
 
 interface DocumentText {

@@ -160,6 +160,33 @@ test.each(echoes.flatMap(([place, echo]) => ways.map(([way, options]) => [way, p
   },
 );
 
+test.each(ways)(
+  "E12 %s that a server repeats in the definitions of its tools is redacted before a model or a person sees them",
+  async (_way, options) => {
+    const said = `It is ${CREDENTIAL}.`;
+    const inputSchema = { type: "object", properties: { a: { type: "string", description: said, default: said, enum: [said, "b"] } } };
+    const annotations = { title: said };
+    const { url } = await loopbackMcp({
+      ...modern(),
+      "tools/list": () =>
+        toolList([], {
+          tools: [
+            { name: "echo", title: said, description: said, inputSchema, outputSchema: { type: "object", description: said }, annotations },
+          ],
+        }),
+      "tools/call": () => ({ resultType: "complete", content: [], structuredContent: {} }),
+    });
+    const runtime = createRuntime({ toolsets: [mcpToolset("far", { url, ...options })], approval: { never: ["*"] } });
+    await runtime.open();
+    const listed = inspect(runtime.registry.list(), { depth: 20 });
+    const result = await runtime.execute({ name: "far::echo", input: {} });
+    await runtime.close();
+    expect(listed).toMatch(/It is \[(?:token|password|X-Api-Key)\]\./u);
+    expect(listed + JSON.stringify(result)).not.toContain(CREDENTIAL);
+    expect(result.status).toBe("ok");
+  },
+);
+
 const HEX = "0123456789abcdef";
 
 test.each<readonly [string, JsonObject, boolean]>([

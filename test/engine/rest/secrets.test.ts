@@ -92,6 +92,20 @@ describe("E12 no secret appears in results, errors or logs", () => {
     expect(leaks(`${said}\n${inspect(log.lines)}`)).toEqual([]);
   });
 
+  test("if the document repeats the headers that it was fetched with", async () => {
+    const server = await recordingServer(({ headers }) => {
+      const said = `Your key is ${String(headers["x-key"])}.`;
+      const schema = { type: "string", description: said, default: said };
+      const parameters = [{ name: "q", in: "query", description: said, schema }];
+      const get = { operationId: "find", summary: said, description: said, parameters, responses: { 200: { description: "OK" } } };
+      return { body: JSON.stringify({ openapi: "3.1.0", info: { title: said, version: "1" }, paths: { "/find": { get } } }) };
+    });
+    const options = { document: `${server.url}/openapi.json`, baseUrl: server.url, documentHeaders: { "X-Key": CANARY } };
+    const tools = inspect((await openEngine(options)).tools, { depth: 20 });
+    expect(tools).toContain("Your key is [X-Key].");
+    expect(leaks(tools)).toEqual([]);
+  });
+
   test("if the server is unreachable or the document cannot be fetched", async () => {
     const log = new MemoryLog();
     const nowhere = "http://127.0.0.1:1";
