@@ -1,6 +1,7 @@
 /** Reads an untrusted call of a model: whatever it is, it becomes a ToolCall or an error that says why not. */
 import { MAX_NAME_LENGTH, type ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
+import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, isJsonObject, isStringArray, type JsonObject } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
@@ -112,7 +113,7 @@ export function readCall(raw: unknown, limits: JsonLimits): CallReading {
 }
 
 function readUnguarded(raw: unknown, limits: JsonLimits): CallReading {
-  if (typeof raw !== "object" || raw === null || Array.isArray(raw)) {
+  if (typeof raw !== "object" || raw === null || Array.isArray(raw) || ArrayBuffer.isView(raw)) {
     return unreadableCall(
       NAMELESS_CALL,
       new ToolError("invalid_call", `A call is an object with a name and an input, not ${describeType(raw)}.`, { hint: CALL_HINT }),
@@ -234,7 +235,7 @@ function readId(id: unknown): string | undefined {
 }
 
 function isEmptyObject(value: unknown): boolean {
-  if (!isJsonObject(value)) return false;
+  if (!isJsonObject(value) || ArrayBuffer.isView(value)) return false; // of bytes, all keys would be listed first
   for (const key in value) if (Object.hasOwn(value, key)) return false;
   return true;
 }
@@ -260,6 +261,7 @@ function unknownKeyError(fields: Readonly<Record<string, unknown>>, mayBeInput: 
 
 /** Hints at the key that was probably meant to be the name, or at a promise that was not awaited. */
 function namelessHint(fields: object): string {
+  ignoreRejection(fields);
   if (fields instanceof Promise) return `A promise was given: put await before it. ${CALL_HINT}`;
   const suggestion = Object.keys(fields).find((key) => suggestKey(key) === "name");
   return suggestion === undefined ? CALL_HINT : `Write "name" in place of ${JSON.stringify(suggestion.slice(0, 100))}. ${CALL_HINT}`;

@@ -1,4 +1,5 @@
 /** Computes what one call reads and writes, and which keys it must lock for that. */
+import { ignoreRejection, ignoreRejections } from "../../core/ignore-rejections.ts";
 import { qualifiedName } from "../../core/call.ts";
 import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../../core/effects.ts";
 import { areKeysComputed, compileKeys, type ResourceKeys } from "../../core/resource-keys.ts";
@@ -242,7 +243,7 @@ function formatThrown(thrown: unknown): string {
 function checkKeys(found: unknown): readonly string[] | string {
   const value: unknown = typeof found === "string" ? [found] : found;
   if (value instanceof Promise) {
-    value.catch(() => {}); // the promise itself is the mistake, so its rejection is ignored
+    ignoreRejection(value); // the promise itself is the mistake
     return "returned a promise";
   }
   if (!Array.isArray(value)) return `returned ${value === null ? "null" : `a value of type ${typeof value}`} instead of an array`;
@@ -252,7 +253,10 @@ function checkKeys(found: unknown): readonly string[] | string {
   const keys: string[] = [];
   for (let index = 0; index < count; index++) {
     const key = entries[index];
-    if (typeof key !== "string") return `returned a key of type ${typeof key}`;
+    if (typeof key !== "string") {
+      ignoreRejections(entries);
+      return `returned a key of type ${typeof key}`;
+    }
     if (key === "") return "returned an empty key";
     if (MISSING_VALUE.test(key))
       return `returned the key ${JSON.stringify(key.slice(0, MAX_REASON_LENGTH))}, which was made from a missing value`;

@@ -1,4 +1,5 @@
 /** Calls the hooks that may change, stop or accept a call, before the call is resolved. */
+import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
@@ -83,7 +84,9 @@ function applyDecision(run: CallRun, hook: Hook, decision: HookDecision | null):
   if (decision === undefined || decision === null || decision === run.call) return undefined;
   if (typeof decision === "object" && "veto" in decision) return vetoError(hook, decision.veto);
   const read = readCall(
-    typeof decision === "object" ? { ...decision, ...(run.call.id === undefined ? {} : { id: run.call.id }) } : decision,
+    typeof decision === "object" && !ArrayBuffer.isView(decision)
+      ? { ...decision, ...(run.call.id === undefined ? {} : { id: run.call.id }) }
+      : decision,
     run.services.inputLimits,
   );
   if (read.error !== undefined) return new ToolError("vetoed", `The hook "${hook.name}" made an unusable call: ${read.error.message}`);
@@ -99,5 +102,6 @@ function vetoError(hook: Hook, reason: unknown): ToolError {
 /** Returns the reason for the model. An untyped hook may give an error, and another value or an empty text says nothing. */
 function vetoText(reason: unknown): string {
   if (typeof reason === "string" && reason.trim() !== "") return reason;
+  ignoreRejection(reason);
   return reason instanceof Error ? describeThrown(reason) : "The call was stopped, and no reason was given.";
 }

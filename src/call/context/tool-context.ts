@@ -3,6 +3,7 @@ import { resolve } from "node:path";
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
+import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import { describeValueType } from "../../core/base/wording.ts";
 import type { HistoryEntry } from "../../core/history.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -226,6 +227,7 @@ export class AttemptContext implements ToolContext {
   /** A bound function, so that a handler may destructure it from its context: `(input, { progress }) => …`. */
   get progress(): (update: ProgressUpdate) => void {
     return (update) => {
+      ignoreRejection(update);
       if (this.#endReason !== undefined) return;
       const { services, options, call } = this.#run;
       options.onProgress?.(update, { callId: this.callId, id: call.id, toolName: this.toolName });
@@ -237,8 +239,10 @@ export class AttemptContext implements ToolContext {
   get output(): (text: string | Uint8Array) => void {
     return (text) => {
       if (this.#endReason !== undefined) return;
-      if (typeof text !== "string" && !ArrayBuffer.isView(text))
+      if (typeof text !== "string" && !ArrayBuffer.isView(text)) {
+        ignoreRejection(text);
         throw new ToolError("invalid_argument", `context.output() takes a string or bytes, not ${describeValueType(text)}.`);
+      }
       const written = typeof text === "string" ? text : (this.#decoder ??= new TextDecoder()).decode(text, { stream: true });
       this.#run.writeOutput(written);
     };
@@ -247,6 +251,7 @@ export class AttemptContext implements ToolContext {
   /** Like `progress`, may be destructured from the context. */
   get partial(): (output: unknown) => void {
     return (output) => {
+      ignoreRejection(output);
       if (this.#endReason === undefined) this.#run.answer.partialOutput = output;
     };
   }
@@ -257,8 +262,11 @@ export class AttemptContext implements ToolContext {
   }
 
   get log(): (message: string, fields?: LogFields) => void {
-    return (message, fields = {}) =>
-      this.#run.services.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...fields });
+    return (message, given = {}) => {
+      const fields: unknown = given; // an untyped handler may give a text or bytes, which have a key for each character
+      const areFields = typeof fields === "object" && !ArrayBuffer.isView(fields);
+      this.#run.services.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...(areFields ? fields : { fields }) });
+    };
   }
 
   /** State of the session that belongs to no toolset. */

@@ -38,6 +38,11 @@ export function findOpaqueProblem(value: object, keys: readonly string[]): { rea
   };
 }
 
+/** Returns the first bytes of a `Buffer` with more than `maxBytes`, whose `toJSON` makes a number of each; any other value is returned unchanged. */
+export function limitBytes(value: object, maxBytes: number): object {
+  return ArrayBuffer.isView(value) && value instanceof Uint8Array && value.length > maxBytes ? value.subarray(0, maxBytes) : value;
+}
+
 /** Returns the class name, without the suffix that bundlers append to a name that is already used: `Response$1`. */
 function nameOf(value: object): string {
   const name: unknown = value.constructor?.name;

@@ -1,6 +1,7 @@
 /** JSON values: their types, and a frozen copy with limits. */
-import { isInstanceOfClass, findOpaqueProblem } from "./class-instance.ts";
+import { isInstanceOfClass, findOpaqueProblem, limitBytes } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
+import { ignoreRejections } from "../ignore-rejections.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import { firstChars } from "./truncate-text.ts";
 
@@ -210,6 +211,7 @@ function copySlowly(value: unknown, state: CopyState): JsonValue {
     if (copy === undefined) throw notJsonError("undefined is not JSON", ROOT);
     return copy;
   } catch (error: unknown) {
+    if (!(error instanceof ToolError && error.code === "too_large")) ignoreRejections(value);
     throw error instanceof ToolError ? error : notJsonError("looking into it threw", ROOT, { cause: error }); // a proxy trap threw
   }
 }
@@ -294,12 +296,12 @@ function copyObject(value: object, depth: number, state: CopyState, place: Place
 function copyFields(value: object, depth: number, state: CopyState, place: Place): JsonValue | undefined {
   const toJson = readProperty(value, "toJSON", place);
   if (typeof toJson === "function" && !(value instanceof Date && Number.isNaN(value.getTime()))) {
-    const replaced: unknown = callToJson(toJson, value, place);
+    const replaced: unknown = callToJson(toJson, limitBytes(value, state.nodesLeft + 1), place);
     if (replaced === undefined) return undefined;
     if (replaced !== value) return copyValue(replaced, depth + 1, state, place);
   }
   const isInstance = isInstanceOfClass(value);
-  const keys = keysToCopy(value, state, place);
+  const keys = ArrayBuffer.isView(value) ? [] : keysToCopy(value, state, place); // bytes would be a key each, and are refused
   const opaque = isInstance ? findOpaqueProblem(value, keys) : undefined;
   if (opaque !== undefined) throw notJsonError(opaque.problem, place, { hint: opaque.hint });
   const copy: Record<string, JsonValue> = {};

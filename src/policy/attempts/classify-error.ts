@@ -1,5 +1,6 @@
 /** Classifies what a handler threw: the kind of failure, and whether a retry may help. */
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../core/error.ts";
+import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import { wordSet } from "../../core/base/wording.ts";
@@ -40,15 +41,6 @@ export function classifyError(thrown: unknown): ToolError {
 function findFetchReason(thrown: unknown): unknown {
   if (readField(thrown, "name") !== "TypeError" || readField(thrown, "message") !== "fetch failed") return undefined;
   return readField(thrown, "cause") ?? undefined;
-}
-
-/** Handles the rejection of a promise that was thrown: unhandled, it would end the process. */
-function ignoreRejection(thrown: unknown): void {
-  try {
-    if (thrown instanceof Promise) void Promise.prototype.then.call(thrown, undefined, () => undefined);
-  } catch {
-    // not a real promise: there is no rejection to handle
-  }
 }
 
 function classifyByName(link: unknown): Finding | undefined {

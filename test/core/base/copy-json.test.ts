@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { copyJson, type JsonValue } from "../../../src/core/base/json.ts";
+import { copyJson, fitJson, type JsonValue } from "../../../src/core/base/json.ts";
+import type { JsonLimits } from "../../../src/core/base/json-limits.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 
 const EVERY_OBJECT: object = Object.prototype;
@@ -64,6 +65,27 @@ describe("F0.10 the output of a handler", () => {
     [circular, "$.list[0].deep: is circular: it contains itself"],
   ])("%# that JSON cannot hold is rejected with its place", (value, message) => {
     expect(() => copyJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
+  });
+
+  test.each<[string, () => unknown, JsonLimits, unknown]>([
+    ["a large typed array", () => [new Float64Array(3_000_000)], {}, { code: "not_json" }],
+    ["a large Uint8Array", () => ({ file: new Uint8Array(8_000_000) }), {}, { code: "not_json" }],
+    [
+      "a Buffer above the limits, which is a number for each byte",
+      () => Buffer.alloc(20_000_000),
+      { maxNodes: 1_000 },
+      { code: "too_large" },
+    ],
+  ])("%s is rejected without listing its bytes", (_what, make, limits, error) => {
+    const value = make();
+    const from = performance.now();
+    expect(() => copyJson(value, limits)).toThrow(expect.objectContaining(error));
+    expect(performance.now() - from).toBeLessThan(200);
+  });
+
+  test("a Buffer above the limits is cut like the array of its bytes", () => {
+    const { value, wasCut } = fitJson({ file: Buffer.alloc(10, 7) }, { maxNodes: 6 }, () => false);
+    expect([value, wasCut]).toEqual([{ file: { type: "Buffer", data: [7, 7, 7] } }, true]);
   });
 
   test("that is too deep is rejected with a one-line message", () => {

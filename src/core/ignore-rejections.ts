@@ -1,0 +1,38 @@
+/** Handles rejections of promises that nobody can await any more. */
+
+/** Maximum number of values that are looked through. */
+const MAX_VALUES = 10_000;
+
+/** Handles the rejection of a promise; any other value is ignored. Never throws. */
+export function ignoreRejection(value: unknown): void {
+  try {
+    if (value instanceof Promise) void Promise.prototype.then.call(value, undefined, () => undefined);
+  } catch {
+    // not a real promise: there is no rejection to handle
+  }
+}
+
+/**
+ * Handles the rejection of each promise in a value that is refused or dropped: unhandled, one of them would end the process, and with it all other
+ * calls. Looks through arrays and objects, up to 10,000 values. Never throws.
+ */
+export function ignoreRejections(value: unknown): void {
+  const seen = new Set<unknown>([value]);
+  for (const each of seen) {
+    ignoreRejection(each);
+    try {
+      if (typeof each === "object" && each !== null) addItems(each, seen);
+    } catch {
+      // a proxy or a getter threw
+    }
+  }
+}
+
+function addItems(value: object, seen: Set<unknown>): void {
+  if (ArrayBuffer.isView(value)) return;
+  const items: readonly unknown[] = Array.isArray(value) ? value.slice(0, MAX_VALUES) : Object.values(value);
+  for (const item of items) {
+    if (seen.size >= MAX_VALUES) return;
+    if (typeof item === "object" && item !== null) seen.add(item);
+  }
+}
