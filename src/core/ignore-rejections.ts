@@ -1,4 +1,4 @@
-/** Handles rejections of promises that nobody can await any more. */
+/** Handles rejections of promises that are refused or dropped, and so never awaited. */
 
 /** Maximum number of values that are looked through. */
 const MAX_VALUES = 10_000;
