@@ -75,7 +75,7 @@ export class DashboardFiles {
   response(request: Request): Response | undefined {
     if (request.method !== "GET" && request.method !== "HEAD") return undefined;
     const path = new URL(request.url).pathname;
-    const isScreen = SCREENS.has(path.split("/")[1] ?? "");
+    const isScreen = SCREENS.has(path.split("/")[1] ?? "") && !path.startsWith("//");
     if (!isScreen && !path.startsWith("/assets/")) return undefined;
     this.#files ??= this.#read();
     const file = this.#files.get(isScreen ? "/index.html" : path);
