@@ -1,4 +1,5 @@
 /** The checks of a loop between a call of the model and its tool, and the repeat guard's record of results. */
+import { checkRefusal } from "../core/check-argument.ts";
 import { ToolError } from "../core/error.ts";
 import { declaresNoWrites } from "../core/effects.ts";
 import type { ModelCall } from "../core/model.ts";
@@ -31,6 +32,12 @@ export interface CallFindings {
   readonly repeated: string | undefined;
 }
 
+/** An untyped program may give a promise, or whether the call is refused. @throws ToolError `invalid_argument` */
+function checkedRefusal(refusal: ToolError | null | undefined): ToolError | undefined {
+  if (refusal !== undefined && refusal !== null) checkRefusal(refusal, "refuse() of createLoop()", "returns a ToolError or undefined");
+  return refusal ?? undefined;
+}
+
 export class CallChecks {
   readonly #options: CallChecksOptions;
   readonly #guard: RepeatGuard | undefined;
@@ -50,7 +57,7 @@ export class CallChecks {
       (index >= limits.maxCallsPerRound ? tooManyCallsError(limits.maxCallsPerRound) : undefined) ??
       budget.refusal() ??
       (limits.multiAction || index === 0 ? undefined : oneActionError()) ??
-      refuse(call) ??
+      checkedRefusal(refuse(call)) ??
       this.#refuseRepeated(call);
     if (refusal === undefined) budget.spend("calls", 1);
     return refusal;

@@ -66,11 +66,11 @@ export interface LoopOptions {
   readonly stopWhen?: readonly StopCondition[];
   /** Stops after too many failed calls in a row. Pass an instance to share it between loops, `false` for none. @default a new one for this loop */
   readonly emergencyStop?: EmergencyStop | false;
-  /** Called before each run; false refuses it. @default true */
+  /** Called before each run; false refuses it, and anything but a boolean rejects it with `invalid_argument`. @default true */
   readonly enabled?: () => boolean;
   /** Requires approval for sensitive calls once third-party content has been read. @default no tracking */
   readonly taint?: TaintOptions;
-  /** Returns why a call is refused; undefined to let it run. */
+  /** Returns why a call is refused; undefined to let it run. Anything else, such as a promise, rejects the run with `invalid_argument`. */
   readonly refuse?: (call: ModelCall, round: LoopRound) => ToolError | undefined;
   /**
    * Returns the cost of a reply, for the budget `cost` and the result's `cost`. Also called with all tokens of a delegate that reports no cost, and

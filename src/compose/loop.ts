@@ -1,6 +1,7 @@
 /** Joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
-import { checkArgument, checkSession, hasMethods } from "../core/check-argument.ts";
+import { ignoreRejection } from "../core/ignore-rejections.ts";
+import { checkArgument, checkSession, hasMethods, wrongTypeError } from "../core/check-argument.ts";
 import { checkKnownKeys, findUnknownKeyError } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
@@ -275,7 +276,10 @@ class SessionLoop implements Loop {
   #findRefusal(): LoopResult | undefined {
     if (this.emergencyStop?.stopped === true) return notRunResult("emergency-stop", this.emergencyStop.reason);
     if (this.#running) return notRunResult("already-running", STOP_REASONS["already-running"]);
-    return this.#options.enabled?.() === false ? notRunResult("disabled") : undefined;
+    const enabled: unknown = this.#options.enabled?.() ?? true; // a promise would always enable the loop
+    ignoreRejection(enabled);
+    if (typeof enabled !== "boolean") throw wrongTypeError("enabled() of createLoop() returns a boolean", enabled);
+    return enabled ? undefined : notRunResult("disabled");
   }
 
   /** Plays the run in the session, or in a branch that is discarded at the end. */

@@ -1,5 +1,6 @@
 /** Refuses arguments of the wrong type at once, before they fail somewhere else: programs without a type checker call this package too. */
-import { ToolError } from "./error.ts";
+import { ToolError, isToolError } from "./error.ts";
+import { ignoreRejection } from "./ignore-rejections.ts";
 import { describeValueKind } from "./base/wording.ts";
 
 const NOT_AWAITED = "A promise was given: put await before it.";
@@ -53,6 +54,12 @@ export function checkStore(given: unknown, owner: string): void {
 /** Refuses a value that is not a session. @throws ToolError `invalid_argument` */
 export function checkSession(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "execute", "fork"), owner, "a session", given, "runtime.session() begins one.");
+}
+
+/** Refuses what is given as the reason why a call does not run: without a ToolError the call could have no result. @throws ToolError `invalid_argument` */
+export function checkRefusal(given: unknown, owner: string, what: string): void {
+  ignoreRejection(given);
+  if (!isToolError(given)) throw wrongTypeError(`${owner} ${what}`, given, 'Give new ToolError("permission_denied", "…"), or undefined.');
 }
 
 /** Refuses a value that is not the result of a call. @throws ToolError `invalid_argument` */

@@ -1,6 +1,7 @@
 /** The calls of one message of a model, accepted while the message is still being written. */
 import type { ContentPart } from "../core/content.ts";
 import { formatCancelReason } from "../core/cancel-reason.ts";
+import { checkRefusal } from "../core/check-argument.ts";
 import { ToolError } from "../core/error.ts";
 import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
@@ -107,13 +108,14 @@ export class Round {
   /**
    * Adds the next call of the message, which must be complete. Returns the id under which it is recorded.
    *
-   * @throws ToolError `invalid_argument` if the round has ended or the session is closed
+   * @throws ToolError `invalid_argument` if the round has ended, the session is closed, or `refusal` is not a ToolError
    */
   add(call: ModelCall, options: AddOptions = NO_ADD_OPTIONS): string {
     // untyped programs may pass null
     const unknown = options === NO_ADD_OPTIONS ? undefined : findUnknownKeyError(options ?? NO_ADD_OPTIONS, ADD_OPTIONS, "add()");
     if (unknown !== undefined) throw unknown;
     const refusal = options?.refusal;
+    if (refusal !== undefined) checkRefusal(refusal, "add()", "takes a ToolError as refusal");
     const refusalError = this.#results === undefined ? this.#host.refusal() : new ToolError("invalid_argument", "The round is over.");
     if (refusalError !== undefined) throw refusalError;
     const { signal } = this.#host;

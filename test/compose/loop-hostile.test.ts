@@ -208,3 +208,26 @@ test("F3.35 a denied approval does not count as an error of a tool", async () =>
   const decisions = Object.fromEntries(pending.map(({ digest }) => [digest, "deny"] as const));
   expect([(await loop.resume({ decisions })).reason, loop.emergencyStop?.stopped]).toEqual(["answered", false]);
 });
+
+test.each<[string, () => unknown, string]>([
+  ["a promise of nothing", () => Promise.resolve(), "a promise"],
+  ["a promise that rejects", () => Promise.reject(new Error("x")), "a promise"],
+  ["true", () => true, "a boolean"],
+  ["a text", () => "no", "a string"],
+  ["an object", () => ({}), "an object"],
+])("a refuse() that returns %s rejects the run, which leaves no call open", async (_what, refuse, kind) => {
+  const { runtime } = testRuntime({ tools: [tool("write", () => 1, writes)] });
+  const session = runtime.session("s");
+  const model = saidBy(() => [seal(0, call("write")), replyEnd({ finish: "calls", calls: [call("write")] })]);
+  const loop = createLoop({ model, session, refuse: refuse as () => undefined });
+  await expect(loop.run("go")).rejects.toThrow(`refuse() of createLoop() returns a ToolError or undefined, not ${kind}.`);
+  await runtime.close();
+  expect(session.log.filter(({ type }) => type === "call-end").length).toBe(session.log.filter(({ type }) => type === "call-start").length);
+});
+
+test("an enabled() that returns a promise, which would enable every run, rejects the run", async () => {
+  const { runtime } = testRuntime({ tools: [] });
+  const enabled = (() => Promise.resolve(false)) as unknown as () => boolean;
+  const loop = createLoop({ model: saidBy(() => [replyEnd({ text: "Done." })]), session: runtime.session("s"), enabled });
+  await expect(loop.run("go")).rejects.toThrow("enabled() of createLoop() returns a boolean, not a promise.");
+});

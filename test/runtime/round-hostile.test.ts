@@ -1,3 +1,4 @@
+import type { ToolError } from "../../src/core/error.ts";
 import { expect, test } from "vitest";
 import type { ModelCall } from "../../src/core/model.ts";
 import type { RoundReply, Round } from "../../src/runtime/round.ts";
@@ -172,4 +173,20 @@ test("F1.15 a message of 4,096 calls on one resource has a result for each", asy
     return round.end(WELL);
   });
   expect(results.filter(({ status }) => status === "ok")).toHaveLength(4_096);
+});
+
+test("a refusal that is not a ToolError is refused, and the session can be closed", async () => {
+  const { runtime } = testRuntime({ tools: [tool("read", () => 1, { effects: { reads: ["k"], writes: [] } })] });
+  const session = runtime.session("s");
+  const ended = session.turn(async (turn) => {
+    const round = turn.round();
+    for (const refusal of [true, "no", {}, Promise.resolve()] as unknown as ToolError[])
+      expect(() => round.add(call("read"), { refusal })).toThrow(
+        /^add\(\) takes a ToolError as refusal, not (?:a boolean|a string|an object|a promise)\.$/u,
+      );
+    round.add(call("read"));
+    return await round.end(WELL);
+  });
+  expect((await ended).map(({ status }) => status)).toEqual(["ok"]);
+  await runtime.close();
 });

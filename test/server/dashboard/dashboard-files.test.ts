@@ -62,9 +62,12 @@ test("issue 20.1 a path that is neither a file nor a screen is left to the API",
   expect(page.response(new Request("http://127.0.0.1/", { method: "POST" }))).toBeUndefined();
 });
 
-test.each(["//", "//v1/info", "//etc/passwd", "///", String.raw`/\x`])("E11 the path %s is no screen, whatever follows its slashes", (path) => {
-  expect(files().response(new Request(`http://localhost${path}`))).toBeUndefined();
-});
+test.each(["//", "//v1/info", "//etc/passwd", "///", String.raw`/\x`])(
+  "E11 the path %s is no screen, whatever follows its slashes",
+  (path) => {
+    expect(files().response(new Request(`http://localhost${path}`))).toBeUndefined();
+  },
+);
 
 test("issue 20.1 without its files the page returns 404, with how to get them in a bundle and in a clone", () => {
   const missing = new DashboardFiles({ folder: pathToFileURL("/nowhere/") });
