@@ -1,3 +1,4 @@
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import { checkBudgetLimits, type LoopBudgetLimits } from "./loop-budget.ts";
@@ -54,7 +55,7 @@ export const LIMIT_NAMES: OptionNames<LoopLimits> = {
 /** Returns the limits with their defaults. @throws ToolError `invalid_argument` */
 export function checkLoopLimits(limits: LoopLimits = {}): CheckedLimits {
   checkKnownKeys(limits, LIMIT_NAMES, "createLoop({ limits })");
-  const checked = { ...LIMIT_DEFAULTS, ...limits };
+  const checked = { ...LIMIT_DEFAULTS, ...omitUndefined(limits) };
   for (const name of ["maxRounds", "maxCallsPerRound"] as const) checkCount(name, checked[name], 1);
   checkCount("maxPauses", checked.maxPauses, 0);
   for (const name of ["maxDurationMs", "idleMs"] as const)

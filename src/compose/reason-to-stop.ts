@@ -1,4 +1,5 @@
 /** Decides whether a loop continues after a round, as a pure function. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { describeValueType } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
@@ -110,7 +111,7 @@ function reasonFromFinish(finish: FinishReason): StopReason | undefined {
 }
 
 function reasonFromLimits(facts: RoundFacts, limits: RoundLimits): StopReason | undefined {
-  const { maxRounds, maxPauses, multiAction } = { ...LIMIT_DEFAULTS, ...limits };
+  const { maxRounds, maxPauses, multiAction } = { ...LIMIT_DEFAULTS, ...omitUndefined(limits) };
   const { calls, finish, steered = false, lastRound = false, pauses = 0, rounds } = facts;
   const wantsMore = calls.length > 0 || steered || finish === "pause";
   if (!wantsMore) return "answered";

@@ -1,4 +1,5 @@
 /** Detects calls that repeatedly have the same result: warns the model, then refuses them, then ends the loop. */
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { hash } from "node:crypto";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
@@ -198,8 +199,8 @@ export function checkRepeatOptions(options: RepeatGuardOptions): CheckedRepeatOp
   for (const name of ["failures", "answers"] as const)
     if (options[name] !== undefined) checkKnownKeys(options[name], LIMITS, `createLoop({ limits: { repeat: { ${name} } } })`);
   const { window = DEFAULT_WINDOW } = options;
-  const failures = { ...FAILURES, ...options.failures };
-  const answers = { ...ANSWERS, ...options.answers };
+  const failures = { ...FAILURES, ...omitUndefined(options.failures ?? {}) };
+  const answers = { ...ANSWERS, ...omitUndefined(options.answers ?? {}) };
   const counts = [failures, answers].flatMap(({ warnAt, refuseAt, stopAt }) => [warnAt, refuseAt, stopAt]);
   const ordered = [failures, answers].every(({ warnAt, refuseAt, stopAt }) => warnAt <= refuseAt && refuseAt <= stopAt);
   if (ordered && [window, ...counts].every((count) => (Number.isSafeInteger(count) && count >= 1) || count === Infinity))

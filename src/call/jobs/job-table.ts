@@ -1,4 +1,5 @@
 /** The background jobs of a runtime: those that have not ended, of which a limited number run at a time, and the latest that have ended. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { MultiMap } from "../../core/base/multi-map.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -53,8 +54,9 @@ const DEFAULTS: Required<Omit<JobLimits, "maxPerPrincipal">> = {
 
 /** The limits with their defaults. */
 export function jobLimits(limits: JobLimits): Required<JobLimits> {
-  const { maxRunning, maxQueued } = { ...DEFAULTS, ...limits };
-  return { ...DEFAULTS, maxPerPrincipal: Math.max(1, Math.ceil((maxRunning + maxQueued) / 2)), ...limits };
+  const given = omitUndefined(limits);
+  const { maxRunning, maxQueued } = { ...DEFAULTS, ...given };
+  return { ...DEFAULTS, maxPerPrincipal: Math.max(1, Math.ceil((maxRunning + maxQueued) / 2)), ...given };
 }
 
 /** @throws ToolError `invalid_argument` that names the limit */

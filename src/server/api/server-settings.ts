@@ -1,4 +1,5 @@
 /** The limits of a server, and their defaults. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { COUNT, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 
@@ -51,5 +52,5 @@ export function serverSettings(limits: ServerLimits = {}): ServerSettings {
   checkKnownKeys(limits, DEFAULTS satisfies OptionNames<ServerLimits>, "The option limits of createServer()");
   for (const [name, value] of Object.entries<number | undefined>({ ...limits }))
     checkNumber(value, `The limit ${name} of a server`, name === "graceMs" ? SIZE : COUNT);
-  return { ...DEFAULTS, ...limits };
+  return { ...DEFAULTS, ...omitUndefined(limits) };
 }
