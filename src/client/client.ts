@@ -10,6 +10,7 @@ import { wait } from "./wait.ts";
 export { ApiError } from "./api-error.ts";
 export type { FollowOptions, ReceivedEvent } from "./event-follower.ts";
 export type { AnswerOf, BodyOf, OperationId, ParamsOf, QueryInput } from "../server/api.ts";
+export type { ApiJob, ApiProcess, ApiResult, ApiSchedule, ApiSession, ApiTool } from "../server/api/openapi/component-types.ts";
 export type { Problem } from "../server/http/problem.ts";
 
 /** Options of `createClient`. */
@@ -88,9 +89,9 @@ class HttpClient implements HaftClient {
 
   constructor(options: ClientOptions) {
     this.#options = options;
-    this.#origin = parseServerUrl(options).href.replace(/(?<!\/)\/+$/u, "");
-    const unknown = findUnknown(options, OPTIONS);
+    const unknown = findUnknown(options ?? {}, OPTIONS);
     if (unknown !== undefined) throw new TypeError(`createClient() has no option ${JSON.stringify(unknown)}. It has ${listOf(OPTIONS)}.`);
+    this.#origin = parseServerUrl(options).href.replace(/(?<!\/)\/+$/u, "");
     this.#maxAttempts = options.maxAttempts ?? 5;
   }
 

@@ -24,6 +24,8 @@ export type ApprovalAnswer = "allow-once" | "allow-input" | "allow-always" | "de
 /**
  * Answers an approval request. Throwing, or returning anything else, denies. An approver that can reach no one throws a `ToolError` with the code
  * `approval_required`, whose message says why: the call then ends as if no approver were configured.
+ *
+ * TypeScript reads the result of an `async` function with one answer as `string`: write `async () => "deny" as const`.
  */
 export type Approver = (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;
 

@@ -36,6 +36,7 @@ const OPTION_ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ["middleware", ["hooks"]],
   ["authProvider", ["auth"]],
   ["context", ["data"]],
+  ["events", ["types"]],
   ["fullCommand", ["command"]],
   ["inputGuardrails", ["hooks"]],
   ["maxTokens", ["maxOutputTokens"]],
@@ -85,6 +86,9 @@ const AGENT_OPTION_HINTS: ReadonlyMap<string, string> = new Map([
   ["stream", "loop.stream(prompt) returns the events of a run."],
   ["toolUseBehavior", "A tool with endsTurn: true ends the run."],
 ]);
+
+/** Settings of calls, which a toolset has in `defaults`. */
+const TOOL_SETTINGS: ReadonlySet<string> = new Set(["timeoutMs", "deadlineMs", "maxAttempts", "maxResultBytes", "promoteAfterMs"]);
 
 /**
  * The names of all options of an interface, and of each member of a union: the type makes sure that none is missing. The value is the option's type,
@@ -158,6 +162,7 @@ function hintFor(wanted: readonly OptionType[], value: unknown): string | undefi
   if (wanted.includes("AbortSignal") && value instanceof AbortController) return "Give controller.signal.";
   if (wanted.includes("strings") && Array.isArray(value))
     return `Its item ${findNonString(value)} is ${quoteValue(value[findNonString(value)])}.`;
+  if (wanted.includes("array") && typeof value === "function") return "Put it into an array: [one].";
   if (wanted.includes("array") && isOptionsObject(value)) return "Put one into an array: [one]. For a record, give Object.values(record).";
   return undefined;
 }
@@ -181,14 +186,17 @@ function unknownOptionError(key: string, known: readonly string[], owner: string
 
 function unknownOptionHint(key: string, known: readonly string[], owner: string): string {
   const other = OPTION_ALIASES.get(key)?.find((name) => known.includes(name));
-  const place = other === undefined ? findPlaceHint(key, owner) : undefined;
+  const place = other === undefined ? findPlaceHint(key, known, owner) : undefined;
   if (place !== undefined) return place;
   const near = other ?? findNearNames(key, known, 1)[0];
   return near === undefined ? `Known options: ${known.join(", ")}.` : `Did you mean ${JSON.stringify(near)}?`;
 }
 
-function findPlaceHint(key: string, owner: string): string | undefined {
+function findPlaceHint(key: string, known: readonly string[], owner: string): string | undefined {
   if (AGENT_FUNCTIONS.has(owner)) return AGENT_OPTION_HINTS.get(key);
+  if (key === "token" && owner === "createServer()") return "Give auth: staticToken({ token }).";
+  if (owner.startsWith("The toolset ") && known.includes("defaults") && TOOL_SETTINGS.has(key))
+    return `It is a setting of its tools: defaults: { ${key} }.`;
   if (key === "maxAttempts" && owner === "createRuntime({ retry })") return "It is set beside retry: createRuntime({ maxAttempts }).";
   return key === "name" && owner === "mcpToolset()" ? "The name is the first argument: mcpToolset(name, options)." : undefined;
 }

@@ -74,6 +74,8 @@ test("a misspelt option of a client or of follow() is refused by name, and nothi
   expect(() => createClient(token)).toThrow(
     new TypeError('createClient() has no option "tokn". It has url, token, fetch, maxAttempts, retryDelayMs.'),
   );
+  const byOtherName = { baseUrl: "http://server.example", token: "hk_1" };
+  expect(() => createClient(byOtherName as never)).toThrow('createClient() has no option "baseUrl". It has url, token,');
   const { client, urls } = clientOf(() => Response.json({}));
   const since = { since: 7 };
   await expect(client.follow("s", since as object).next()).rejects.toThrow('follow() has no option "since". It has after, signal, live.');

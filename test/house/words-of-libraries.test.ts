@@ -46,6 +46,14 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
     /"maxAttempts"/u,
     /createRuntime\(\{ maxAttempts \}\)/u,
   ],
+  [
+    "timeoutMs of a toolset",
+    () => createRuntime(any({ toolsets: [{ name: "shop", timeoutMs: 3 }] })),
+    /toolset "shop" has no option "timeoutMs"/u,
+    /defaults: \{ timeoutMs \}/u,
+  ],
+  ["token of a server", () => createServer(runtime, any({ token: "secret" })), /"token"/u, /auth: staticToken\(\{ token \}\)/u],
+  ["a function for stopWhen", () => runtime.loop(any({ model, stopWhen: () => "done" })), /must be an array, not a function/u, /\[one\]/u],
   ["concurrency of a runtime", () => createRuntime(any({ concurrency: 3 })), /"concurrency"/u, /"maxConcurrent"/u],
   [
     "a chat without run",

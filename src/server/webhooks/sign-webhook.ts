@@ -19,7 +19,7 @@ export function decodeWebhookSecret(secret: string): Buffer {
     "invalid_argument",
     `The secret of a webhook must be "${PREFIX}" and ${MIN_SECRET_BYTES} to ${MAX_SECRET_BYTES} bytes in base64.`,
     {
-      hint: 'Make one: node -e "console.log(`whsec_${require(`crypto`).randomBytes(32).toString(`base64`)}`)"',
+      hint: `Make one: node -p "'whsec_' + require('crypto').randomBytes(32).toString('base64')"`,
     },
   );
 }

@@ -2,7 +2,7 @@
 import { hash } from "node:crypto";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { checkArgument, checkString } from "../../core/check-argument.ts";
-import { checkKnownKeys } from "../../core/known-keys.ts";
+import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
 import type { Store } from "../../core/store.ts";
@@ -175,8 +175,11 @@ function endpointId(url: string): string {
   return `endpoint_${hash("sha256", url).slice(0, 24)}`;
 }
 
-function toReceiver({ url, secret, types = [], ...rest }: WebhookOptions): Receiver {
-  checkKnownKeys(rest, {}, "a webhook");
+const WEBHOOK_OPTIONS: OptionNames<WebhookOptions> = { url: true, secret: true, types: "array" };
+
+function toReceiver(webhook: WebhookOptions): Receiver {
+  checkKnownKeys(webhook, WEBHOOK_OPTIONS, "A webhook");
+  const { url, secret, types = [] } = webhook;
   if (!URL.canParse(url) || !["http:", "https:"].includes(new URL(url).protocol))
     throw new ToolError("invalid_argument", "The url of a webhook must be an http or https address.");
   const { username, password } = new URL(url);

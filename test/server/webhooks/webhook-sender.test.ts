@@ -1,9 +1,11 @@
 /** Webhooks against a real receiver on loopback, which fails, hangs and redirects. */
+import { spawnSync } from "node:child_process";
 import { createHmac, randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { expect, onTestFinished, test } from "vitest";
+import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { WebhookSender } from "../../../src/server/webhooks.ts";
@@ -324,3 +326,24 @@ test.each([
     expect((await store.webhooks.claim({ now, until: now, limit: 5 })).map(({ attempts }) => attempts)).toEqual([1]);
   },
 );
+
+test("an unknown setting of a receiver is refused with the setting that was meant", () => {
+  const webhooks = [{ url: "https://hooks.example", secret: SECRET, events: ["job.ended"] }];
+  expect(() => new WebhookSender({ store: memoryStore(), webhooks })).toThrow(
+    expect.objectContaining({ message: 'A webhook has no option "events".', hint: 'Did you mean "types"?' }),
+  );
+});
+
+test("the command that the refusal of a secret names makes a secret, in a shell", { skip: process.platform === "win32" }, () => {
+  const refused = (secret: string): ToolError | undefined => {
+    try {
+      void new WebhookSender({ store: memoryStore(), webhooks: [{ url: "https://hooks.example", secret }] });
+      return undefined;
+    } catch (error: unknown) {
+      return ToolError.fromUnknown(error);
+    }
+  };
+  const command = refused("mine")?.hint?.slice("Make one: ".length) ?? "";
+  const { stdout } = spawnSync("sh", ["-c", command], { encoding: "utf8" });
+  expect(refused(stdout.trim())).toBeUndefined();
+});

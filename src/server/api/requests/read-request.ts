@@ -101,6 +101,10 @@ async function readJson(
   checkContentType(request, "application/json");
   const text = await readText(request, maxBodyBytes);
   if (text === "" && isOptional) return {};
+  if (text === "" && Number(request.headers.get("content-length")) > 0)
+    throw new ToolError("invalid_argument", "The body of the request was read before it reached this server.", {
+      hint: "Mount the server before middleware that parses bodies, such as express.json().",
+    });
   try {
     return parseJson(text, CLIENT_JSON);
   } catch (thrown: unknown) {
