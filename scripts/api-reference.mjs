@@ -30,6 +30,7 @@ const UNNAMED = {
     "API",
     "DIFFERENCES",
     "Field",
+    "HandlerInput",
     "InputPart",
     "InferJson",
     "InferTop",

@@ -10,6 +10,7 @@ import { fileURLToPath } from "node:url";
 import { bundle } from "./bundle.ts";
 import { buildDashboard } from "./dashboard.ts";
 import { dropDeclarations } from "./drop-declarations.mjs";
+import { linkDeclarations } from "./link-declarations.ts";
 
 const root = fileURLToPath(new URL("..", import.meta.url));
 rmSync(new URL("../dist", import.meta.url), { recursive: true, force: true });
@@ -20,6 +21,7 @@ const { status } = spawnSync("tsc", ["--singleThreaded", "-p", "tsconfig.build.j
 });
 if (status !== 0) process.exit(status ?? 1);
 dropDeclarations(root, fileURLToPath(new URL("../dist", import.meta.url)));
+linkDeclarations(root, fileURLToPath(new URL("../dist", import.meta.url)));
 
 await bundle({ dir: fileURLToPath(new URL("../dist", import.meta.url)) });
 await buildDashboard(fileURLToPath(new URL("../dist/dashboard", import.meta.url)));

@@ -66,8 +66,12 @@ type Frozen<Value, Level extends readonly 0[] = []> = Level["length"] extends 4
 export interface DefinedTool<Input extends SchemaSource = SchemaSource, Output extends SchemaSource = SchemaSource> extends Tool {
   readonly inputSchema: StandardJsonSchema<InferSent<Input>, InferInput<Input>>;
   readonly outputSchema?: StandardJsonSchema<InferReturn<Output>, InferAnswer<Output>>;
-  readonly execute?: (input: InferInput<Input>, context: ToolContext) => HandlerResult<Output>;
+  /** Takes no input where the schema is not known, as in `DefinedTool[]`: such tools are called through a runtime. */
+  readonly execute?: (input: HandlerInput<Input>, context: ToolContext) => HandlerResult<Output>;
 }
+
+/** The input of a handler; `never` for tools of any schema, so that `DefinedTool` without parameters fits each of them. */
+type HandlerInput<Input extends SchemaSource> = SchemaSource extends Input ? never : InferInput<Input>;
 
 /**
  * Defines a tool. The type of the handler's input is inferred from the schema.

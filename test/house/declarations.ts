@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { BUNDLE } from "../bundled-program.ts";
+import { linkDeclarations } from "../../scripts/link-declarations.ts";
 import { builtOnce, isAsNewAs } from "../built-once.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -25,6 +26,7 @@ export function builtDeclarations(): Promise<void> {
           shell: process.platform === "win32",
         },
       );
+      linkDeclarations(root, DIST);
       utimesSync(join(DIST, "index.d.ts"), new Date(), new Date()); // it is left alone where it is the same
     },
   });

@@ -3,7 +3,7 @@ import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { fileURLToPath, pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { BUNDLE } from "../bundled-program.ts";
@@ -87,6 +87,7 @@ describe.runIf(inCI)(`the type declarations of the package compile ${IN_CI}`, ()
       readonly exports: Readonly<Record<string, unknown>>;
     };
     const entries = Object.keys(exports).filter((entry) => !entry.endsWith(".json"));
+    await writeLibraries(exports);
     writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
     writeFileSync(join(folder, "good.ts"), GOOD);
     writeFileSync(join(folder, "bad.ts"), HEAD + MISTAKES.join("\n"));
@@ -101,6 +102,44 @@ describe.runIf(inCI)(`the type declarations of the package compile ${IN_CI}`, ()
   }, 300_000);
 
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+  /** Writes a module for each entry, which imports this entry alone, and exports what each function returns. Its types are inferred. */
+  async function writeLibraries(exports: Readonly<Record<string, unknown>>): Promise<void> {
+    mkdirSync(join(folder, "libraries"));
+    for (const [entry, paths] of Object.entries(exports)) {
+      if (typeof paths !== "object" || paths === null) continue;
+      const source = String(Reflect.get(paths, "haft-source"));
+      const module = (await import(pathToFileURL(join(ROOT, source)).href)) as Readonly<Record<string, unknown>>;
+      const lines = Object.entries(module).flatMap(([name, value]) => {
+        if (typeof value !== "function") return [];
+        const made = String(value).startsWith("class") ? "InstanceType" : "ReturnType";
+        return `declare const made_${name}: Awaited<${made}<typeof e.${name}>>;\nexport const ${name}_ = made_${name};`;
+      });
+      if (entry === "./client") lines.push("export const execute = () => createClient_.call('execute', { body: { calls: [] } });");
+      if (entry === ".") lines.push("export const { approvals, jobs, sessions } = createRuntime_;");
+      const text = [`import * as e from "haft${entry.slice(1)}";`, ...lines].join("\n");
+      writeFileSync(join(folder, "libraries", `${entry.slice(2).replaceAll("/", "-") || "haft"}.ts`), text);
+    }
+  }
+
+  test(
+    "in a library that imports one entry, with the types of what its functions return in declarations",
+    { timeout: 240_000 },
+    async () => {
+      const out = ["--declaration", "--emitDeclarationOnly", "--outDir", "declared", "--singleThreaded"];
+      const settings = ["--strict", "--target", "es2022", "--lib", "es2022,esnext.disposable,dom", "--types", "node", "--skipLibCheck"];
+      const resolution = ["--module", "nodenext", "--moduleResolution", "nodenext"];
+      const found: string[] = [];
+      for (const file of readdirSync(join(folder, "libraries"))) {
+        const output = await run(compilers["7"] ?? "", [...out, ...settings, ...resolution, `libraries/${file}`], { cwd: folder }).then(
+          ({ stdout }) => stdout,
+          (error: { readonly stdout: string }) => error.stdout,
+        );
+        found.push(...output.split("\n").filter((line) => line.includes("error")));
+      }
+      expect(found).toEqual([]);
+    },
+  );
 
   /** The lines of files, as one program, that do not compile. */
   async function faults({ version, resolution, files, isWhole = false }: Compilation): Promise<readonly string[]> {

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { external, pure, readOnly } from "../../src/core/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { defineTool } from "../../src/registry/define-tool.ts";
+import { type DefinedTool, defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 
 const base = { name: "take", description: "Takes from the stock.", execute: () => null };
@@ -73,6 +73,21 @@ test("with zod, valibot and arktype it is the JSON that is sent, before any tran
 test("without a schema it is any JSON object, and presets fit every tool", () => {
   defineTool({ ...base, effects: { writes: (input) => (expectTypeOf(input).toEqualTypeOf<JsonObject>(), []) } });
   for (const effects of [pure, external, readOnly("stock:")]) defineTool({ ...base, inputSchema: z.object({ item: z.string() }), effects });
+});
+
+test("an array or a record of DefinedTool holds tools of any schemas", () => {
+  const inputSchema = z.object({ item: z.string().transform((text) => text.length) });
+  const take = defineTool({ ...base, inputSchema, execute: ({ item }) => item + 1 });
+  const list = defineTool({
+    ...base,
+    name: "list",
+    inputSchema: { type: "object", properties: { page: { type: "integer" } }, required: ["page"] },
+  });
+  const tools: readonly DefinedTool[] = [take, list, defineTool(base)];
+  const byName: Readonly<Record<string, DefinedTool>> = { take, list };
+  expectTypeOf(take.execute).exclude(undefined).parameter(0).toEqualTypeOf<{ item: number }>();
+  expect(() => createRuntime({ tools: Object.values(byName) })).not.toThrow();
+  expect(tools).toHaveLength(3);
 });
 
 describe("key templates", () => {

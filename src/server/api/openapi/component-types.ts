@@ -21,6 +21,7 @@ export interface ApiResult extends ToolResult {
   readonly problem?: Problem;
 }
 
+/** A tool on offer. */
 export interface ApiTool extends ToolDefinition {
   readonly toolset: string;
   /** The strongest effect of its calls. */
@@ -29,6 +30,7 @@ export interface ApiTool extends ToolDefinition {
   readonly mode: "direct" | "background" | "stateful";
 }
 
+/** A session in a list, or one that was asked for. */
 export interface ApiSession {
   readonly id: string;
   /** Whether this server has it open. */
@@ -46,6 +48,7 @@ export interface ApiSession {
   readonly damage?: string;
 }
 
+/** A process of the store, in a list of them. */
 export type ApiProcess = Omit<StoredProcess, "definitions">;
 
 /** A job in a list, of the store or of this process. */
@@ -57,6 +60,7 @@ export interface ApiJob extends Omit<JobStatus, "output" | "preview"> {
   readonly openedBy?: string;
 }
 
+/** A schedule of a session, in a list of those of all sessions. */
 export interface ApiSchedule extends Omit<TriggerStatus, "type"> {
   readonly sessionId: string;
   /** When it is due next. */
