@@ -82,6 +82,7 @@ const AGENT_OPTION_HINTS: ReadonlyMap<string, string> = new Map([
   ],
   ["outputType", OUTPUT_HINT],
   ["structuredOutput", OUTPUT_HINT],
+  ["runtime", "A loop or an agent has a session of the runtime: { model, session: runtime.session() }."],
   ["session", "A loop has one session for all its runs: runtime.loop({ model, session })."],
   ["stream", "loop.stream(prompt) returns the events of a run."],
   ["toolUseBehavior", "A tool with endsTurn: true ends the run."],

@@ -229,8 +229,10 @@ function mayHaveLeftSessionOpen(sessionId: string, registry: Registry, event: Se
 function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
   return store.claim(id, omitUndefined({ takeOver })).catch((thrown: unknown) => {
     const error = ToolError.fromUnknown(thrown, "store_failed");
-    if (error.code === "not_found" && create === true) return undefined;
-    throw error;
+    if (error.code !== "not_found") throw error;
+    if (create === true) return undefined;
+    const operatorHint = `To begin it if there is none: runtime.resume(${JSON.stringify(id)}, { create: true }).`;
+    throw new ToolError("not_found", error.message, { operatorHint, cause: error });
   });
 }
 

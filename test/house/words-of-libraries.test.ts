@@ -1,6 +1,15 @@
 /** Programs are written from memory of other libraries: their words and shapes are answered with those that there are here. */
 import { describe, expect, test } from "vitest";
-import { createLoop, createRuntime, defineTool, toolFunction, ToolError, ToolOutput, type ToolResult } from "../../src/index.ts";
+import {
+  createAgent,
+  createLoop,
+  createRuntime,
+  defineTool,
+  toolFunction,
+  ToolError,
+  ToolOutput,
+  type ToolResult,
+} from "../../src/index.ts";
 import { modelFrom, scriptedModel } from "../../src/model/models.ts";
 import { createServer, staticToken } from "../../src/server.ts";
 import { delegateTool } from "../../src/public/delegate.ts";
@@ -53,6 +62,7 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
     /defaults: \{ timeoutMs \}/u,
   ],
   ["token of a server", () => createServer(runtime, any({ token: "secret" })), /"token"/u, /auth: staticToken\(\{ token \}\)/u],
+  ["runtime of an agent", () => createAgent(any({ model, runtime })), /"runtime"/u, /session: runtime\.session\(\)/u],
   ["a function for stopWhen", () => runtime.loop(any({ model, stopWhen: () => "done" })), /must be an array, not a function/u, /\[one\]/u],
   ["concurrency of a runtime", () => createRuntime(any({ concurrency: 3 })), /"concurrency"/u, /"maxConcurrent"/u],
   [

@@ -18,7 +18,8 @@ test("issue 19.2 a forgotten session is closed and removed from the store, and i
   await session.addMessage({ role: "user", content: "Hello." });
   expect(await runtime.sessions.forget("a")).toBe(true);
   expect(session.closed).toBe(true);
-  await expect(runtime.resume("a")).rejects.toMatchObject({ code: "not_found" });
+  const operatorHint = 'To begin it if there is none: runtime.resume("a", { create: true }).';
+  await expect(runtime.resume("a")).rejects.toMatchObject({ code: "not_found", message: 'The store has no session "a".', operatorHint });
   expect(await runtime.sessions.forget("a")).toBe(false);
   await expect(runtime.sessions.forget("")).rejects.toMatchObject({ code: "invalid_argument" });
   expect(runtime.session("a").length).toBeGreaterThanOrEqual(0);
