@@ -16,7 +16,7 @@ import { changed, toolsetsOf, type Host, type Input } from "./feature-tools.ts";
 
 const WELL = { content: "Well.", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } } as const;
 
-export class FeatureWorld {
+class FeatureWorld {
   readonly checks = new FeatureChecks();
   clock = new FakeClock();
   readonly #scenario: Scenario;
