@@ -12,10 +12,6 @@ export class SingleFlight<T> {
     this.leader = leader;
   }
 
-  get ended(): boolean {
-    return this.#ended;
-  }
-
   /** Resolves to the leader's value, or to undefined if it had none. Never rejects. */
   whenEnded(): Promise<T | undefined> {
     if (this.#ended) return Promise.resolve(this.#value);

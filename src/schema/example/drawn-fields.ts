@@ -63,10 +63,6 @@ export class DrawnFields {
     return [...this.#paths.keys()];
   }
 
-  has(plain: string): boolean {
-    return this.#paths.has(plain);
-  }
-
   get(plain: string): JsonValue | undefined {
     const path = this.#paths.get(plain);
     const value = path === undefined ? undefined : this.#object.entries.get(path.name);

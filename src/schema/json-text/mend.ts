@@ -79,10 +79,6 @@ export class Mends {
     }
   }
 
-  get kinds(): readonly MendKind[] {
-    return [...this.#made.keys()];
-  }
-
   /** The lowest certainty of all repairs; `sure` if there are none. */
   get certainty(): Certainty {
     let worst: Certainty = "sure";
