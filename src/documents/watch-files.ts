@@ -3,10 +3,11 @@ import { realpathSync, statSync, watch, type FSWatcher } from "node:fs";
 import { dirname } from "node:path";
 import type { Clock } from "../core/ports.ts";
 
+/** How long to wait after the first event of a change for the others that belong to it, in milliseconds. */
+const SETTLE_MS = 100;
+
 export interface WatchOptions {
   readonly clock: Clock;
-  /** How long to wait after the first event of a change for the others that belong to it, in milliseconds. @default 100 */
-  readonly settleMs?: number;
 }
 
 /**
@@ -25,17 +26,15 @@ class FileWatcher {
   readonly #files: () => readonly string[];
   readonly #onChange: () => void;
   readonly #clock: Clock;
-  readonly #settleMs: number;
   readonly #watchers = new Map<string, FSWatcher>();
   #signature: string;
   #cancel: (() => void) | undefined;
   #isStopped = false;
 
-  constructor(files: () => readonly string[], onChange: () => void, { clock, settleMs = 100 }: WatchOptions) {
+  constructor(files: () => readonly string[], onChange: () => void, { clock }: WatchOptions) {
     this.#files = files;
     this.#onChange = onChange;
     this.#clock = clock;
-    this.#settleMs = settleMs;
     this.#signature = createSignature(files());
     this.#updateWatchers();
   }
@@ -74,7 +73,7 @@ class FileWatcher {
   /** Starts the wait on the first event. Later ones do not extend it, so that a busy folder cannot delay it forever. */
   #scheduleCompare(): void {
     if (this.#isStopped || this.#cancel !== undefined) return;
-    this.#cancel = this.#clock.timer(() => this.#compare(), this.#settleMs, { background: true });
+    this.#cancel = this.#clock.timer(() => this.#compare(), SETTLE_MS, { background: true });
   }
 
   #compare(): void {
