@@ -15,9 +15,11 @@ export function formatList(names: readonly (string | number)[], most = 10): stri
   return `${names.slice(0, most).join(", ")}${names.length > most ? ", …" : ""}`;
 }
 
-/** Lists the first few words, and how many more there are: `a, b and 3 more`. */
-export function formatListWithCount(names: readonly string[], most = 5): string {
-  return `${names.slice(0, most).join(", ")}${names.length > most ? ` and ${names.length - most} more` : ""}`;
+const MAX_COUNTED = 5;
+
+/** Lists the first five words, and how many more there are: `a, b, c, d, e and 3 more`. */
+export function formatListWithCount(names: readonly string[]): string {
+  return `${names.slice(0, MAX_COUNTED).join(", ")}${names.length > MAX_COUNTED ? ` and ${names.length - MAX_COUNTED} more` : ""}`;
 }
 
 /** Letters whose names begin with a vowel sound, for abbreviations that are spelled out: an MCP server, a URL. */
