@@ -5,7 +5,7 @@ import { EVENT_LIMITS, readEvent } from "../../core/recording/read-event.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { deriveJobChanges } from "../records/job-changes.ts";
 import { JobStatements } from "./job-statements.ts";
-import { parseStoredText } from "../records/stored-text.ts";
+import { parseStoredTextOrRaw } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";
 import { withParameters } from "./with-parameters.ts";
 
@@ -30,7 +30,7 @@ export async function addEarlierJobs(tables: Transaction<Tables>): Promise<void>
     ).execute();
     for (const { session, body } of page) {
       const event = readOrSkip(body);
-      for (const change of event === undefined ? [] : deriveJobChanges(nameOf(session), [event])) {
+      for (const change of event === undefined ? [] : deriveJobChanges(parseStoredTextOrRaw(session), [event])) {
         const { query, parameters } = statements.statementFor(session, change);
         await tables.executeQuery(withParameters(query, parameters));
       }
@@ -45,13 +45,5 @@ function readOrSkip(body: string): SessionEvent | undefined {
     return readEvent(parseJson(body, EVENT_LIMITS), "A stored event");
   } catch {
     return undefined;
-  }
-}
-
-function nameOf(session: string): string {
-  try {
-    return parseStoredText(session);
-  } catch {
-    return session;
   }
 }
