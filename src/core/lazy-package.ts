@@ -27,6 +27,19 @@ const MAX_REASON_CHARS = 500;
 const MAX_LINE = 4_000;
 
 /**
+ * Imports a package with `load`, such as `() => import("hono")`.
+ *
+ * @throws ToolError as `packageLoadError` returns it, as a rejection
+ */
+export async function loadPackage<Module>(load: () => Promise<Module>, wanted: LazyPackage, options?: ToolErrorOptions): Promise<Module> {
+  try {
+    return await load();
+  } catch (thrown: unknown) {
+    throw packageLoadError(wanted, thrown, options);
+  }
+}
+
+/**
  * Returns the error for a package whose import failed. The package counts as not installed only if the import itself was not found: an installed
  * package may be damaged, of an incompatible version, or lack a dependency of its own.
  */

@@ -5,7 +5,7 @@ import { resolve } from "node:path";
 import { systemErrorCode } from "../core/base/system-error-code.ts";
 import type { Clock } from "../core/ports.ts";
 import { findCommandFile } from "./find-command-file.ts";
-import { packageLoadError } from "../core/lazy-package.ts";
+import { loadPackage } from "../core/lazy-package.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
 import { isTreeAlive, killTree, signalTree } from "./process-tree.ts";
@@ -38,11 +38,8 @@ export type Spawn = typeof spawn;
  */
 export async function loadSpawn({ command, env = {} }: ServerCommand): Promise<Spawn> {
   if (HAS_PROCESS_GROUPS || isProgram(command, serverEnvironment(env))) return spawn;
-  try {
-    return (await import("cross-spawn")).default as Spawn;
-  } catch (error: unknown) {
-    throw packageLoadError({ name: "cross-spawn", need: "servers are started with it on Windows" }, error);
-  }
+  const wanted = { name: "cross-spawn", need: "servers are started with it on Windows" };
+  return (await loadPackage(() => import("cross-spawn"), wanted)).default as Spawn;
 }
 
 /**

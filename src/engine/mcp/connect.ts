@@ -2,7 +2,7 @@
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
-import { packageLoadError } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/lazy-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";
@@ -135,12 +135,9 @@ async function connectWithLogin(
 }
 
 /** Loads the official client, an optional peer dependency: only programs that call MCP servers install it. */
-export async function loadClient(): Promise<ClientModule> {
-  try {
-    return await import("@modelcontextprotocol/client");
-  } catch (error: unknown) {
-    throw packageLoadError({ name: "@modelcontextprotocol/client", need: "MCP servers are called through it" }, error);
-  }
+export function loadClient(): Promise<ClientModule> {
+  const wanted = { name: "@modelcontextprotocol/client", need: "MCP servers are called through it" };
+  return loadPackage(() => import("@modelcontextprotocol/client"), wanted);
 }
 
 async function connectOnce(sdk: ClientModule, wire: Wire, options: ConnectOptions): Promise<McpConnection> {

@@ -5,7 +5,7 @@ import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument, checkString } from "../../core/check-argument.ts";
-import { packageLoadError } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/lazy-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { describeFetchFailure } from "../../net/guarded-fetch.ts";
@@ -222,10 +222,6 @@ function checkOptions(options: IssuerTokensOptions): void {
       );
 }
 
-async function loadJose(): Promise<Jose> {
-  try {
-    return await import("jose");
-  } catch (error: unknown) {
-    throw packageLoadError({ name: "jose", need: "bearer tokens of an issuer need it" }, error);
-  }
+function loadJose(): Promise<Jose> {
+  return loadPackage(() => import("jose"), { name: "jose", need: "bearer tokens of an issuer need it" });
 }

@@ -1,7 +1,7 @@
 /** Loads the official server library, an optional peer dependency, when a server is started. */
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
-import { packageLoadError } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/lazy-package.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 
@@ -11,21 +11,13 @@ export type StdioModule = typeof import("@modelcontextprotocol/server/stdio");
 const SDK = { name: "@modelcontextprotocol/server", need: "tools are served over MCP by it" } as const;
 
 /** @throws ToolError `unavailable` if the library is not installed, as a rejection */
-export async function loadServerModule(): Promise<ServerModule> {
-  try {
-    return await import("@modelcontextprotocol/server");
-  } catch (error: unknown) {
-    throw packageLoadError(SDK, error);
-  }
+export function loadServerModule(): Promise<ServerModule> {
+  return loadPackage(() => import("@modelcontextprotocol/server"), SDK);
 }
 
 /** @throws ToolError `unavailable` if the library is not installed, as a rejection */
-export async function loadStdioModule(): Promise<StdioModule> {
-  try {
-    return await import("@modelcontextprotocol/server/stdio");
-  } catch (error: unknown) {
-    throw packageLoadError(SDK, error);
-  }
+export function loadStdioModule(): Promise<StdioModule> {
+  return loadPackage(() => import("@modelcontextprotocol/server/stdio"), SDK);
 }
 
 type ServerClass = ServerModule["Server"];

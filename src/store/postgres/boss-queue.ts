@@ -1,7 +1,7 @@
 /** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to the store's. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { packageLoadError } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/lazy-package.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
 import { NO_FOLLOWER, type StoreNotifier } from "../../core/store-changes.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -208,10 +208,6 @@ function bossSchema({ schema }: PostgresSettings): string {
   });
 }
 
-async function loadBoss(): Promise<typeof import("pg-boss")> {
-  try {
-    return await import("pg-boss");
-  } catch (error: unknown) {
-    throw packageLoadError({ name: "pg-boss", need: "jobs in several processes need it" }, error);
-  }
+function loadBoss(): Promise<typeof import("pg-boss")> {
+  return loadPackage(() => import("pg-boss"), { name: "pg-boss", need: "jobs in several processes need it" });
 }

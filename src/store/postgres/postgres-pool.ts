@@ -2,7 +2,7 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
-import { packageLoadError } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/lazy-package.ts";
 import { isConnectionLost } from "./postgres-error.ts";
 import { KEEP_ALIVE, type PostgresSettings } from "./postgres-settings.ts";
 
@@ -67,12 +67,9 @@ export async function createPostgresPool(settings: PostgresSettings): Promise<Po
 }
 
 /** @throws ToolError `store_failed` if the package is not installed, as a rejection */
-export async function loadPostgresDriver(): Promise<typeof import("pg")> {
-  try {
-    return await import("pg");
-  } catch (error: unknown) {
-    throw packageLoadError({ name: "pg", need: "a store in PostgreSQL needs it", code: "store_failed" }, error, { retryable: false });
-  }
+export function loadPostgresDriver(): Promise<typeof import("pg")> {
+  const wanted = { name: "pg", need: "a store in PostgreSQL needs it", code: "store_failed" } as const;
+  return loadPackage(() => import("pg"), wanted, { retryable: false });
 }
 
 async function prepare(client: CheckedClient, { lockTimeoutMs, leaseMs }: PostgresSettings): Promise<void> {

@@ -2,7 +2,7 @@
 import type { TrieRouter } from "hono/router/trie-router";
 import { isJsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
-import { packageLoadError } from "../../../core/lazy-package.ts";
+import { loadPackage } from "../../../core/lazy-package.ts";
 import { API, OPERATION_IDS, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { continueTrace } from "../../continue-trace.ts";
@@ -82,16 +82,12 @@ interface HonoRouter {
 }
 
 async function loadHono(): Promise<HonoRouter> {
-  try {
-    const [{ TrieRouter: Router }, { getPath, tryDecodeURIComponent }] = await Promise.all([
-      import("hono/router/trie-router"),
-      import("hono/utils/url"),
-    ]);
-    // getPath reads only the URL
-    return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
-  } catch (thrown: unknown) {
-    throw packageLoadError({ name: "hono", need: "the HTTP API needs it" }, thrown);
-  }
+  const [{ TrieRouter: Router }, { getPath, tryDecodeURIComponent }] = await loadPackage(
+    () => Promise.all([import("hono/router/trie-router"), import("hono/utils/url")]),
+    { name: "hono", need: "the HTTP API needs it" },
+  );
+  // getPath reads only the URL
+  return { TrieRouter: Router, getPath: getPath as HonoRouter["getPath"], tryDecodeURIComponent };
 }
 
 async function handleRoute(found: FoundRoute, request: SentRequest, options: RouterOptions): Promise<TextResponse | Response> {
