@@ -24,11 +24,6 @@ const cache = new Map<string, LinearPattern>();
  *
  * @throws ToolError `invalid_schema` for a syntax error, and for a pattern that cannot run in linear time
  */
-export function compilePattern(source: string): (text: string) => boolean {
-  return linearPattern(source).test;
-}
-
-/** Like `compilePattern`, also returning the cost of running it. */
 export function linearPattern(source: string): LinearPattern {
   const known = cache.get(source);
   if (known !== undefined) return known;
@@ -49,7 +44,7 @@ export class PatternBudget {
     return this.#stepsLeft < 0;
   }
 
-  /** Whether the pattern matches; false if the budget is used up. @throws ToolError as `compilePattern` */
+  /** Whether the pattern matches; false if the budget is used up. @throws ToolError as `linearPattern` */
   matches(source: string, text: string): boolean {
     const { test, stepsPerTest, stepsPerCharacter } = linearPattern(source);
     this.#stepsLeft -= stepsPerTest + text.length * stepsPerCharacter;
@@ -57,7 +52,7 @@ export class PatternBudget {
   }
 }
 
-/** Whether `compilePattern` accepts the pattern. */
+/** Whether `linearPattern` accepts the pattern. */
 export function isLinearPattern(source: string): boolean {
   try {
     linearPattern(source);
