@@ -95,8 +95,7 @@ function* readBody({ input }: ReaderContext, json: boolean): Reading<CallBody | 
 function* readEnd({ input }: Pick<ReaderContext, "input">): Reading<string | undefined> {
   yield* input.skipSpace();
   if (yield* input.tryRead("<|call|>commentary")) return "<|call|>"; // some models continue like this
-  for (const mark of ["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]) if (yield* input.tryRead(mark)) return mark;
-  return undefined;
+  return yield* input.tryReadAny(["<|end|>", "<|call|>", "<|return|>", "<|start|>", "<|channel|>"]);
 }
 
 /** Reads a reply to a prompt that ends with `<|start|>assistant`: a message may begin with its recipient, directly followed by its next mark. */

@@ -23,7 +23,7 @@ export function* readArgumentText(context: ReaderContext, close: readonly string
   const text = yield* input.readBalancedObject("", { stops: getOrAdd(stopsByMarks, close, () => new MarkerSet(close)) });
   if (text !== undefined) return parseArgumentText(text);
   // the model ended the arguments, but brackets are missing
-  return (yield* startsWithAny(context, close)) ? parseArgumentText(input.textSinceMark().slice(head)) : undefined;
+  return (yield* context.input.startsWithAny(close)) ? parseArgumentText(input.textSinceMark().slice(head)) : undefined;
 }
 
 const stopsByMarks = new WeakMap<readonly string[], MarkerSet>();
@@ -53,7 +53,7 @@ export function namedCall({ separators, close, kind, numbered = [] }: NamedCallO
     yield* input.skipSpace();
     const head = yield* input.readWhile(IN_HEAD, MAX_HEAD);
     yield* input.skipSpace();
-    const separator = yield* tryReadAny(context, separators);
+    const separator = yield* input.tryReadAny(separators);
     if (separator === undefined) return false;
     if (numbered.includes(separator) && readHead(head.trim()).id === undefined && !context.hasTool(head.trim())) return false;
     return yield* head.trim() === kind ? behind(context, mark) : acceptWithArguments(context, head, close);
@@ -73,21 +73,11 @@ function* acceptWithArguments(context: ReaderContext, head: string, close: reado
   const { name, id } = readHead(head.trim());
   if (!NAME.test(name)) return false;
   yield* context.input.readWhile(FENCE, MAX_FENCE);
-  if ((yield* context.input.peek()) !== "{" && !(yield* startsWithAny(context, close))) return false;
+  if ((yield* context.input.peek()) !== "{" && !(yield* context.input.startsWithAny(close))) return false;
   const value = yield* readArgumentText(context, close);
   if (value === undefined || !context.acceptCall({ name, id, input: value })) return false;
   yield* context.input.readWhile(FENCE, MAX_FENCE);
   return true;
-}
-
-function* tryReadAny({ input }: ReaderContext, marks: readonly string[]): Reading<string | undefined> {
-  for (const mark of marks) if (yield* input.tryRead(mark)) return mark;
-  return undefined;
-}
-
-function* startsWithAny({ input }: ReaderContext, marks: readonly string[]): Reading<boolean> {
-  for (const mark of marks) if (yield* input.startsWith(mark)) return true;
-  return false;
 }
 
 /** Splits a head such as `functions.get_weather:0` into name and id. */

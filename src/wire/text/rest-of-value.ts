@@ -18,7 +18,7 @@ export interface RestMarks {
  */
 export function* readRestOfValue(input: TextInput, { end, stops, callEnds, next }: RestMarks, mark: string): Reading<string | undefined> {
   let read = mark === end ? yield* input.readWhile(/\s/u) : "";
-  if (mark === end && (yield* startsWithAny(input, callEnds))) return undefined;
+  if (mark === end && (yield* input.startsWithAny(callEnds))) return undefined;
   for (;;) {
     const { text, marker } = yield* input.readTextUntil(stops);
     if (marker !== end) {
@@ -26,12 +26,7 @@ export function* readRestOfValue(input: TextInput, { end, stops, callEnds, next 
       return undefined;
     }
     const space = yield* input.readWhile(/\s/u);
-    if (yield* startsWithAny(input, next)) return read + text;
+    if (yield* input.startsWithAny(next)) return read + text;
     read += text + end + space;
   }
-}
-
-function* startsWithAny(input: TextInput, marks: readonly string[]): Reading<boolean> {
-  for (const mark of marks) if (yield* input.startsWith(mark)) return true;
-  return false;
 }

@@ -111,11 +111,23 @@ export class TextInput {
     return true;
   }
 
+  /** Whether one of the texts is at this position. */
+  *startsWithAny(texts: readonly string[]): Reading<boolean> {
+    for (const text of texts) if (yield* this.startsWith(text)) return true;
+    return false;
+  }
+
   /** Reads a text if it is at this position. */
   *tryRead(text: string): Reading<boolean> {
     if (!(yield* this.startsWith(text))) return false;
     this.#at += text.length;
     return true;
+  }
+
+  /** Reads and returns the first of the texts that is at this position; undefined if none is. */
+  *tryReadAny(texts: readonly string[]): Reading<string | undefined> {
+    for (const text of texts) if (yield* this.tryRead(text)) return text;
+    return undefined;
   }
 
   /** Reads characters while they match a pattern, at most `max` of them. */
