@@ -12,6 +12,7 @@ import {
 } from "../../schema/keyword-names.ts";
 import { Flattener, type FitterOptions } from "./flatten.ts";
 import { withNull } from "./nullable.ts";
+import { jsonTypeOf } from "../../schema/repair/coerce.ts";
 import { hasCycle } from "../../schema/references/references.ts";
 import { LossCollector, ROOT, type SchemaPosition, type SchemaLoss, type PathStep } from "./schema-losses.ts";
 import {
@@ -19,7 +20,6 @@ import {
   areMutuallyExclusive,
   coversWholeType,
   isOnlyNull,
-  jsonTypeOf,
   mapValues,
   declaredTypes,
   declaredValues,

@@ -2,6 +2,7 @@
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { KEYWORD_TYPES } from "../../schema/keyword-names.ts";
+import { jsonTypeOf } from "../../schema/repair/coerce.ts";
 
 const TYPE_WORDS: ReadonlySet<unknown> = new Set(["object", "array", "string", "number", "integer", "boolean", "null"]);
 
@@ -39,11 +40,6 @@ function typesOfValues(values: readonly JsonValue[]): readonly string[] {
   const kinds = [...new Set(values.map(jsonTypeOf))];
   const whole = values.every((value) => typeof value !== "number" || Number.isInteger(value));
   return kinds.map((kind) => (kind === "number" && whole ? "integer" : kind));
-}
-
-export function jsonTypeOf(value: JsonValue): string {
-  if (value === null) return "null";
-  return isJsonArray(value) ? "array" : typeof value;
 }
 
 function isOfType(value: JsonValue, type: string): boolean {

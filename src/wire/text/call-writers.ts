@@ -1,5 +1,6 @@
 /** How the formats write calls and results. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { jsonTypeOf } from "../../schema/repair/coerce.ts";
 import { spacedJson } from "../spaced-json.ts";
 import { delimitersOf, type Delimiters } from "./delimited-grammar.ts";
 import { MarkerSet } from "./marker-set.ts";
@@ -181,14 +182,9 @@ const IN_NESTED_TAG = /^[^<>/][^<>]{0,511}$/u;
 const K3_TOKENS = new MarkerSet(["<|open|>", "<|close|>", "<|sep|>"]);
 const MAX_K3_NAME = 64;
 
-function jsonType(value: JsonValue): string {
-  if (value === null) return "null";
-  return isJsonArray(value) ? "array" : typeof value;
-}
-
 function k3Argument([key, value]: readonly [string, JsonValue]): string {
   const name = key.replaceAll("&", "&amp;").replaceAll('"', "&quot;");
-  return `<|open|>argument key="${name}" type="${jsonType(value)}"<|sep|>${toPlainText(value)}<|close|>argument<|sep|>`;
+  return `<|open|>argument key="${name}" type="${jsonTypeOf(value)}"<|sep|>${toPlainText(value)}<|close|>argument<|sep|>`;
 }
 
 /** Writes a type in each argument's tag, and each call's number in its tag. */

@@ -2,6 +2,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { jsonTypeOf } from "../../schema/repair/coerce.ts";
 import { readUnambiguousJson } from "../../schema/json-text/read-unambiguous-json.ts";
 import { wordEntries } from "../../core/base/wording.ts";
 
@@ -50,7 +51,7 @@ export function toTypedValue(text: string, schema: JsonValue | undefined, root: 
   if (types.has("string")) return toNonStringOrText(text, trimmed, types);
   const read = parseLooseValue(trimmed);
   const value = read === undefined ? parseEscaped(trimmed) : read;
-  return value === undefined || !types.has(typeOf(value)) ? text : value;
+  return value === undefined || !types.has(jsonTypeOf(value)) ? text : value;
 }
 
 /** Converts text for a schema that allows a string: only null, objects and arrays become another type. */
@@ -58,7 +59,7 @@ function toNonStringOrText(text: string, trimmed: string, types: ReadonlySet<str
   if ((trimmed === "null" || trimmed === "None") && types.has("null")) return null;
   if (!/^[{[]/u.test(trimmed)) return text;
   const value = parseLooseValue(trimmed);
-  return value !== undefined && typeof value !== "string" && types.has(typeOf(value)) ? value : text;
+  return value !== undefined && typeof value !== "string" && types.has(jsonTypeOf(value)) ? value : text;
 }
 
 /** Reads JSON whose quotes were escaped once too often. */
@@ -70,12 +71,6 @@ function parseEscaped(text: string): JsonValue | undefined {
 
 const MAX_STEPS = 16;
 
-function typeOf(value: JsonValue): string {
-  if (value === null) return "null";
-  if (isJsonArray(value)) return "array";
-  return typeof value;
-}
-
 /** Returns the JSON types that a schema allows, `integer` as `number`; `any` if it does not restrict them. */
 function allowedTypes(schema: JsonValue | undefined, root: JsonValue | undefined, steps: number): ReadonlySet<string> {
   if (steps === 0 || !isJsonObject(schema)) return ANY;
@@ -85,8 +80,8 @@ function allowedTypes(schema: JsonValue | undefined, root: JsonValue | undefined
   if (isJsonArray(type)) return new Set(type.filter((one) => typeof one === "string").map(toJsonType));
   const choices = [anyOf, oneOf, allOf].find(isJsonArray);
   if (choices !== undefined) return new Set(choices.slice(0, 64).flatMap((one) => [...allowedTypes(one, root, steps - 1)]));
-  if (isJsonArray(values)) return new Set(values.map(typeOf));
-  return value === undefined ? ANY : new Set([typeOf(value)]);
+  if (isJsonArray(values)) return new Set(values.map(jsonTypeOf));
+  return value === undefined ? ANY : new Set([jsonTypeOf(value)]);
 }
 
 const ANY: ReadonlySet<string> = new Set(["any"]);

@@ -2,12 +2,13 @@
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { splitName } from "../../../core/call.ts";
-import type { ErrorCode } from "../../../core/error-codes.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import type { ModelTool } from "../../../core/model.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import { capitalize } from "../../../core/base/wording.ts";
+import { UNKNOWN_TOOL_CODES } from "../../../engine/replay.ts";
 import { nameWords } from "../../../schema/example/name-words.ts";
+import { typeName } from "../../../schema/schema-problem.ts";
 
 const MAX_DEPTH = 4;
 /** Objects with more properties, or with data as their names, are described as maps, without properties. */
@@ -25,7 +26,7 @@ class SeenValues {
 
   add(value: JsonValue, depth = 0): void {
     this.#seen++;
-    this.#types.add(typeOf(value));
+    this.#types.add(typeName(value));
     if (depth >= MAX_DEPTH) this.#isMap = true;
     else if (isJsonArray(value)) {
       this.#items ??= new SeenValues();
@@ -56,14 +57,6 @@ class SeenValues {
     return { properties, ...(required.length === 0 ? {} : { required }) };
   }
 }
-
-function typeOf(value: JsonValue): string {
-  if (value === null) return "null";
-  if (isJsonArray(value)) return "array";
-  return typeof value === "number" && Number.isInteger(value) ? "integer" : typeof value;
-}
-
-const UNKNOWN_TOOL_CODES: ReadonlySet<string> = new Set<ErrorCode>(["not_found", "ambiguous", "invalid_call"]);
 
 /** Whether the call was of a name that no tool had. */
 function isUnknownTool({ attempts, error }: ToolResult): boolean {
