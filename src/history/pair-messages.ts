@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
 import { groupRounds } from "../core/rounds.ts";
+import { firstResults } from "./replace-results.ts";
 
 /**
  * Puts calls and results in order: the calls of one message of the model are put together, followed by their results in call order.
@@ -11,8 +12,7 @@ import { groupRounds } from "../core/rounds.ts";
  * of the same id; the first result is final. Idempotent.
  */
 export function pairMessages(messages: readonly ModelMessage[]): readonly ModelMessage[] {
-  const results = new Map<string, ResultMessage>();
-  for (const message of messages) if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message);
+  const results = firstResults(messages);
   const paired: ModelMessage[] = [];
   for (const round of groupRounds(messages)) {
     if (round.message !== undefined) paired.push(round.message);

@@ -18,11 +18,11 @@ export function replaceResults(messages: readonly ModelMessage[], replacements: 
   return kept.map((message) => (message.role === "result" ? rewriting.rewrite(message) : message));
 }
 
-/** The results in order, without duplicates of the same call. */
-export function firstResults(messages: readonly ModelMessage[]): readonly ResultMessage[] {
+/** The first result of each call, by the id of the call, in order. */
+export function firstResults(messages: readonly ModelMessage[]): ReadonlyMap<string, ResultMessage> {
   const results = new Map<string, ResultMessage>();
   for (const message of messages) if (message.role === "result" && !results.has(message.callId)) results.set(message.callId, message);
-  return [...results.values()];
+  return results;
 }
 
 class ResultRewriter {
@@ -35,7 +35,7 @@ class ResultRewriter {
   constructor(messages: readonly ModelMessage[], { earlier, replacedBy }: Replacements) {
     this.#earlier = earlier;
     this.#replacedBy = new Map(replacedBy);
-    this.#results = new Map(firstResults(messages).map((message) => [message.callId, message]));
+    this.#results = firstResults(messages);
     const order = new Map([...this.#results.keys()].map((callId, place) => [callId, place]));
     const placeOf = (callId: string): number => order.get(callId) ?? -1;
     for (const callId of [...replacedBy.keys()].sort((one, other) => placeOf(one) - placeOf(other))) {

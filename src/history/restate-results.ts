@@ -16,7 +16,7 @@ export function restateResults(messages: readonly ModelMessage[], all: readonly 
   let changed = false;
   const restated = messages.map((message) => {
     if (!isReference(message) || shown.has(message.result.sameAs)) return message;
-    sources ??= new Map(firstResults(all).map((result) => [result.callId, result]));
+    sources ??= firstResults(all);
     changed = true;
     const source = findSource(message, sources);
     if (source !== undefined) shown.add(message.result.sameAs);

@@ -62,7 +62,7 @@ function checkLimit({ budgetBytes, threshold = DEFAULT_THRESHOLD }: TrimOptions)
 
 /** Which call superseded which in an earlier trim. Only later calls count, so that following them ends. */
 function findEarlierTrims(messages: readonly ModelMessage[]): ReadonlyMap<string, string> {
-  const results = firstResults(messages);
+  const results = [...firstResults(messages).values()];
   const places = new Map(results.map(({ callId }, place) => [callId, place]));
   const replacedBy = new Map<string, string>();
   for (const [place, { callId: newer, supersedes }] of results.entries()) {
