@@ -1,9 +1,10 @@
 /** Reads stored logs, including the events that a branch shares with its parents, and verifies every checksum. */
 import type { Kysely } from "kysely";
-import { describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LogDamage } from "../../core/store.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
 import type { StoredPage } from "../records/log-database.ts";
+import { toStoredText } from "../records/stored-text.ts";
 import type { LogStatements, StoredEvent } from "./log-statements.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { SessionTable, Tables } from "./tables.ts";
@@ -55,6 +56,13 @@ export class LogReader {
       if (!this.#connection.isDamageError(error)) throw error;
       return toLostRecord(id, "the session's own record cannot be read");
     }
+  }
+
+  /** Finds a session, as `find` does. @throws ToolError `not_found`, as a rejection */
+  async require(tables: Kysely<Tables>, sessionId: string): Promise<FoundSession> {
+    const found = await this.find(tables, toStoredText(sessionId));
+    if (found === undefined) throw new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
+    return found;
   }
 
   /** Reads a page. Verifies every event, and that it follows the one before. */

@@ -104,8 +104,7 @@ export class SessionClaims {
   }
 
   async #findClaimable(transaction: Transaction<Tables>, { sessionId, takeOver }: ClaimRequest): Promise<FoundSession> {
-    const found = await this.#reader.find(transaction, toStoredText(sessionId));
-    if (found === undefined) throw notFoundError(sessionId);
+    const found = await this.#reader.require(transaction, sessionId);
     if (!takeOver) await this.#requireFree(transaction, sessionId, found.row);
     if (found.damage !== undefined) throw damagedError(sessionId, await this.#countSoundEvents(transaction, found), found.damage);
     return found;
@@ -113,8 +112,7 @@ export class SessionClaims {
 
   /** Verifies a page. Returns the number of events known to be sound. */
   async #verifyPage(transaction: Transaction<Tables>, { sessionId, verified }: ClaimRequest): Promise<number> {
-    const found = await this.#reader.find(transaction, toStoredText(sessionId));
-    if (found === undefined) throw notFoundError(sessionId);
+    const found = await this.#reader.require(transaction, sessionId);
     const page = await this.#reader.read(transaction, found, { from: verified + 1, limit: VERIFY_BATCH_SIZE });
     const sound = verified + page.bodies.length;
     if (page.damage !== undefined) throw damagedError(sessionId, sound, `event ${page.damage.position}: ${page.damage.reason}`);
@@ -158,10 +156,6 @@ export function runInSnapshot<Result>(
 export function toLogOptions({ created_at, durability, parent_id, parent_length }: SessionTable): LogOptions {
   const parent = parent_id === null ? {} : { parent: { sessionId: parseStoredTextOrRaw(parent_id), length: parent_length } };
   return { at: created_at, durability: durability === "async" ? "async" : "sync", ...parent };
-}
-
-export function notFoundError(sessionId: string): ToolError {
-  return new ToolError("not_found", `The store has no session ${JSON.stringify(sessionId)}.`);
 }
 
 function damagedError(sessionId: string, sound: number, reason: string): ToolError {

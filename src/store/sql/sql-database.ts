@@ -28,7 +28,7 @@ import { LogWriter } from "./log-writer.ts";
 import { requirePart } from "./migrate.ts";
 import { Owner } from "./owner.ts";
 import type { SqlConnection } from "./sql-connection.ts";
-import { SessionClaims, toClaimAnswer, runInSnapshot, notFoundError, toLogOptions, type ClaimRetryState } from "./session-claims.ts";
+import { SessionClaims, toClaimAnswer, runInSnapshot, toLogOptions, type ClaimRetryState } from "./session-claims.ts";
 import { SqlApprovals, removeApprovals } from "./sql-approvals.ts";
 import { SqlCache } from "./sql-cache.ts";
 import { SqlFeed } from "./sql-feed.ts";
@@ -125,8 +125,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   read({ sessionId, from, limit }: ReadRequest): Promise<StoredPage> {
     return this.#run("could not be read", (tables) =>
       runInSnapshot(tables, async (transaction) => {
-        const found = await this.#reader.find(transaction, toStoredText(sessionId));
-        if (found === undefined) throw notFoundError(sessionId);
+        const found = await this.#reader.require(transaction, sessionId);
         return this.#reader.read(transaction, found, { from, limit });
       }),
     );
