@@ -1,6 +1,7 @@
 /** Decides which tools each principal may see and call, by rules over ids, names and claims. */
+import { getValueAtPath } from "../core/base/brace-template.ts";
 import { unescapePointerStep } from "../core/base/json-pointer.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import { ToolError } from "../core/error.ts";
 import { describeValueType } from "../core/base/wording.ts";
@@ -143,8 +144,7 @@ function checkClaims(claims: NonNullable<AccessRule["claims"]>, where: string): 
 }
 
 function hasClaim(claims: JsonObject | undefined, claim: string, wanted: string | number | boolean): boolean {
-  let value: JsonValue | undefined = claims;
-  for (const name of parseClaimPath(claim)) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  const value = claims && getValueAtPath(parseClaimPath(claim), claims);
   return value === wanted || (Array.isArray(value) && value.includes(wanted));
 }
 

@@ -1,5 +1,5 @@
 /** Prompts with placeholders for parts of a channel's message: `{sender} wrote: {content}`. */
-import { isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { getValueAtPath } from "../core/base/brace-template.ts";
 import { firstChars } from "../core/base/truncate-text.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import { MAX_CONTENT_CHARS } from "./new-message.ts";
@@ -54,7 +54,5 @@ function valueOf(name: string, message: ChannelMessage): string {
 /** Looks the whole path up as one key first, then each part of it one level deeper. */
 function metadataText({ metadata }: ChannelMessage, path: string): string {
   if (Object.hasOwn(metadata, path)) return valueText(metadata[path]);
-  let value: JsonValue | undefined = metadata;
-  for (const key of path.split(".")) value = isJsonObject(value) && Object.hasOwn(value, key) ? value[key] : undefined;
-  return valueText(value);
+  return valueText(getValueAtPath(path.split("."), metadata));
 }

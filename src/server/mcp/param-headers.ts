@@ -1,5 +1,6 @@
 /** Checks arguments that a client repeats in headers, for intermediaries that route by them: both must be equal. */
 import { Buffer } from "node:buffer";
+import { getValueAtPath } from "../../core/base/brace-template.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HeaderReader } from "../http/request-head.ts";
@@ -53,8 +54,7 @@ function listParamHeaders(schema: unknown, path: readonly string[] = []): readon
 
 /** The argument as it is written in a header; undefined if it is missing or not a primitive. */
 function readArgument(args: unknown, path: readonly string[]): string | undefined {
-  let value: unknown = args;
-  for (const name of path) value = isJsonObject(value) && Object.hasOwn(value, name) ? value[name] : undefined;
+  const value = isJsonObject(args) ? getValueAtPath(path, args) : undefined;
   return typeof value === "string" || typeof value === "boolean" || Number.isSafeInteger(value) ? String(value) : undefined;
 }
 
