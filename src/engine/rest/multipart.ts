@@ -2,6 +2,7 @@
 import { createHash } from "node:crypto";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
+import { ownString } from "../openapi/document.ts";
 import { readBase64 } from "./base64.ts";
 import type { BodyEncoding } from "./http-operation.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
@@ -77,11 +78,6 @@ function filePart(field: FormField, value: JsonValue): Part {
   const filename =
     (named === undefined ? said : ownString(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
   return { head: partHead(field.name, { contentType, filename }), bytes };
-}
-
-function ownString(table: { readonly [key: string]: JsonValue }, key: string): string | undefined {
-  const value = Object.hasOwn(table, key) ? table[key] : undefined;
-  return typeof value === "string" ? value : undefined;
 }
 
 /** The first media type of a list without wildcards. */
