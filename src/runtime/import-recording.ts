@@ -7,7 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
-import { readRecording, type RecordingSource } from "../core/recording/recording.ts";
+import { readRecording, type OpenRecording, type RecordingSource } from "../core/recording/recording.ts";
 import type { RecordingHeader } from "../core/recording/format.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
@@ -69,12 +69,7 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   }
 }
 
-interface OpenedRecording {
-  readonly header: RecordingHeader;
-  readonly events: AsyncIterable<SessionEvent>;
-}
-
-async function importNew(store: Store, sessionId: string, { header, events }: OpenedRecording): Promise<ImportedRecording> {
+async function importNew(store: Store, sessionId: string, { header, events }: OpenRecording): Promise<ImportedRecording> {
   const source = events[Symbol.asyncIterator]();
   const progress = new ImportProgress();
   try {

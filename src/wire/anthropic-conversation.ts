@@ -19,15 +19,7 @@ import {
 } from "./conversation-steps.ts";
 import type { AssistantStep, BlockIds, PromptStep, WireCall } from "./conversation-steps.ts";
 import { withStepCache } from "./step-cache.ts";
-
-export interface AnthropicConversation {
-  /** The `system` of a request: system messages that are not written as the user's. Left out if there is none. */
-  readonly system?: readonly JsonObject[];
-  /** The `messages` of a request: user and assistant alternate, the user first. */
-  readonly messages: readonly JsonObject[];
-  /** The tool's own name by the name in a `tool_use` block. */
-  readonly toolNames: ReadonlyMap<string, string>;
-}
+import type { EncodedMessages } from "./wire-format.ts";
 
 export interface AnthropicOptions extends UserTurnOptions {
   /** The names of the tools of the request that have `defer_loading`: `tool_reference` blocks may refer to these. @default none */
@@ -54,7 +46,7 @@ export const ANTHROPIC = "anthropic-messages";
 export function toAnthropicMessages(
   messages: readonly ModelMessage[],
   { mustEndWithUser = false, deferred = NO_NAMES }: AnthropicOptions = {},
-): AnthropicConversation {
+): EncodedMessages {
   const { steps, toolNames } = conversationSteps(messages, ID_RULE);
   const system: JsonObject[] = [];
   const turns = new AlternatingTurns(TURNS);

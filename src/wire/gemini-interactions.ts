@@ -5,6 +5,7 @@ import type { UserTurnOptions } from "./alternating-turns.ts";
 import { answeredName, withAnswerChecks } from "./answered-calls.ts";
 import { candidateCount } from "./candidates.ts";
 import { encodeEachTool } from "./encode-tools.ts";
+import { NO_SWITCH } from "./gemini.ts";
 import { NEW_MODEL } from "./gemini/gemini-model.ts";
 import { geminiLevels } from "./gemini/thinking.ts";
 import { effortFields } from "./reasoning-effort.ts";
@@ -104,8 +105,6 @@ function encodeRequest(request: ModelRequest, { model, stream = true, strict = f
   };
   return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
 }
-
-const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };
 
 /** @see https://ai.google.dev/gemini-api/docs/structured-output */
 function jsonReply({ responseFormat }: ModelRequest, canBeJson: boolean, notes: WireNote[]): JsonObject {

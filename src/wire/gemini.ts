@@ -145,7 +145,7 @@ function encodeRequest(request: ModelRequest, options: GeminiFormatOptions, { mo
   return { body, toolNames: new Map([...conversation.toolNames, ...encoded.toolNames]), notes };
 }
 
-const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };
+export const NO_SWITCH: WireNote = { kind: "unsupported", note: "Gemini has no setting for one call at a time." };
 
 const MAX_CANDIDATES = 8;
 

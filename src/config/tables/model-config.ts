@@ -1,4 +1,5 @@
 /** Reads the tables that name the model and limit its loop. */
+import { BUDGET_AXES, type BudgetAxis } from "../../compose/loop-budget.ts";
 import type { LoopLimits } from "../../compose/loop-limits.ts";
 import { REASONING_EFFORTS, type ReasoningEffort } from "../../core/model.ts";
 import type { ModelPrices } from "../../model/usage-meter.ts";
@@ -42,9 +43,8 @@ export interface LoopConfig extends Pick<LoopLimits, "maxRounds" | "maxCallsPerR
   readonly budget?: BudgetConfig;
 }
 
-export type BudgetConfig = Readonly<Partial<Record<(typeof AXES)[number], { readonly soft?: number; readonly hard?: number }>>>;
+export type BudgetConfig = Readonly<Partial<Record<BudgetAxis, { readonly soft?: number; readonly hard?: number }>>>;
 
-const AXES = ["rounds", "wallMs", "calls", "tokens", "cost"] as const;
 /** The temperatures that providers accept. */
 export const TEMPERATURE = { min: 0, max: 2, integer: false } as const;
 const AMOUNT = { min: 0, max: Number.MAX_SAFE_INTEGER, integer: false } as const;
@@ -149,7 +149,7 @@ export function readLoop(table: TableReader): LoopConfig {
 
 function readBudget(table: TableReader): BudgetConfig {
   const budget: [axis: string, limit: { readonly soft?: number; readonly hard?: number }][] = [];
-  for (const axis of AXES) {
+  for (const axis of BUDGET_AXES) {
     const limit = table.section(axis, readLimit);
     if (limit !== undefined) budget.push([axis, limit]);
   }

@@ -14,9 +14,7 @@ export function seededRandom(seed: number | string): Random {
   for (let at = 0; at < text.length; at++) mixed = Math.imul(mixed ^ text.charCodeAt(at), 0x85ebca6b) >>> 0;
   const fill = (): number => {
     mixed = (mixed + 0x9e3779b9) >>> 0;
-    let value = Math.imul(mixed ^ (mixed >>> 16), 0x21f0aaad);
-    value = Math.imul(value ^ (value >>> 15), 0x735a2d97);
-    return (value ^ (value >>> 15)) >>> 0;
+    return mixBits(mixed);
   };
   let [a, b, c, d] = [fill(), fill(), fill(), fill()];
   return {
@@ -32,6 +30,13 @@ export function seededRandom(seed: number | string): Random {
       return result / 4_294_967_296;
     },
   };
+}
+
+/** Spreads the bits of a 32-bit state, as splitmix32 does after each step. */
+export function mixBits(state: number): number {
+  let value = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
+  value = Math.imul(value ^ (value >>> 15), 0x735a2d97);
+  return (value ^ (value >>> 15)) >>> 0;
 }
 
 function rotate(value: number, by: number): number {

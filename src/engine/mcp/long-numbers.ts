@@ -67,7 +67,7 @@ const NUMBER_KEYWORDS: ReadonlySet<string> = new Set(
   ),
 );
 /** Keywords whose values are data, such as the string that an output must be. */
-const DATA_KEYWORDS: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
+export const DATA_KEYWORDS: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 /** Keywords whose keys are names. */
 const NAMED: ReadonlySet<string> = new Set([...SCHEMA_MAP_KEYWORDS, "$defs", "definitions"]);
 const LONG_TEXT = /^-?\d[\d.eE+-]+$/u;

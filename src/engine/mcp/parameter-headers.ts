@@ -6,6 +6,7 @@
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { McpConnection } from "./connection.ts";
+import { DATA_KEYWORDS } from "./long-numbers.ts";
 
 /** A header and the path of properties that leads to its value. */
 export interface ParameterHeader {
@@ -17,9 +18,6 @@ const HEADER_KEYWORD = "x-mcp-header";
 const TOKEN = /^[\w!#$%&'*+.^`|~-]+$/u;
 const PRIMITIVE: ReadonlySet<unknown> = new Set(["string", "integer", "boolean"]);
 const MAX_DEPTH = 64;
-
-/** Keywords whose value is data, in which the annotation has no meaning. */
-const DATA_KEYWORDS: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 
 /** Whether arguments are repeated in headers on this connection. */
 export function sendsParameterHeaders({ era, wire }: McpConnection): boolean {
@@ -54,7 +52,7 @@ function walk(schema: unknown, path: readonly string[], state: Walk): void {
   if (!isJsonObject(schema)) return;
   if (Object.hasOwn(schema, HEADER_KEYWORD)) addHeader(schema, path, state);
   for (const [keyword, value] of Object.entries(schema)) {
-    if (keyword === HEADER_KEYWORD || DATA_KEYWORDS.has(keyword)) continue;
+    if (keyword === HEADER_KEYWORD || DATA_KEYWORDS.has(keyword)) continue; // in data, the annotation has no meaning
     if (keyword === "properties" && isJsonObject(value)) {
       for (const [name, field] of Object.entries(value)) walk(field, [...path, name], { ...state, depth: state.depth + 1 });
     } else walk(value, [...path, keyword], { ...state, reachable: false, depth: state.depth + 1 });

@@ -1,4 +1,5 @@
 /** Random numbers for the parts of one value. Each part has its own stream, so that it does not depend on what was drawn before. */
+import { mixBits } from "../../core/base/seeded-random.ts";
 
 const GOLDEN = 0x9e3779b9;
 
@@ -15,15 +16,15 @@ export class RandomStream {
   /** Returns a number in [0, 1). */
   next(): number {
     this.#state = (this.#state + GOLDEN) >>> 0;
-    return mix(this.#state) / 4_294_967_296;
+    return mixBits(this.#state) / 4_294_967_296;
   }
 
   /** Returns the stream of a part: the same for the same name, no matter what was drawn from this stream. */
   branch(name: string | number): RandomStream {
     let seed = Math.imul(this.seed ^ GOLDEN, 0x21f0aaad) >>> 0;
-    if (typeof name === "number") return new RandomStream(mix((seed + name + 1) >>> 0));
+    if (typeof name === "number") return new RandomStream(mixBits((seed + name + 1) >>> 0));
     for (let at = 0; at < name.length; at++) seed = Math.imul(seed ^ name.charCodeAt(at), 0x01000193) >>> 0;
-    return new RandomStream(mix(seed));
+    return new RandomStream(mixBits(seed));
   }
 
   /** Returns an integer from `from` to `to`, both inclusive. */
@@ -37,10 +38,4 @@ export class RandomStream {
     if (item === undefined) throw new RangeError("There is nothing to pick from.");
     return item;
   }
-}
-
-function mix(state: number): number {
-  let value = Math.imul(state ^ (state >>> 16), 0x21f0aaad);
-  value = Math.imul(value ^ (value >>> 15), 0x735a2d97);
-  return (value ^ (value >>> 15)) >>> 0;
 }
