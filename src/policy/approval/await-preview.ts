@@ -3,7 +3,7 @@ import type { ApprovalPreview } from "../../core/approval-preview.ts";
 import type { ApprovalRecord, ApprovalStore } from "../../core/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
-import { onAbort } from "../attempts/deadline.ts";
+import { sleep } from "../../processes/sleep.ts";
 
 /** Interval of the polls in milliseconds, and their maximum number: the other process checks about twice a second, and its simulation is limited. */
 const POLL_MS = 200;
@@ -28,7 +28,7 @@ export async function awaitPreview(
     return unavailablePreview("no living process waits for the answer: resume its session to have the question asked again");
   if (!(await store.requestPreview({ id, digest }))) return unavailablePreview("the question has been answered in the meantime");
   for (let looks = 0; looks < MAX_POLLS && signal?.aborted !== true; looks++) {
-    await pause(clock, signal);
+    await sleep(clock, POLL_MS, signal);
     const preview = await store.preview(id);
     if (preview !== undefined) return readPreview(preview);
   }
@@ -45,11 +45,4 @@ function readPreview(kept: JsonObject): ApprovalPreview {
   // the form in which this version stores a preview
   if ([state, calls, writes].every((part) => Array.isArray(part))) return kept as unknown as ApprovalPreview;
   return unavailablePreview("another version of Haft made it");
-}
-
-function pause(clock: Clock, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    const stop = clock.timer(() => (forget(), resolve()), POLL_MS);
-    const forget = signal === undefined ? () => {} : onAbort(signal, () => (stop(), resolve()));
-  });
 }
