@@ -8,11 +8,11 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { pipeline } from "node:stream/promises";
 import { ERROR_CODES } from "../src/core/error-codes.ts";
 import { ToolError } from "../src/core/error.ts";
+import { omitUndefined } from "../src/core/base/omit-undefined.ts";
 import { createRuntime } from "../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../src/runtime/runtime-session.ts";
 import { EventHub } from "../src/server/events/event-hub.ts";
 import { EVENT_STREAM_HEADERS } from "../src/server/events/sse.ts";
-import { readStreamRequest } from "../src/server/events/stream-request.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 
 /** Serves a hub on a port that is free. */
@@ -39,10 +39,10 @@ async function answer(hub: EventHub, incoming: IncomingMessage, outgoing: Server
   const gone = new AbortController();
   outgoing.on("close", () => gone.abort());
   try {
-    const lastEventId = incoming.headers["last-event-id"];
-    const headers = new Headers(typeof lastEventId === "string" ? { "last-event-id": lastEventId } : {});
-    const { filter, ...rest } = readStreamRequest(new Request(`http://127.0.0.1${incoming.url ?? "/"}`, { headers }));
-    const stream = await hub.open(filter, { ...rest, signal: gone.signal });
+    const { searchParams } = new URL(incoming.url ?? "/", "http://127.0.0.1");
+    const sessionId = searchParams.get("session") ?? undefined;
+    const after = incoming.headers["last-event-id"]?.toString() ?? searchParams.get("after") ?? undefined;
+    const stream = await hub.open(omitUndefined({ sessionId }), omitUndefined({ after, signal: gone.signal }));
     outgoing.writeHead(200, EVENT_STREAM_HEADERS);
     await pipeline(stream, outgoing);
   } catch (thrown: unknown) {

@@ -89,7 +89,7 @@ test("issue 19.3 an unknown position returns 410, an unknown session 404, and an
   expect(await statusOf("session=s&after=99")).toBe(410);
   expect(await statusOf("after=99-abc")).toBe(410);
   expect(await statusOf("session=nobody")).toBe(404);
-  for (const query of ["after=x", "session=s&after=1e3", "kind=call", "after=1&after=2", `after=${"1".repeat(200)}`])
+  for (const query of ["after=x", "session=s&after=1e3", `after=${"1".repeat(200)}`])
     expect([query, await statusOf(query)]).toEqual([query, 500]); // invalid_argument: a server says 400
   const reader = hub.stream({ sessionId: "s" }, { after: 99 }).getReader();
   await reader.read();
