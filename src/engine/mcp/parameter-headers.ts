@@ -3,7 +3,8 @@
  *
  * @see https://modelcontextprotocol.io/specification/2026-07-28 — SEP-2243
  */
-import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { getValueAtPath } from "../../core/base/brace-template.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { McpConnection } from "./connection.ts";
 import { DATA_KEYWORDS } from "./long-numbers.ts";
@@ -79,19 +80,10 @@ function illegalHeaderError(path: readonly string[], problem: string): ToolError
 export function writeParameterHeaders(headers: readonly ParameterHeader[], input: JsonObject): Readonly<Record<string, string>> {
   const written: Record<string, string> = {};
   for (const { name, path } of headers) {
-    const text = toHeaderText(valueAt(input, path));
+    const text = toHeaderText(getValueAtPath(path, input));
     if (text !== undefined) written[`Mcp-Param-${name}`] = isPlain(text) ? text : `=?base64?${Buffer.from(text).toString("base64")}?=`;
   }
   return written;
-}
-
-function valueAt(input: JsonObject, path: readonly string[]): JsonValue | undefined {
-  let value: JsonValue | undefined = input;
-  for (const step of path) {
-    if (value === undefined || value === null || typeof value !== "object" || isJsonArray(value)) return undefined;
-    value = Object.hasOwn(value, step) ? value[step] : undefined;
-  }
-  return value;
 }
 
 function toHeaderText(value: JsonValue | undefined): string | undefined {

@@ -1,4 +1,5 @@
 /** Converts arguments in plain text to the types of their schema. */
+import { getValueAtPath } from "../../core/base/brace-template.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -99,13 +100,8 @@ function toJsonType(type: string): string {
 
 /** Resolves a reference such as `#/$defs/Address` in the tool's own schema. */
 function resolveReference(reference: string, root: JsonValue | undefined): JsonValue | undefined {
-  if (!reference.startsWith("#/")) return undefined;
-  let at = root;
-  for (const step of reference.slice(2).split("/", MAX_STEPS)) {
-    const key = unescapePointerStep(step);
-    at = isJsonObject(at) && Object.hasOwn(at, key) ? at[key] : undefined;
-  }
-  return at;
+  if (!reference.startsWith("#/") || !isJsonObject(root)) return undefined;
+  return getValueAtPath(reference.slice(2).split("/", MAX_STEPS).map(unescapePointerStep), root);
 }
 
 /** Returns the schema of an argument, if the tool has one with that name. */
