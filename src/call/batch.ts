@@ -97,8 +97,8 @@ function copyItem(calls: readonly unknown[], index: number): unknown {
 
 /** Takes back what these calls and their nested calls did, once the last of them has ended. Background jobs are cancelled first. */
 async function rollBack(services: CallServices, turn: Turn, runs: readonly CallRun[]): Promise<void> {
-  const nested = revokeAll(turn, runs, "the batch of its handler failed");
-  const all = [...runs, ...nested];
+  const all = [...runs, ...listNestedCalls(turn, [turn, ...runs])];
+  for (const run of all) run.revoke("the batch of its handler failed"); // cancels nested calls, which end before the handlers that made them
   if (all.some((run) => run.result === undefined)) await services.running.whenEnded((run) => all.includes(run));
   turn.session.recordTogether(() => {
     turn.undoAllChanges();
@@ -107,14 +107,6 @@ async function rollBack(services: CallServices, turn: Turn, runs: readonly CallR
   all.forEach(dropWrittenResults);
   await undoCalls(all);
   all.forEach(dropWrittenResults);
-}
-
-/** Marks the calls as taken back for the session. Cancels and returns their nested calls, which end before the handlers that made them. */
-function revokeAll(turn: Turn, runs: readonly CallRun[], reason: string): readonly CallRun[] {
-  const nested = listNestedCalls(turn, [turn, ...runs]);
-  for (const run of runs) run.revoke(reason);
-  for (const run of nested) run.revoke(reason);
-  return nested;
 }
 
 /** Records the start of a batch that may be submitted again, with all its calls, in one write: after a crash, all of it is stored or none. */
