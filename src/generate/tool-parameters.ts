@@ -48,7 +48,7 @@ export function outputParameters(schema: JsonSchema | undefined): readonly Schem
   const properties = reader.parameters();
   if (properties.length > 0) return properties;
   const type = reader.typeOf(schema);
-  return type.kinds.size === 0 ? [] : [{ name: WHOLE_OUTPUT, description: textOf(schema, "description"), type }];
+  return type.kinds.size === 0 ? [] : [{ name: WHOLE_OUTPUT, description: descriptionOf(schema), type }];
 }
 
 /** Reads one schema, which may be untrusted: parts that nest too deep, or are too many, count as any type. */
@@ -64,7 +64,7 @@ class SchemaReader {
     const properties = [...this.#properties(this.#root, 0)].slice(0, MAX_PARAMETERS);
     return properties.map(([name, schema]) => ({
       name,
-      description: textOf(schema, "description") || textOf(this.#resolve(schema), "description"),
+      description: descriptionOf(schema) || descriptionOf(this.#resolve(schema)),
       type: this.typeOf(schema),
     }));
   }
@@ -146,8 +146,8 @@ function readArray(fields: Fields, keyword: string): readonly unknown[] {
   return Array.isArray(value) ? value : [];
 }
 
-function textOf(schema: unknown, keyword: string): string {
-  const text = isJsonObject(schema) ? getOwn(schema, keyword) : undefined;
+function descriptionOf(schema: unknown): string {
+  const text = isJsonObject(schema) ? getOwn(schema, "description") : undefined;
   return typeof text === "string" ? text.slice(0, MAX_TEXT_LENGTH) : "";
 }
 

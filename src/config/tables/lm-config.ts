@@ -26,7 +26,7 @@ export interface LmConfig {
 export function readLm(table: TableReader): LmConfig | undefined {
   const settings = readLmSettings(table);
   if (table.value("lm_config") === undefined) {
-    const model = readModelOf(table, "model");
+    const model = readModelOf(table);
     if (model === undefined && !table.has("model"))
       table.report(undefined, '"model" is missing: provider and model, or an object as [model].');
     return model === undefined ? undefined : { model, modelKey: "model", settings };
@@ -53,16 +53,16 @@ export function readLmSettings(table: TableReader): LmSettings {
 const CANDIDATES = { min: 1, max: 16, integer: true } as const;
 const CHARS = { min: 1, max: 16_777_216, integer: true } as const;
 
-/** Reads `provider/model`, or a table with the keys of `[model]`. Undefined if it is missing or invalid. */
-export function readModelOf(table: TableReader, key: string): ModelConfig | undefined {
-  const value = table.value(key);
+/** Reads `model`: `provider/model`, or a table with the keys of `[model]`. Undefined if it is missing or invalid. */
+export function readModelOf(table: TableReader): ModelConfig | undefined {
+  const value = table.value("model");
   if (value === undefined) return undefined;
   if (typeof value === "string") {
-    const name = readModelName(table, key);
+    const name = readModelName(table, "model");
     return name === undefined ? undefined : { name };
   }
-  if (isTable(value)) return table.section(key, readModel);
-  table.report(key, `must be provider and model, such as "ollama/qwen3", or an object as [model], not ${kindOf(value)}.`);
+  if (isTable(value)) return table.section("model", readModel);
+  table.report("model", `must be provider and model, such as "ollama/qwen3", or an object as [model], not ${kindOf(value)}.`);
   return undefined;
 }
 

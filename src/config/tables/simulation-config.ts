@@ -40,7 +40,7 @@ const OF_RECORDING = ["match", "repeatLast"] as const;
 
 export function readSimulation(table: TableReader, context: Pick<ReadContext, "variables" | "problems">): SimulationConfig {
   return {
-    model: readModelOf(table, "model"),
+    model: readModelOf(table),
     lm: readLmSettings(table),
     seed: readSeed(table),
     recording: readOptionalRecording(table, context),

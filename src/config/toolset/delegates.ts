@@ -54,7 +54,7 @@ function readDelegate(table: TableReader): DelegateConfig | undefined {
   const description = table.requiredText("description", "what the model that calls it reads");
   const more = omitUndefined({
     title: table.text("title"),
-    model: readModelOf(table, "model"),
+    model: readModelOf(table),
     share: table.choice("share", SHARED_CONTEXTS),
     mode: table.choice("mode", MODES),
     timeoutMs: table.number("timeoutMs", MILLISECONDS),

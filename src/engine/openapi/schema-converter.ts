@@ -226,7 +226,7 @@ export class SchemaConverter {
     if (properties === undefined) return undefined;
     const fields = new Map<string, SchemaPart>();
     const flag = this.#direction === "input" ? "readOnly" : "writeOnly";
-    const required = this.#direction === "output" ? namesAt(raw, "required") : NO_NAMES;
+    const required = this.#direction === "output" ? requiredNames(raw) : NO_NAMES;
     const schemas: Record<string, boolean | JsonObject> = {};
     for (const [name, value] of Object.entries(properties)) {
       if (name === "__proto__" || this.#isFlagged(value, flag)) {
@@ -245,7 +245,7 @@ export class SchemaConverter {
   }
 
   #writeRequired(raw: JsonObject, walk: Walk): void {
-    const required = [...namesAt(raw, "required")].filter((name) => !walk.hidden.has(name));
+    const required = [...requiredNames(raw)].filter((name) => !walk.hidden.has(name));
     if (required.length === 0) return;
     walk.members["required"] = Object.freeze(required);
     walk.weight += required.length;
@@ -389,8 +389,8 @@ function annotationsOf(raw: JsonObject): JsonObject {
   return Object.fromEntries(kept.map((keyword) => [keyword, raw[keyword] ?? null]));
 }
 
-function namesAt(raw: JsonObject, keyword: string): ReadonlySet<string> {
-  const list = getOwn(raw, keyword);
+function requiredNames(raw: JsonObject): ReadonlySet<string> {
+  const list = getOwn(raw, "required");
   if (!isJsonArray(list)) return NO_NAMES;
   return new Set(list.filter((name) => typeof name === "string").filter((name) => name !== "__proto__"));
 }

@@ -30,11 +30,11 @@ class TokenBucket {
     this.#refilledAt = now;
   }
 
-  /** Milliseconds until `amount` is available; 0 if it is. */
-  msUntilAvailable(amount: number, now: number): number {
+  /** Milliseconds until at least 1 is available; 0 if it is. */
+  msUntilAvailable(now: number): number {
     this.#available = Math.min(this.#capacity, this.#available + ((now - this.#refilledAt) * this.#capacity) / MINUTE_MS);
     this.#refilledAt = now;
-    return this.#available >= amount ? 0 : ((amount - this.#available) * MINUTE_MS) / this.#capacity;
+    return this.#available >= 1 ? 0 : ((1 - this.#available) * MINUTE_MS) / this.#capacity;
   }
 
   /** Spends an amount, also more than is available: work that has begun is not cut off; the next request waits longer. */
@@ -63,7 +63,7 @@ export class Limits {
   allowsRequest(principalId: string): boolean {
     const { requestBudget, byteBudget } = this.#usageOf(principalId);
     const now = this.#clock.now();
-    return byteBudget.msUntilAvailable(1, now) === 0 && requestBudget.msUntilAvailable(1, now) === 0;
+    return byteBudget.msUntilAvailable(now) === 0 && requestBudget.msUntilAvailable(now) === 0;
   }
 
   /** Counts a request against the principal's requests per minute. @throws ToolError `rate_limited` with the time to wait */
@@ -71,9 +71,9 @@ export class Limits {
     const { requestBudget, byteBudget } = this.#usageOf(principalId);
     const { maxRequestsPerMinute, maxBytesPerMinute } = this.#settings;
     const now = this.#clock.now();
-    const bytesWaitMs = byteBudget.msUntilAvailable(1, now);
+    const bytesWaitMs = byteBudget.msUntilAvailable(now);
     if (bytesWaitMs > 0) throw rateLimitedError(`${maxBytesPerMinute} bytes of requests and answers in a minute`, bytesWaitMs);
-    const requestWaitMs = requestBudget.msUntilAvailable(1, now);
+    const requestWaitMs = requestBudget.msUntilAvailable(now);
     if (requestWaitMs > 0) throw rateLimitedError(`${maxRequestsPerMinute} requests in a minute`, requestWaitMs);
     requestBudget.spend(1);
   }
