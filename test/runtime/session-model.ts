@@ -88,6 +88,8 @@ export class Model {
   async commit(branch: ModelSession): Promise<void> {
     const { parent } = branch;
     if (parent === undefined || branch.committed) throw new Refusal("invalid_argument");
+    // at once: these reasons stay, so that waiting would be in vain
+    if (parent.closed || parent.log.length !== branch.base) throw new Refusal("conflict");
     await branch.ready;
     await this.#whenIdle(branch);
     const { length, state } = branch.head ?? { length: branch.log.length, state: branch.state };
