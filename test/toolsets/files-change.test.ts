@@ -114,6 +114,8 @@ describe("F1.65 write", () => {
     const workspace = new TemporaryWorkspace({ "a/b.txt": "b" });
     expect((await workspace.refusal("write", { path: "a", content: "x" })).message).toBe('"a" is a folder.');
     expect((await workspace.refusal("write", { path: ".", content: "x" })).message).toBe('"." is a folder.');
+    for (const path of ["new/", "new/.", "new/..", "new/more/.."])
+      expect((await workspace.refusal("write", { path, content: "x" })).message).toBe(`${JSON.stringify(path)} names a folder.`);
     expect((await workspace.refusal("write", { path: "a/b.txt/c", content: "x" })).message).toContain("a part of the path is a file");
     expect(readdirSync(workspace.root, { encoding: "utf8", recursive: true }).sort()).toEqual(["a", "a/b.txt"]);
   });
@@ -188,6 +190,16 @@ describe("F1.66 edit", () => {
     ["nothing to change", { old: "b", new: "b" }, "old and new are the same text"],
   ])("F1.66 %s is an error and leaves the file unchanged", async (_what, input, problem) => {
     expect(await edit("a\nb\na\n", input)).toEqual([`Cannot edit "a.txt": ${problem}. Nothing was written.`, "a\nb\na\n"]);
+  });
+
+  test("F1.66 lines whose ends are partly CRLF and partly LF are named as the problem, and a diff replaces them", async () => {
+    const mixed = "a\r\nb\nc\r\n";
+    expect(await edit(mixed, { old: "a\nb\nc", new: "x" })).toEqual([
+      'Cannot edit "a.txt": old does not occur in the file with these line ends: some lines there end in CRLF, others in LF. Nothing was written.',
+      mixed,
+    ]);
+    expect((await edit(mixed, { diff: "@@ -1,3 +1,2 @@\n-a\n-b\n+x\n c\n" }))[1]).toBe("x\r\nc\r\n");
+    expect((await edit("a\nb\n", { old: "a\n c", new: "x" }))[0]).toContain("old does not occur in the file. ");
   });
 
   test("F1.66 a missing file and a file that is not UTF-8 are rejected", async () => {

@@ -72,6 +72,17 @@ describe("F1.65 read", () => {
     expect(await workspace.say("read", { path: "a.txt" })).toBe(text);
   });
 
+  test("F1.65 bytes that are not UTF-8 are noted, but not a character that the cut of a long line divides", async () => {
+    const note = "(bytes that are not UTF-8 are shown as \ufffd; if this text is written back, they are lost)";
+    const workspace = new TemporaryWorkspace({
+      "latin.txt": Buffer.from("caf\u00e9\nb\n", "latin1"),
+      "utf8.txt": `\ufffd é\n${"x".repeat(7999)}é\n`,
+    });
+    expect(await workspace.say("read", { path: "latin.txt" })).toBe(`     1\tcaf\ufffd\n     2\tb\n${note}`);
+    expect(await workspace.say("read", { path: "latin.txt", offset: 2 })).toBe("     2\tb\n(lines 2–2 of 2)");
+    expect(await workspace.say("read", { path: "utf8.txt" })).not.toContain(note);
+  });
+
   test("F1.65 long lines are cut at 2,000 characters and marked as cut", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": `${"x".repeat(2000)}\n${"ž".repeat(600_000)}\nshort` });
     expect(await workspace.say("read", { path: "a.txt" })).toBe(

@@ -180,8 +180,25 @@ describe("F1.67 grep", () => {
     expect(lines.map((line) => [line.slice(0, 12), line.length])).toEqual([
       ["a.txt:1: yyy", expect.any(Number)],
       ["a.txt:2: las", 15],
+      ["(lines of wh", expect.any(Number)],
     ]);
     expect(lines[0]?.length).toBeLessThan(600);
+    expect(lines[0]).toMatch(/… \(line cut; total length unknown\)$/u);
+    expect(lines[2]).toBe("(lines of which only the first 10000 characters were searched: 1)");
+  });
+
+  test("F1.67 a match in a shown line that is cut has the length of the whole line in bytes", async () => {
+    const workspace = new TemporaryWorkspace({ "a.txt": `x${"é".repeat(600)}\n` });
+    expect(await workspace.say("grep", { pattern: "x" })).toMatch(/… \(line cut; 1201 bytes in all\)$/u);
+  });
+
+  test.each([
+    ["a.zip", "x", "its extension is .zip"],
+    ["a.txt", "text\u0000text", "it contains NUL bytes"],
+  ])("F1.35 F1.67 a binary file that path names is rejected, not reported as without a match: %s", async (path, content, reason) => {
+    const workspace = new TemporaryWorkspace({ [path]: content });
+    expect((await workspace.refusal("grep", { pattern: "x", path })).message).toBe(`"${path}" is a binary file: ${reason}.`);
+    expect(await workspace.say("grep", { pattern: "x" })).toBe("(no line matches x)");
   });
 
   test("A10 a pattern with catastrophic backtracking elsewhere takes linear time and does not block the event loop", async () => {

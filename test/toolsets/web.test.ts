@@ -120,6 +120,11 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     });
   });
 
+  test.each([204, 205])("F1.69 a response with the status %i has no text", async (status) => {
+    const { fetchPage, host } = await bench((_request, response) => void response.writeHead(status).end());
+    expect(resultText(await fetchPage("/"))).toBe(`http://${host}/\n\n(no text)`);
+  });
+
   test("F1.69 detects the type of an image that is sent with the wrong type", async () => {
     const { fetchPage } = await bench(send("image/jpeg", PNG));
     expect(await fetchPage("/i")).toMatchObject({

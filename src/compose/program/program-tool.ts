@@ -23,6 +23,7 @@ export interface ProgramInput {
 const MAX_CODE = 200_000;
 /** Maximum number of names that `Object.keys(tools)` lists. Further tools can still be called by name. */
 const MAX_NAMES = 2_000;
+const FENCED = "$.code: begins with the fence of a code block (```); give only the program in it";
 /** Maximum number of calls that an error lists. */
 const MAX_LISTED_CALLS = 50;
 
@@ -45,6 +46,7 @@ export function programTool(limits: ProgramLimits, offer: ProgramOffer, approveW
       required: ["code"],
       additionalProperties: false,
     },
+    validate: ({ code }) => (typeof code === "string" && /^\s*```/u.test(code) ? [FENCED] : []),
     tags: ["haft"],
     metadata: { program: offer },
     composite: true,

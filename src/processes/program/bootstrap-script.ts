@@ -157,7 +157,9 @@ function describe(thrown) {
       const parts = thrown instanceof ToolError ? thrown.details : thrown.errors;
       for (let index = 0; index < (parts?.length ?? 0) && index < 20; index++) details[index] = slice(show(parts[index]), 0, 500);
     } else message = show(thrown);
-  } catch {}
+  } catch {
+    message = message || "[object]";
+  }
   return stringify(plain([slice(name, 0, 100), slice(message, 0, 4000), line, column, plain(details), slice(hint, 0, 500)]));
 }
 

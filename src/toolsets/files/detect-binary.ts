@@ -80,8 +80,11 @@ export function refuseBinary(shown: string, head?: Buffer): void {
   if (encoding !== undefined)
     throw refusalError(`${JSON.stringify(shown)} is in ${encoding}, and text is read in UTF-8 only.`, conversionHint(encoding));
   const reason = findBinaryReason(shown, head);
-  if (reason === undefined) return;
-  throw refusalError(`${JSON.stringify(shown)} is a binary file: ${reason}.`, "This tool works on text files only.");
+  if (reason !== undefined) throw binaryFileError(shown, reason);
+}
+
+export function binaryFileError(shown: string, reason: string): Error {
+  return refusalError(`${JSON.stringify(shown)} is a binary file: ${reason}.`, "This tool works on text files only.");
 }
 
 function conversionHint(encoding: string): string {

@@ -7,10 +7,10 @@ import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import { supersedesSameInput } from "../../history/supersede.ts";
 import { type LinearPattern, linearPattern } from "../../schema/pattern/pattern.ts";
-import { findBinaryReason } from "./detect-binary.ts";
+import { binaryFileError, findBinaryReason, refuseBinary } from "./detect-binary.ts";
 import { fileError } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
-import { type FoundLine, LineSearch, searchFile } from "./line-search.ts";
+import { type FoundLine, LineSearch, MAX_SEARCHED_CHARS, searchFile } from "./line-search.ts";
 import { type OpenFile, openFile } from "./open-resolved-path.ts";
 import { pathLine, withNotes } from "./path-list.ts";
 import { type Entry, MAX_ENTRIES, Walk } from "./walk.ts";
@@ -89,6 +89,8 @@ class Grep {
   #bytesLeft = MAX_SEARCHED_BYTES;
   #unreadable = 0;
   #withheld = 0;
+  #cutLines = 0;
+  #isOneFile = false;
   readonly #otherEncodings: string[] = [];
 
   constructor(workspace: Workspace, input: GrepInput, context: ToolContext) {
@@ -106,7 +108,10 @@ class Grep {
     const walk = new Walk({ workspace: this.#workspace, signal: this.#signal });
     for await (const entry of await filesToSearch(walk, resolved)) {
       const isNamed = entry.real === resolved.real; // a file that the call names is searched even if the glob excludes it
-      if (entry.kind === "link" || findBinaryReason(entry.name) !== undefined) continue;
+      if (isNamed) {
+        this.#isOneFile = true;
+        refuseBinary(resolved.shown);
+      } else if (entry.kind === "link" || findBinaryReason(entry.name) !== undefined) continue;
       if (!isNamed && !this.#matchesFilter(segmentsBelow(resolved.real, entry.real))) continue;
       if (this.#workspace.isUnreadable(entry.real)) {
         this.#withheld++;
@@ -133,9 +138,11 @@ class Grep {
       const limit = this.#limit - this.#matches + 1;
       const search = new LineSearch({ pattern: this.#pattern, context: this.#input.context ?? 0, limit });
       this.#bytesLeft -= await searchFile(search, file, { signal: this.#signal, maxBytes: this.#bytesLeft });
+      if (mustRead && search.binaryReason !== undefined) throw binaryFileError(path, search.binaryReason);
       if (search.otherEncoding !== undefined) this.#otherEncodings.push(`${pathLine(path)} (${search.otherEncoding})`);
       if (search.matches > 0) this.#foundFiles.push({ path, lines: search.found });
       this.#matches += search.matches;
+      this.#cutLines += search.cutLines;
     } finally {
       await file.handle.close();
     }
@@ -146,11 +153,14 @@ class Grep {
     const shown = limitMatches(this.#foundFiles, this.#limit);
     const notes = [
       more ? `more matches exist; only ${this.#limit} are shown: narrow the pattern, path or glob` : undefined,
-      this.#bytesLeft <= 0 ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; search in a subfolder` : undefined,
+      this.#bytesLeft <= 0
+        ? `stopped after ${MAX_SEARCHED_BYTES / 1024 / 1024} MiB; ${this.#isOneFile ? "the rest of the file was not searched" : "search in a subfolder"}`
+        : undefined,
       walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
       walk.unopenedCount > 0 ? `folders that could not be opened and were not searched: ${walk.unopenedCount}` : undefined,
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
       this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,
+      this.#cutLines > 0 ? `lines of which only the first ${MAX_SEARCHED_CHARS} characters were searched: ${this.#cutLines}` : undefined,
       otherEncodingsNote(this.#otherEncodings),
       shown.length === 0 ? `no line matches ${this.#input.pattern}` : undefined,
     ];

@@ -8,7 +8,7 @@ import type { OpenFile } from "./open-resolved-path.ts";
 import { cutLine } from "./line-window.ts";
 
 /** Maximum number of characters of a line that are searched, so that no file blocks the program. */
-const MAX_SEARCHED_CHARS = 10_000;
+export const MAX_SEARCHED_CHARS = 10_000;
 const MAX_SHOWN_CHARS = 500;
 /** About 10 ms of matching. */
 const STEPS_PER_TURN = 100_000;
@@ -34,6 +34,10 @@ export class LineSearch {
   matches = 0;
   /** The encoding of a file that is not searched because it is not UTF-8. */
   otherEncoding: string | undefined;
+  /** Why the file is not searched: it is not text. */
+  binaryReason: string | undefined;
+  /** Number of lines without a match in their first `MAX_SEARCHED_CHARS` characters, whose rest was not searched. */
+  cutLines = 0;
   /** Steps of the pattern since the caller last set this to 0. */
   steps = 0;
   readonly #options: SearchOptions;
@@ -50,33 +54,36 @@ export class LineSearch {
     return this.matches >= this.#options.limit && this.#contextLeft === 0;
   }
 
-  searchLine(given: string): void {
+  /** @param isWhole whether `given` is the whole line, not only its beginning */
+  searchLine(given: string, isWhole: boolean = true): void {
     const { pattern, context, limit } = this.#options;
     this.#line++;
     const whole = this.#line === 1 ? withoutByteOrderMark(given) : given;
     const text = whole.slice(0, MAX_SEARCHED_CHARS);
     this.steps += 1 + pattern.stepsPerTest + text.length * pattern.stepsPerCharacter;
     const matched = this.matches < limit && pattern.test(text.endsWith("\r") ? text.slice(0, -1) : text);
-    if (matched) this.#match(whole);
+    if (!matched && whole.length > MAX_SEARCHED_CHARS) this.cutLines++;
+    if (matched) this.#match(whole, isWhole);
     else if (this.#contextLeft > 0) {
       this.#contextLeft--;
-      this.found.push(this.#show(whole, false));
+      this.found.push(this.#show(whole, { isWhole, matched: false }));
     } else if (context > 0) {
       if (this.#contextBefore.length >= context) this.#contextBefore.shift();
-      this.#contextBefore.push(this.#show(whole, false));
+      this.#contextBefore.push(this.#show(whole, { isWhole, matched: false }));
     }
   }
 
-  #match(whole: string): void {
+  #match(whole: string, isWhole: boolean): void {
     this.matches++;
     if (this.#contextBefore.length > 0) this.found.push(...this.#contextBefore);
     this.#contextBefore = [];
-    this.found.push(this.#show(whole, true));
+    this.found.push(this.#show(whole, { isWhole, matched: true }));
     this.#contextLeft = this.#options.context;
   }
 
-  #show(whole: string, matched: boolean): FoundLine {
-    return { line: this.#line, text: cutLine(whole, `${whole.length} bytes in all`, MAX_SHOWN_CHARS), matched };
+  #show(text: string, { isWhole, matched }: { readonly isWhole: boolean; readonly matched: boolean }): FoundLine {
+    const length = isWhole ? `${Buffer.byteLength(text)} bytes in all` : "total length unknown";
+    return { line: this.#line, text: cutLine(text, length, MAX_SHOWN_CHARS), matched };
   }
 }
 
@@ -113,7 +120,7 @@ export async function searchFile(
     rest = text.slice(from);
     skipping = rest.length > MAX_SEARCHED_CHARS;
     if (!skipping) continue;
-    search.searchLine(rest);
+    search.searchLine(rest, false);
     rest = "";
   }
   if (rest !== "") search.searchLine(rest);
@@ -122,5 +129,6 @@ export async function searchFile(
 
 function isSearchable(search: LineSearch, first: Buffer): boolean {
   search.otherEncoding = detectWideEncoding(first.subarray(0, HEAD_BYTES));
-  return search.otherEncoding === undefined && findBinaryReason("", first) === undefined;
+  if (search.otherEncoding === undefined) search.binaryReason = findBinaryReason("", first);
+  return search.otherEncoding === undefined && search.binaryReason === undefined;
 }

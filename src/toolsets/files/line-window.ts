@@ -1,4 +1,5 @@
 /** Selects numbered lines from a file that is read in pieces, in bounded memory. */
+import { isUtf8 } from "node:buffer";
 
 export const MAX_LINE_CHARS = 2000;
 const MAX_SHOWN_BYTES = 200_000;
@@ -12,6 +13,8 @@ export class LineWindow {
   readonly lines: string[] = [];
   /** The first requested line that was left out because 200 kB were reached. */
   stoppedAt: number | undefined;
+  /** Whether a shown line has bytes that are not UTF-8, in place of which U+FFFD is shown. */
+  hasOtherBytes = false;
   readonly #first: number;
   readonly #last: number;
   #line = 1;
@@ -79,12 +82,16 @@ export class LineWindow {
 
   #showLine(): void {
     if (!this.#isShownLine) return;
-    const text = Buffer.concat(this.#parts, this.#partBytes).toString("utf8");
+    const bytes = Buffer.concat(this.#parts, this.#partBytes);
+    const text = bytes.toString("utf8");
     const length = this.overlongLine === undefined ? `${this.#lineBytes} bytes in all` : "total length unknown";
     const line = `${String(this.#line).padStart(6)}\t${cutLine(text, length, MAX_LINE_CHARS)}`;
     this.#shownBytes += Buffer.byteLength(line) + 1;
     if (this.#shownBytes > MAX_SHOWN_BYTES) this.stoppedAt = this.#line;
-    else this.lines.push(line);
+    else {
+      this.lines.push(line);
+      if (this.#partBytes === this.#lineBytes && !isUtf8(bytes)) this.hasOtherBytes = true; // else the cut may be in a character
+    }
   }
 }
 

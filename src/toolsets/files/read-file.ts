@@ -22,6 +22,8 @@ const MAX_PDF_BYTES = 32 * 1024 * 1024;
 const MAX_LINE_MIB = MAX_LINE_BYTES / 1024 / 1024;
 const AFTER_LONG_LINE = "Read a part of the file with a command such as tail -c, or ask the user to split it.";
 
+const OTHER_BYTES_NOTE = "(bytes that are not UTF-8 are shown as \ufffd; if this text is written back, they are lost)";
+
 interface ReadInput {
   readonly path: string;
   readonly offset?: number;
@@ -181,7 +183,7 @@ function describeLines(resolved: ResolvedPath, shown: { first: number; window: L
   const last = first + window.lines.length - 1;
   const output = { path: resolved.shown, firstLine: first, lastLine: last, ...(total === undefined ? {} : { totalLines: total }) };
   if (total === 0) return textOutput("(the file is empty)", output);
-  const lines = window.lines.join("\n");
+  const lines = [...window.lines, ...(window.hasOtherBytes ? [OTHER_BYTES_NOTE] : [])].join("\n");
   if (first === 1 && last === total) return textOutput(lines, output);
   const range = `lines ${first}–${last} of ${total ?? "a file over 10 MiB"}`;
   const reason = window.stoppedAt === undefined ? "" : "; stopped at 200 kB";

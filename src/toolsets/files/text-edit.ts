@@ -24,12 +24,7 @@ export function applyEdit(text: string, edit: TextEdit): EditOutcome {
   const { old, replacement } = withLineEndsOf(text, edit);
   const places = findAll(text, old, MAX_REPLACEMENTS + 1);
   const [first] = places;
-  if (first === undefined) {
-    return {
-      problem: "old does not occur in the file",
-      hint: "Read the file and copy the text exactly, white space included and line numbers left out.",
-    };
-  }
+  if (first === undefined) return notFoundProblem(text, old);
   if (places.length > 1 && edit.replaceAll !== true) {
     const lines = places.slice(0, MAX_NAMED_LINES).map((at) => lineNumberAt(text, at));
     const more = places.length > MAX_NAMED_LINES ? " and more" : "";
@@ -56,6 +51,17 @@ function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; r
   return { old: withWindowsLineEnds(edit.old), replacement: withWindowsLineEnds(edit.new) };
 }
 
+function notFoundProblem(text: string, old: string): EditOutcome {
+  const problem = "old does not occur in the file";
+  const hasOtherLineEnds = old.includes("\n") && withUnixLineEnds(text).includes(withUnixLineEnds(old));
+  if (!hasOtherLineEnds)
+    return { problem, hint: "Read the file and copy the text exactly, white space included and line numbers left out." };
+  return {
+    problem: `${problem} with these line ends: some lines there end in CRLF, others in LF`,
+    hint: "Use edit with a diff, for which line ends are all the same, or replace the lines one by one.",
+  };
+}
+
 /** Whether at least half of the line ends are CRLF. */
 export function hasWindowsLineEnds(text: string): boolean {
   return text.includes("\r\n") && 2 * countLines(text, "\r\n") >= countLines(text, "\n");
@@ -66,7 +72,11 @@ function countLines(text: string, lineEnd: string): number {
 }
 
 function withWindowsLineEnds(text: string): string {
-  return text.replaceAll("\r\n", "\n").replaceAll("\n", "\r\n");
+  return withUnixLineEnds(text).replaceAll("\n", "\r\n");
+}
+
+function withUnixLineEnds(text: string): string {
+  return text.replaceAll("\r\n", "\n");
 }
 
 /** Returns where `old` begins, without overlaps, and never between CR and LF. */

@@ -100,9 +100,9 @@ export class Workspace {
   /** Like `resolveForRead`, and refuses files that other programs run or obey, by the given and by the resolved path. */
   async resolveForChange(path: string, context: ToolContext): Promise<ResolvedPath> {
     const resolved = await this.resolve(path, context);
-    if (path.endsWith("/"))
+    if (/[\\/]\.{0,2}$/u.test(path))
       throw new ToolError("invalid_input", `${JSON.stringify(path)} names a folder.`, {
-        hint: "Give the path of a file, without a slash at its end.",
+        hint: "Give the path of a file, without a slash or dots at its end.",
       });
     for (const shown of [this.toDisplayPath(this.#toAbsolute(path)), resolved.shown]) {
       const sensitivity = this.#sensitivityOf(shown);

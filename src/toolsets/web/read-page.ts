@@ -10,6 +10,8 @@ import { MAX_MEDIA_BYTES } from "../../policy/results/media-limits.ts";
 
 const MAX_CHARS = 100_000;
 const IMAGES: ReadonlySet<string> = new Set(["image/png", "image/jpeg", "image/gif", "image/webp"]);
+/** Statuses of successful responses without a body. */
+const WITHOUT_BODY: ReadonlySet<number> = new Set([204, 205]);
 const PAGES: ReadonlySet<string> = new Set(["text/html", "application/xhtml+xml"]);
 
 export interface ReadPageOptions {
@@ -24,6 +26,10 @@ export async function readPage(response: HttpResponse, { from, maxChars = MAX_CH
   const mediaType = parseMediaType(response.headers.get("content-type")?.[0]);
   const { type } = mediaType;
   const url = response.url.href;
+  if (WITHOUT_BODY.has(response.status)) {
+    response.discard();
+    return toPageOutput("", { url, from, maxChars });
+  }
   if (IMAGES.has(type)) return toImageOutput(await response.bytes(), type, url);
   if (PAGES.has(type)) {
     const html = decodePage(await response.bytes(), mediaType);

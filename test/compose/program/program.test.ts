@@ -146,6 +146,21 @@ describe("F4.40 a program", () => {
     expect(output).toEqual({ returned: null, note: expect.stringContaining("the body of a function") });
   });
 
+  test("in the fence of a code block is rejected with what to leave out", async () => {
+    const { runtime } = bench();
+    const { error } = await runtime.execute(call("```js\nreturn 1;\n```"));
+    expect(error).toMatchObject({
+      code: "invalid_input",
+      details: ["$.code: begins with the fence of a code block (```); give only the program in it"],
+    });
+  });
+
+  test("that throws an error which cannot be read ends with a message that is not empty", async () => {
+    const { runtime } = bench();
+    const { error } = await runtime.execute(call('throw Object.defineProperty(new Error("x"), "name", { get() { throw 1; } });'));
+    expect(error?.message).toBe("The program ended by throwing [object]");
+  });
+
   test("gets results in the order of its calls, whichever call ends first", async () => {
     const slow = gate();
     const { runtime, seen } = bench({
