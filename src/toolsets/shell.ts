@@ -43,7 +43,8 @@ const SHELLS = ["bash", "sh", "zsh"];
  * Returns a toolset with the tool `bash`, which runs a command in a shell, in the workspace.
  *
  * Each command is a new process, with empty standard input and few environment variables. When it ends, all processes that it started are ended too,
- * even those in the background or in a session of their own. Its output, standard error included, is streamed (`context.output`) and is the result;
+ * even those in the background or in a session of their own. Only without a sandbox, a process that has cleared its environment and left both its
+ * session and its parent remains. Its output, standard error included, is streamed (`context.output`) and is the result;
  * an exit code other than 0 is an error that keeps the output. At its timeout a command gets SIGTERM, then SIGKILL after 3 s, and ends with the
  * output so far and the exit code -1.
  *

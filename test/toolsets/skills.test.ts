@@ -36,6 +36,18 @@ describe("F1.72 skills", () => {
     expect((await read({ name: "report", file: "docs/template.md" })).output).toBe("Dear …");
   });
 
+  test("F1.72 a skill cannot take the name of the folder of another one, whichever folder is read first", async () => {
+    const { read, ports } = await bench({
+      "a/SKILL.md": "---\nname: report\ndescription: First.\n---\n",
+      "report/SKILL.md": REPORT,
+      "z/SKILL.md": "---\nname: report\ndescription: Last.\n---\n",
+    });
+    expect((await read({ name: "report" })).output).toBe(REPORT);
+    expect(ports.log.lines.flatMap(({ level, message }) => (level === "warn" ? [message] : []))).toEqual(
+      ["a", "z"].map((folder) => `The skill ${join(folder, "SKILL.md")} is left out: there is another one with the name "report".`),
+    );
+  });
+
   test("F1.72 an unknown skill is an error with near and known names; files outside of its folder are rejected", async () => {
     const { read, folder } = await bench({ "report/SKILL.md": REPORT, "deploy/SKILL.md": "---\ndescription: Deploys.\n---\n" });
     writeFileSync(join(folder, "secret.txt"), "secret");

@@ -21,7 +21,7 @@ const MAX_BYTES = 1024 * 1024;
 const MAX_NAME_LENGTH = 64;
 const MAX_DESCRIPTION_LENGTH = 1_024;
 
-/** Returns the skills by name, in alphabetical order. `root` is canonical. @throws ToolError `invalid_config` for a folder that cannot be read */
+/** Returns the skills by name. Of several with one name, the one whose folder has that name is kept, else the first. `root` is canonical. @throws ToolError `invalid_config` for a folder that cannot be read */
 export async function readSkills(root: string, warn: (warning: string) => void): Promise<ReadonlyMap<string, Skill>> {
   const folders = await foldersOf(root);
   if (folders.length > MAX_SKILLS) warn(`${root} has ${folders.length} folders; the first ${MAX_SKILLS} are read as skills.`);
@@ -29,9 +29,11 @@ export async function readSkills(root: string, warn: (warning: string) => void):
   for (const folder of folders.sort().slice(0, MAX_SKILLS)) {
     const skill = await readSkill(root, folder, warn);
     if (skill === undefined) continue;
-    if (skills.has(skill.name))
-      warn(`The skill ${join(folder, "SKILL.md")} is left out: there is another one with the name ${JSON.stringify(skill.name)}.`);
-    else skills.set(skill.name, skill);
+    const other = skills.get(skill.name);
+    const [kept, leftOut] = other === undefined || folder === skill.name ? [skill, other] : [other, skill]; // no skill replaces one of another folder
+    skills.set(skill.name, kept);
+    if (leftOut !== undefined)
+      warn(`The skill ${join(leftOut.folder, "SKILL.md")} is left out: there is another one with the name ${JSON.stringify(skill.name)}.`);
   }
   return skills;
 }
