@@ -54,7 +54,7 @@ describe("F1.65 read", () => {
     const workspace = new TemporaryWorkspace({ "a.txt": TEN_LINES });
     expect(await workspace.call("read", { path: "a.txt", offset: 9 })).toMatchObject({
       text: "     9\tline 9\n    10\tline 10\n(lines 9–10 of 10)",
-      output: { path: "a.txt", firstLine: 9, lastLine: 10, totalLines: 10 },
+      output: { path: "a.txt", firstLine: 9, lastLine: 10, totalLines: 10, text: "line 9\nline 10" },
     });
     expect(await workspace.say("read", { path: "a.txt", offset: 2, limit: 2 })).toBe(
       "     2\tline 2\n     3\tline 3\n(lines 2–3 of 10; continue with offset 4)",
@@ -262,7 +262,10 @@ describe("F1.36 unchanged reads", () => {
   test("F1.36 a second identical read of an unchanged file returns one line", async () => {
     const workspace = new TemporaryWorkspace({ "a.txt": "a\nb\n" }, { unchangedReads: true });
     await workspace.call("read", { path: "a.txt" });
-    expect(await workspace.call("read", { path: "./a.txt" })).toMatchObject({ text: SHORT, output: { path: "a.txt", unchanged: true } });
+    expect(await workspace.call("read", { path: "./a.txt" })).toMatchObject({
+      text: SHORT,
+      output: { path: "a.txt", unchanged: true, text: "a\nb" },
+    });
     expect(await workspace.say("read", { path: "a.txt", offset: 2 })).toBe("     2\tb\n(lines 2–2 of 2)");
   });
 

@@ -2,9 +2,11 @@ import { symlinkSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import { resultText } from "../../src/core/result.ts";
+import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { filesToolset } from "../../src/toolsets/files.ts";
+import { notebookToolset } from "../../src/toolsets/notebook.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 function sessionOver(workspace: TemporaryWorkspace): RuntimeSession {
@@ -35,6 +37,28 @@ test("an error result reads as a sentence with a hint", async () => {
     1,
     'Error (execution_failed): "a.txt" exists and was not read in this session.\nHint: Read it first, then make the change.',
   ]);
+});
+
+test("a program gets the text of the files and notebooks that it reads, also if the model was shown it before", async () => {
+  const notebook = { cells: [{ cell_type: "markdown", source: "# A", metadata: {} }], metadata: {}, nbformat: 4, nbformat_minor: 5 };
+  const workspace = new TemporaryWorkspace({ "a.txt": "one\ttab\r\ntwo\n", "n.ipynb": JSON.stringify(notebook) });
+  const toolsets = [
+    filesToolset({ root: workspace.root, unchangedReads: true }),
+    notebookToolset({ root: workspace.root }),
+    programToolset({ mode: "only" }),
+  ];
+  const runtime = createRuntime({ toolsets });
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.open();
+  const session = runtime.session();
+  const read: ToolCall = { name: "files::read", input: { path: "a.txt" } };
+  await session.execute(read);
+  expect(resultText(await session.execute(read))).toBe("(a.txt is unchanged since you read this part of it; see the earlier result)");
+  const code = `const file = await tools.files.read({ path: "a.txt" });
+    const part = await tools.files.read({ path: "a.txt", offset: 2 });
+    return [file.text, part.text, (await tools.notebook.notebook_read({ path: "n.ipynb" })).text];`;
+  const { output } = await session.execute({ name: "program::run_program", input: { code } });
+  expect(output).toEqual({ returned: ["one\ttab\ntwo", "two", "[0] markdown\n# A"] });
 });
 
 test("every tool's schema is usable, and the example inputs succeed", async () => {

@@ -3,6 +3,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { plural } from "../../core/base/wording.ts";
 import { createHash } from "node:crypto";
 import { convertDocument } from "../convert/convert-document.ts";
@@ -107,14 +108,14 @@ async function readPdfText(request: ReadRequest, resolved: ResolvedPath, file: O
   const bytes = await readWhole(file, { maxBytes: MAX_PDF_BYTES, signal: context.signal });
   if (bytes === undefined) throw fileTooLargeError(resolved.shown, MAX_PDF_BYTES);
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  const earlier = findEarlierRead(request, resolved, known);
-  if (earlier !== undefined) return unchangedOutput(resolved, earlier);
   const { text } = await convertDocument({ kind: "pdf", bytes }, context.signal);
   const first = input.offset ?? 1;
   const window = new LineWindow(first, input.limit ?? Number.MAX_SAFE_INTEGER);
   window.add(Buffer.from(text));
   window.finish();
   if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(resolved, window, first);
+  const earlier = findEarlierRead(request, resolved, known);
+  if (earlier !== undefined) return unchangedOutput(resolved, earlier, textOf(window));
   recordRead(context, resolved.real, known, viewKey(input));
   return describeLines(resolved, { first, window, total: window.count });
 }
@@ -146,7 +147,7 @@ async function readLines(request: ReadRequest, resolved: ResolvedPath, file: Ope
   if (window.overlongLine !== undefined && window.lines.length === 0) throw lineNotReachedError(resolved, window.overlongLine, first);
   if (first > 1 && window.lines.length === 0 && window.stoppedAt === undefined) throw pastEndError(resolved, window, first);
   const earlier = findEarlierRead(request, resolved, known.fingerprint);
-  if (earlier !== undefined) return unchangedOutput(resolved, earlier);
+  if (earlier !== undefined) return unchangedOutput(resolved, earlier, textOf(window));
   recordRead(request.context, resolved.real, known.fingerprint, viewKey(request.input));
   const total = known.complete ? window.count : undefined;
   return describeLines(resolved, { first, window, total });
@@ -181,7 +182,7 @@ async function scanLines(
 function describeLines(resolved: ResolvedPath, shown: { first: number; window: LineWindow; total: number | undefined }): ToolOutput {
   const { first, window, total } = shown;
   const last = first + window.lines.length - 1;
-  const output = { path: resolved.shown, firstLine: first, lastLine: last, ...(total === undefined ? {} : { totalLines: total }) };
+  const output = { path: resolved.shown, firstLine: first, lastLine: last, ...omitUndefined({ totalLines: total }), text: textOf(window) };
   if (total === 0) return textOutput("(the file is empty)", output);
   const lines = [...window.lines, ...(window.hasOtherBytes ? [OTHER_BYTES_NOTE] : [])].join("\n");
   if (first === 1 && last === total) return textOutput(lines, output);
@@ -205,9 +206,16 @@ function viewKey(input: ReadInput): string {
   return `${input.offset ?? 1}:${input.limit ?? ""}`;
 }
 
-function unchangedOutput(resolved: ResolvedPath, sameAs: string): ToolOutput {
-  const text = `(${resolved.shown} is unchanged since you read this part of it; see the earlier result)`;
-  return new ToolOutput({ content: [{ type: "text", text }], output: { path: resolved.shown, unchanged: true }, sameAs });
+/** Returns the lines without their numbers: programs and chains are given the output, not the content. */
+function textOf(window: LineWindow): string {
+  return window.lines.map((line) => line.slice(line.indexOf("\t") + 1)).join("\n");
+}
+
+/** @param text what programs and chains are given again: they are not shown the earlier result */
+function unchangedOutput(resolved: ResolvedPath, sameAs: string, text?: string): ToolOutput {
+  const line = `(${resolved.shown} is unchanged since you read this part of it; see the earlier result)`;
+  const output = { path: resolved.shown, unchanged: true, ...omitUndefined({ text }) };
+  return new ToolOutput({ content: [{ type: "text", text: line }], output, sameAs });
 }
 
 function textOutput(text: string, output: unknown): ToolOutput {

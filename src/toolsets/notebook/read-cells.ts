@@ -53,7 +53,7 @@ async function readCells(workspace: Workspace, { path, from = 0, count = 50 }: R
   const text = cells.length === 0 ? "The notebook has no cells." : parts.join("\n\n");
   return new ToolOutput({
     content: [{ type: "text", text }],
-    output: { path: file.shown, cells: cells.length, from, shown: shown.length },
+    output: { path: file.shown, cells: cells.length, from, shown: shown.length, text },
   });
 }
 
