@@ -199,6 +199,7 @@ describe("F1.66 edit", () => {
       mixed,
     ]);
     expect((await edit(mixed, { diff: "@@ -1,3 +1,2 @@\n-a\n-b\n+x\n c\n" }))[1]).toBe("x\r\nc\r\n");
+    expect((await edit("a\nb\n", { old: "a\r\nb", new: "x" }))[0]).toContain("with these line ends: lines there end in LF.");
     expect((await edit("a\nb\n", { old: "a\n c", new: "x" }))[0]).toContain("old does not occur in the file. ");
   });
 
