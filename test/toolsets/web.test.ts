@@ -406,6 +406,10 @@ describe("F1.69 web_search", () => {
       return own.runtime.execute({ name: "web_search", input: { query: "x" } });
     };
     expect((await of([{ url: "https://a.example/" }])).output).toBe("https://a.example/");
+    expect((await of([null, { title: 1, url: "https://a.example/", snippet: {} }, {}])).output).toBe("https://a.example/");
+    expect((await of([])).output).toBe('Nothing was found for "x".');
+    for (const broken of [[null], [{ title: "a", link: "https://a.example/" }]])
+      expect((await of(broken)).error?.message).toBe("The search of the program answered with results that have no url.");
     expect((await of(undefined)).error).toMatchObject({
       code: "execution_failed",
       message: expect.stringContaining("without a list of results"),

@@ -54,7 +54,8 @@ function withLineEndsOf(text: string, edit: TextEdit): { readonly old: string; r
 function notFoundProblem(text: string, old: string): EditOutcome {
   const problem = "old does not occur in the file";
   const hasOtherLineEnds = old.includes("\n") && withUnixLineEnds(text).includes(withUnixLineEnds(old));
-  if (!hasOtherLineEnds) return { problem, hint: "Read the file and copy the text exactly, white space included and line numbers left out." };
+  if (!hasOtherLineEnds)
+    return { problem, hint: "Read the file and copy the text exactly, white space included and line numbers left out." };
   return {
     problem: `${problem} with these line ends: ${text.includes("\r\n") ? "some lines there end in CRLF, others in LF" : "lines there end in LF"}`,
     hint: "Use edit with a diff, for which line ends are all the same, or replace the lines one by one.",

@@ -121,6 +121,26 @@ export function readResults(answer: JsonValue, { results, snippet, isHtml = fals
 }
 
 /**
+ * Reads the results of a search function of the program, which may leave out the title or snippet. Entries without a URL are left out.
+ *
+ * @throws ToolError `execution_failed` if it is no array, or if no entry has a URL
+ */
+export function readOwnResults(found: unknown): readonly WebResult[] {
+  if (!Array.isArray(found))
+    throw new ToolError("execution_failed", "The search of the program answered without a list of results.", { outcome: "failed" });
+  const results = found.flatMap((entry: unknown) => {
+    const text = (key: keyof WebResult): string => {
+      const value: unknown = Reflect.get(Object(entry), key);
+      return typeof value === "string" ? value : "";
+    };
+    const url = text("url");
+    return url === "" ? [] : [{ title: text("title"), url, snippet: text("snippet") }];
+  });
+  if (results.length > 0 || found.length === 0) return results;
+  throw new ToolError("execution_failed", "The search of the program answered with results that have no url.", { outcome: "failed" });
+}
+
+/**
  * Reports an empty answer as an error if some engines behind SearXNG did not answer or sent a captcha: there may be results then.
  *
  * @see https://docs.searxng.org/dev/search_api.html

@@ -15,7 +15,7 @@ import { formatServerName } from "../../net/address-guard.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpClient, HttpRequest, HttpResponse } from "../../net/http-request.ts";
 import { readPage } from "./read-page.ts";
-import { SEARCH_PROVIDERS, readResults, type WebResult, type WebSearch } from "./search-provider.ts";
+import { SEARCH_PROVIDERS, readOwnResults, readResults, type WebResult, type WebSearch } from "./search-provider.ts";
 import type { SearchProviderOptions, WebOptions } from "./web-options.ts";
 
 const DEFAULT_RESULTS = 5;
@@ -82,9 +82,7 @@ export class WebEngine implements Engine {
 
   async #searchWeb(...asked: Parameters<WebSearch>): Promise<readonly WebResult[]> {
     try {
-      const found = await this.#resolveSearch()(...asked);
-      if (Array.isArray(found)) return found;
-      throw new ToolError("execution_failed", "The search of the program answered without a list of results.", { outcome: "failed" });
+      return readOwnResults(await this.#resolveSearch()(...asked));
     } catch (error: unknown) {
       throw redactError(ToolError.fromUnknown(error), this.#secrets.redact);
     }
@@ -210,7 +208,6 @@ function parseAnswer(bytes: Uint8Array, provider: string): JsonValue {
   }
 }
 
-/** A search function of the program may leave out the title or snippet. */
-function formatWebResult({ title = "", url, snippet = "" }: Partial<WebResult>): string {
+function formatWebResult({ title, url, snippet }: WebResult): string {
   return [title === "" ? url : `${title}\n${url}`, snippet].filter((line) => line !== "").join("\n");
 }
