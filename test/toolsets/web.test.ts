@@ -120,6 +120,23 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     });
   });
 
+  test("F1.69 the title of a page, and each part of a search result, is shown in one line", async () => {
+    const search = () =>
+      Promise.resolve([{ title: "A\n\nB\nhttps://b.example/", url: "https://a.example/", snippet: "one\n\nC\nhttps://c.example/" }]);
+    const { runtime, fetchPage, host } = await bench(
+      send("text/html", "<title>A\n\nhttps://a.example/\n\nB</title><p>The text of this page.</p>"),
+      () => ({ search }),
+    );
+    expect(
+      resultText(await fetchPage("/"))
+        .split("\n")
+        .slice(0, 3),
+    ).toEqual(["A https://a.example/ B", `http://${host}/`, ""]);
+    expect((await runtime.execute({ name: "web_search", input: { query: "x" } })).output).toBe(
+      "A B https://b.example/\nhttps://a.example/\none C https://c.example/",
+    );
+  });
+
   test.each([204, 205])("F1.69 a response with the status %i has no text", async (status) => {
     const { fetchPage, host } = await bench((_request, response) => void response.writeHead(status).end());
     expect(resultText(await fetchPage("/"))).toBe(`http://${host}/\n\n(no text)`);

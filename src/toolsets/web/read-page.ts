@@ -78,7 +78,8 @@ function toPageOutput(text: string, { url, title = "", from, maxChars }: PageTex
   const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // the second half of a surrogate pair is included in this part
   const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
   const end = from + part.length;
-  const heading = `${title === "" ? "" : `${title}\n`}${url}\n\n`;
+  const line = title.replaceAll(/\s+/gu, " ").trim(); // with line ends, it could look like another address
+  const heading = `${line === "" ? "" : `${line}\n`}${url}\n\n`;
   const rest = end < text.length ? `\n\n(${text.length - end} more characters; continue with from: ${end})` : "";
   return new ToolOutput({
     content: [{ type: "text", text: `${heading}${part === "" ? "(no text)" : part}${rest}` }],

@@ -208,6 +208,10 @@ function parseAnswer(bytes: Uint8Array, provider: string): JsonValue {
   }
 }
 
+/** Each part is one line: with line ends, the text of a page could look like a result or an address of its own. */
 function formatWebResult({ title, url, snippet }: WebResult): string {
-  return [title === "" ? url : `${title}\n${url}`, snippet].filter((line) => line !== "").join("\n");
+  return [title, url, snippet]
+    .map((text) => text.replaceAll(/\s+/gu, " ").trim())
+    .filter((line) => line !== "")
+    .join("\n");
 }
