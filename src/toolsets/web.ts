@@ -15,7 +15,7 @@ const SEARCH_OPTIONS: OptionNames<SearchProviderOptions> = { provider: true, api
  * Returns a toolset with the tool `web_fetch`, which reads a page as Markdown (with the package `defuddle`), a PDF document as text (with `unpdf`),
  * and other texts as they are; and with `search` the tool `web_search`.
  *
- * Only public addresses and those in `allowPrivate` are reached. Pages and documents are converted in a thread with limits on memory and time, which
+ * Only public addresses and those in `allowPrivate` are reached. Pages and documents are converted in a thread with limits (512 MB, 20 s), which
  * runs no scripts and makes no requests. Their content is third-party text.
  *
  * @throws ToolError `invalid_argument` for options that cannot be used

@@ -5,6 +5,7 @@ import { deflateSync } from "node:zlib";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
+import { convertDocument } from "../../src/toolsets/convert/convert-document.ts";
 import { webToolset } from "../../src/toolsets/web.ts";
 import { testInCI } from "../test-in-ci.ts";
 import { pdfOf, pdfOfObjects } from "./pdf-document.ts";
@@ -117,6 +118,16 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect((await fetchPage("/z")).error).toMatchObject({
       code: "execution_failed",
       message: expect.stringMatching(/cannot be shown as text: it is application\/zip/u),
+    });
+  });
+
+  test("F1.69 a page whose conversion takes too long ends with an error, and is not tried again", async () => {
+    const bytes = new TextEncoder().encode("<b>".repeat(50_000));
+    const job = { kind: "html", bytes, url: "https://a.example/" } as const;
+    await expect(convertDocument(job, new AbortController().signal, 300)).rejects.toMatchObject({
+      code: "execution_failed",
+      retryable: false,
+      message: "The page cannot be converted: it took more than 0.3 s.",
     });
   });
 

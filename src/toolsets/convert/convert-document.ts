@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
 import { packageLoadError, type LazyPackage } from "../../core/lazy-package.ts";
+import { systemPorts } from "../../core/system-ports.ts";
 
 export type DocumentKind = "html" | "pdf";
 
@@ -24,17 +25,19 @@ const PACKAGES = {
   html: { name: "defuddle", need: "it reads HTML pages" },
   pdf: { name: "unpdf", need: "it reads PDF documents" },
 } as const satisfies Record<DocumentKind, LazyPackage>;
+/** Maximum duration of a conversion, in milliseconds: shorter than the usual timeout, after which the call would be tried again. */
+const MAX_CONVERT_MS = 20_000;
 const MEMORY = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 32 } as const;
 
 /**
  * Converts a document. The thread is terminated at the end, and as soon as the signal aborts, for example at the call's timeout.
  *
- * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB; `unavailable` if the package cannot be loaded; the reason of the
+ * @throws ToolError `execution_failed` for a document that cannot be read in 512 MB and 20 s; `unavailable` if the package cannot be loaded; the reason of the
  * signal, as a rejection
  */
-export async function convertDocument(job: ConvertJob, signal: AbortSignal): Promise<ConvertedText> {
+export async function convertDocument(job: ConvertJob, signal: AbortSignal, maxMs: number = MAX_CONVERT_MS): Promise<ConvertedText> {
   signal.throwIfAborted();
-  const answer = await waitForAnswer(startWorker(job), job.kind, signal);
+  const answer = await waitForAnswer(startWorker(job), { kind: job.kind, signal, maxMs });
   if (!("error" in answer)) return answer;
   if (answer.isUnloaded) throw packageLoadError(PACKAGES[job.kind], answer.error, { outcome: "not_started" });
   throw conversionError(job.kind, answer.error);
@@ -61,15 +64,24 @@ function workerFile(here: unknown): URL | undefined {
   return existsSync(file) ? file : undefined;
 }
 
-async function waitForAnswer(worker: Worker, kind: DocumentKind, signal: AbortSignal): Promise<ConvertAnswer> {
+interface ConvertLimits {
+  readonly kind: DocumentKind;
+  readonly signal: AbortSignal;
+  readonly maxMs: number;
+}
+
+async function waitForAnswer(worker: Worker, { kind, signal, maxMs }: ConvertLimits): Promise<ConvertAnswer> {
   const { promise, resolve, reject } = Promise.withResolvers<ConvertAnswer>();
   const cancel = (): void => reject(ToolError.fromUnknown(signal.reason));
   signal.addEventListener("abort", cancel, { once: true });
   worker.once("message", resolve).once("error", (error: unknown) => reject(conversionError(kind, ToolError.fromUnknown(error).message)));
   worker.once("exit", () => reject(conversionError(kind, "its converter ended early")));
+  // real time: the thread does not follow a virtual clock
+  const cancelTimer = systemPorts.clock.timer(() => reject(conversionError(kind, `it took more than ${maxMs / 1_000} s`)), maxMs);
   try {
     return await promise;
   } finally {
+    cancelTimer();
     signal.removeEventListener("abort", cancel);
     await worker.terminate();
   }
