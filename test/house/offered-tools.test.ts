@@ -129,6 +129,7 @@ const PAST_THE_RULES: Readonly<Record<string, string>> = {
   "server/worker/missing-tools.ts": "whether the tool of a job is here at all",
   "call/admit/admit-call.ts": "finds which of a name's tools was called",
   "call/jobs/background-flag.ts": "asks whether a called tool has a parameter of its own by the name of the flag",
+  "call/admit/once-per-turn.ts": "finds the calls of a turn that may have begun a session, in which tools that run once per turn were used",
   "call/admit/definition-changed.ts": "compares the tool of a call with what bears its name by now",
   "cli/print/print-tools.ts": "marks denied tools for the person at the terminal",
   "cli/commands/search-command.ts": "marks denied tools for the person at the terminal",

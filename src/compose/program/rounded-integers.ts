@@ -12,7 +12,7 @@ export function findRoundedIntegers(code: string): ReadonlyMap<string, string> {
   for (const [literal] of code.matchAll(LONG_INTEGER)) {
     const digits = literal
       .replaceAll("_", "")
-      .replace(/\..*$/u, "")
+      .replace(/\.0*$/u, "")
       .replace(/^0+(?=\d)/u, "");
     const number = JSON.stringify(Number(digits));
     if (number !== digits && number !== "null" && !Number.isSafeInteger(Number(digits))) found.set(number, digits);
