@@ -1,5 +1,6 @@
 /** Finds integers of a program that JavaScript has rounded before they reach a tool, such as an id of 19 digits. */
 import { findStringEnd } from "../../core/base/parse-exactly.ts";
+import { losesIntegerDigits } from "../../core/lost-digits.ts";
 
 /** Integers long enough to lose digits, also in quotes, from which the program may make numbers. The suffix `n` is part of a word. */
 const LONG_INTEGER = /(?<![\w$.])\d[\d_]{15,399}(?:\.0*)?(?![\w$.])/gu;
@@ -14,8 +15,8 @@ export function findRoundedIntegers(code: string): ReadonlyMap<string, string> {
       .replaceAll("_", "")
       .replace(/\.0*$/u, "")
       .replace(/^0+(?=\d)/u, "");
-    const number = JSON.stringify(Number(digits));
-    if (number !== digits && number !== "null" && !Number.isSafeInteger(Number(digits))) found.set(number, digits);
+    const number = Number(digits);
+    if (losesIntegerDigits(digits, number)) found.set(JSON.stringify(number), digits);
   }
   return found;
 }

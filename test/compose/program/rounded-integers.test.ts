@@ -36,9 +36,11 @@ describe("F4.40 an integer that the language of a program rounds", () => {
       { id: "1915883588174806058" },
       { id: 9007199254740992, amount: 1e21 },
       { id: 1000000000000000000, amount: 0.12345678901234568 },
+      { amount: 1500000000000000000000 },
       { id: 'x"9007199254740992' },
     ];
-    const code = `const unused = "9007199254740995"; ${inputs.map((input) => `await tools.shop.pay(${JSON.stringify(input)});`).join(" ")}`;
+    const calls = inputs.map((input) => `await tools.shop.pay(${JSON.stringify(input).replace("1.5e+21", "1500000000000000000000")});`);
+    const code = `const unused = "9007199254740995"; ${calls.join(" ")}`;
     expect(await run(code)).toMatchObject({ status: "ok" });
     expect(paid).toEqual(inputs);
   });
