@@ -83,7 +83,10 @@ export class RefusalLog {
   #write(): Promise<void> {
     this.#cancelRetry?.();
     this.#cancelRetry = undefined;
-    return (this.#writing ??= this.#writeAll().finally(() => (this.#writing = undefined)));
+    return (this.#writing ??= this.#writeAll().finally(() => {
+      this.#writing = undefined;
+      if (this.#pending.length > 0 && this.#cancelRetry === undefined) void this.#write(); // recorded when all others had been written
+    }));
   }
 
   /** Writes the waiting refusals. Those that cannot be written are kept for the next write. */

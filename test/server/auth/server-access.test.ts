@@ -4,6 +4,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { visibleTools } from "../../../src/policy/visibility.ts";
 import { Keys } from "../../../src/server/auth/keys.ts";
+import { RefusalLog } from "../../../src/server/auth/refusal-log.ts";
 import { createServer } from "../../../src/server/create-server.ts";
 import { openServerAccess, type ServerAccess, type ServerAccessOptions } from "../../../src/server/auth/server-access.ts";
 import { readOnly } from "../../../src/core/effects.ts";
@@ -233,4 +234,23 @@ test("E13 refusals that the store did not accept are stored once it accepts writ
   await access.admit(requestWith("x"), { scope: "read" });
   await access.settled();
   expect((await store.refusals({ limit: 1 }))[0]?.missed).toBe(500);
+});
+
+test("E13 a refusal that is recorded as the last write ends is written too", async () => {
+  const kept: unknown[][] = [];
+  for (let steps = 0; steps < 20; steps++) {
+    const { access: store } = memoryStore();
+    const written: unknown[] = [];
+    const refusals = new RefusalLog(
+      { ...store, addRefusals: async (added) => void written.push(...added) },
+      { clock: new FakeClock(), log: new MemoryLog() },
+    );
+    const refused = { request: requestWith("x"), status: 401, reason: "unknown key" } as const;
+    refusals.record(refused);
+    for (let step = 0; step < steps; step++) await Promise.resolve();
+    refusals.record(refused);
+    for (let step = 0; step < 50; step++) await Promise.resolve();
+    kept.push(written);
+  }
+  expect(kept.map(({ length }) => length)).toEqual(kept.map(() => 2));
 });
