@@ -143,6 +143,19 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`answers that are lost, in a brow
     await page.context().close();
   });
 
+  test("a message that is written again after a lost answer is another message", async () => {
+    const { page } = await openPage(browser, scene, "/agents/clerk");
+    const before = await page.locator(".chat-user").count();
+    const box = page.getByLabel("Message to the agent");
+    await box.fill("Go on");
+    await pressInVain(page, "Send", /\/messages/u);
+    await box.fill("");
+    await box.fill("Go on");
+    await press(page, "Send");
+    await expect.poll(() => page.locator(".chat-user").count()).toBe(before + 2);
+    await page.context().close();
+  });
+
   test("an answer to a question that the browser had to repeat is not said to have had no effect", async () => {
     void runtime.session("question").execute([{ name: "t::drop", input: { table: 1 } }]);
     await waiting(1);

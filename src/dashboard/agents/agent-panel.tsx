@@ -160,7 +160,10 @@ function MessageForm({ agent: { name, state } }: { readonly agent: Agent }): Rea
           rows={2}
           value={text}
           placeholder="Message (Enter sends, Shift+Enter begins a line)"
-          onChange={({ target }) => setText(target.value)}
+          onChange={({ target }) => {
+            if (!isPending) keys.clear(); // an edited text is another message, even with the same words
+            setText(target.value);
+          }}
           onKeyDown={(event) => {
             if (event.key !== "Enter" || event.shiftKey || event.nativeEvent.isComposing) return;
             event.preventDefault();

@@ -156,7 +156,16 @@ function ReplyForm({ job }: { readonly job: Job }): ReactNode {
     >
       <label className="field">
         <span className="visually-hidden">Answer</span>
-        <input type="text" value={text} autoComplete="off" placeholder="Answer" onChange={({ target }) => setText(target.value)} />
+        <input
+          type="text"
+          value={text}
+          autoComplete="off"
+          placeholder="Answer"
+          onChange={({ target }) => {
+            if (!isPending) keys.clear(); // an edited text is another answer, even with the same words
+            setText(target.value);
+          }}
+        />
       </label>
       <button type="submit" className="button button-main" disabled={isPending || text === ""}>
         Send
