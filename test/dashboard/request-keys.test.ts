@@ -1,6 +1,7 @@
 /** Keys of requests, also where the page is no secure context. */
 import { expect, test } from "vitest";
-import { ApiError } from "../../src/client/client.ts";
+import { ApiError, type HaftClient } from "../../src/client/client.ts";
+import { planKeyOf, runReplay, type ReplayPlan } from "../../src/dashboard/replay/run-replay.ts";
 import { RequestKeys, newIdempotencyKey } from "../../src/dashboard/server/request-keys.ts";
 import { readTree } from "../house/source-tree.ts";
 
@@ -51,4 +52,42 @@ test("a request has the same key until it is answered, and other requests have o
   keys.clear();
   await send(["pay", 1]);
   expect(new Set(sent.slice(5)).size).toBe(4);
+});
+
+test("a refusal does not end a request that may have taken effect before, unless its session is gone", async () => {
+  const keys = new RequestKeys();
+  const sent: string[] = [];
+  const send = (status?: number): Promise<unknown> =>
+    keys
+      .send("pay", (key) => {
+        sent.push(key);
+        return status === undefined ? Promise.resolve() : Promise.reject(new ApiError("No.", { status }));
+      })
+      .catch(() => {});
+  for (const status of [0, 429, 401, 409, undefined]) await send(status);
+  expect(new Set(sent).size).toBe(1);
+  for (const status of [503, 404, undefined]) await send(status);
+  expect(sent[6]).toBe(sent[5]);
+  expect(new Set(sent).size).toBe(3);
+});
+
+test("a live replay that is refused after some of its calls goes on with the next one", async () => {
+  const requests: (readonly [operation: string, key: string | undefined])[] = [];
+  let refusals = 1;
+  const call = async (operation: string, { idempotencyKey }: { readonly idempotencyKey?: string }): Promise<unknown> => {
+    await Promise.resolve();
+    requests.push([operation, idempotencyKey]);
+    if (requests.length > 2 && refusals-- > 0) throw new ApiError("Too many requests.", { status: 429 });
+    if (operation === "forkSession") return { id: "branch" };
+    return operation === "getDiff" ? { state: [], pretended: [] } : { results: [{ callId: "c", name: "t::pay" }] };
+  };
+  const step = (group: string) => ({ step: { callId: group, name: "t::pay", input: {}, group }, input: {} });
+  const plan = { sessionId: "s", at: undefined, calls: [step("1"), step("2")], answerer: "live" } as unknown as ReplayPlan;
+  const client = { call } as unknown as HaftClient;
+  const keys = new RequestKeys();
+  const run = () => keys.send(planKeyOf(plan), (key) => runReplay(plan, { client, key, onProgress: () => {} }));
+  await expect(run()).rejects.toThrow(/^1 call had been made[.] Too many requests[.] It may have taken effect[.]/u);
+  await expect(run()).resolves.toMatchObject({ branchId: "branch" });
+  const [key] = requests.map(([, sent]) => sent);
+  expect(requests.map(([, sent]) => sent)).toEqual([key, `${key}-0`, `${key}-1`, key, `${key}-0`, `${key}-1`, undefined]);
 });

@@ -2,6 +2,7 @@
 import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import type { ComparedCall } from "../diff/align-calls.ts";
 import { isSameJson } from "../diff/json-diff.ts";
+import { formatPlural } from "../show/format.ts";
 import type { Step } from "./steps.ts";
 
 /** A step, and the input that it is made with. */
@@ -44,7 +45,18 @@ export interface ReplayOptions {
   readonly onProgress: (progress: ReplayProgress) => void;
 }
 
-/** Runs a plan. Calls that ran in parallel are made in parallel. @throws ApiError, as a rejection; a simulated branch is discarded even then */
+/** The error of a live run that has made some of its calls. It is no answer to the whole run, whatever the server answered to the last request. */
+class PartlyMadeError extends Error {
+  constructor(made: number, cause: unknown) {
+    super(`${formatPlural(made, "call")} had been made. ${cause instanceof Error ? cause.message : String(cause)}`, { cause });
+  }
+}
+
+/**
+ * Runs a plan. Calls that ran in parallel are made in parallel.
+ *
+ * @throws ApiError; PartlyMadeError if live calls were made before; as a rejection. A simulated branch is discarded even then
+ */
 export async function runReplay(plan: ReplayPlan, { client, key, onProgress }: ReplayOptions): Promise<ReplayEnd> {
   const { sessionId, at, answerer } = plan;
   const isLive = answerer === "live";
@@ -54,8 +66,8 @@ export async function runReplay(plan: ReplayPlan, { client, key, onProgress }: R
     idempotencyKey: key,
   });
   const params = { sessionId: branch.id };
+  const made: ComparedCall[] = [];
   try {
-    const made: ComparedCall[] = [];
     for (const [index, calls] of groupBatches(plan).entries()) {
       onProgress({ branchId: branch.id, done: made.length });
       const isRecorded = answerer === "recorded" && calls.every(isUnchanged);
@@ -73,6 +85,8 @@ export async function runReplay(plan: ReplayPlan, { client, key, onProgress }: R
     }
     const diff = await client.call("getDiff", { params });
     return { plan, made, diff, branchId: isLive ? branch.id : undefined };
+  } catch (thrown: unknown) {
+    throw isLive && made.length > 0 ? new PartlyMadeError(made.length, thrown) : thrown;
   } finally {
     if (!isLive) await client.call("discardSession", { params }).catch(() => {}); // the first error is reported
   }

@@ -21,7 +21,8 @@ export class RequestKeys {
    */
   async send<Answer>(content: unknown, send: (idempotencyKey: string) => Promise<Answer>): Promise<Answer> {
     const text = JSON.stringify(content);
-    const key = this.#unanswered.get(text) ?? newIdempotencyKey();
+    const earlier = this.#unanswered.get(text);
+    const key = earlier ?? newIdempotencyKey();
     this.#unanswered.set(text, key);
     try {
       const answer = await send(key);
@@ -29,7 +30,8 @@ export class RequestKeys {
       return answer;
     } catch (thrown: unknown) {
       if (mayHaveTakenEffect(thrown)) throw new UnansweredError(thrown);
-      this.#unanswered.delete(text);
+      // a refusal, as for too many requests, says nothing about an earlier attempt, unless its session is gone
+      if (earlier === undefined || isGone(thrown)) this.#unanswered.delete(text);
       throw thrown;
     }
   }
@@ -56,6 +58,10 @@ class UnansweredError extends Error {
 /** Whether the work may have been done: there was no response, an unreadable one, or one of a server or gateway that failed. */
 function mayHaveTakenEffect(thrown: unknown): boolean {
   return !(thrown instanceof ApiError) || thrown.status < 400 || thrown.status >= 500;
+}
+
+function isGone(thrown: unknown): boolean {
+  return thrown instanceof ApiError && thrown.status === 404;
 }
 
 /** Returns the keys of the requests of a component, for as long as it is shown. */
