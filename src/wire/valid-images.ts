@@ -17,8 +17,8 @@ export function resultWithValidImages<Result extends ToolResult | undefined>(res
 }
 
 function withValidImage(part: ContentPart): ContentPart {
-  if (part.type !== "image" || !isImageType(part.mediaType)) return part;
+  if (part.type !== "image") return part;
   const mediaType = imageType(part.data);
-  if (mediaType === undefined) return { type: "text", text: partText(part) };
+  if (mediaType === undefined) return isImageType(part.mediaType) ? { type: "text", text: partText(part) } : part; // others are not sent as images
   return mediaType === part.mediaType ? part : { ...part, mediaType };
 }

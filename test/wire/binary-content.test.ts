@@ -126,10 +126,11 @@ describe.each(FORMATS)("%s", (name, format) => {
 
   test("F4.20 an image has the type of its bytes, and bytes that are no image are only mentioned", () => {
     const damaged = { type: "image", mediaType: "image/png", data: "bm90IGFuIGltYWdl" } as const;
-    const jpeg = { type: "image", mediaType: "image/png", data: "/9j/4AAQ" } as const;
+    const jpeg = { type: "image", mediaType: "image/jpeg", data: "/9j/4AAQ" } as const;
     expect(fieldsWith(damaged.data, encoded(format, resultOf([damaged])))).toEqual([]);
     expect(JSON.stringify(encoded(format, resultOf([damaged])))).toContain("[image image/png]");
-    expect(encoded(format, resultOf([jpeg]))).toEqual(encoded(format, resultOf([{ ...jpeg, mediaType: "image/jpeg" }])));
+    for (const mediaType of ["image/png", "image/jpg", "application/octet-stream"])
+      expect(encoded(format, resultOf([{ ...jpeg, mediaType }]))).toEqual(encoded(format, resultOf([jpeg])));
   });
 
   test(`a PDF file is ${GIVEN_AS_FILES.has(name) ? "given as a file" : "named"}, and its bytes are in no text`, () => {
