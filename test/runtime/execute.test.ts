@@ -431,6 +431,25 @@ test("A05 A06 deeply nested and huge inputs are rejected before the handler, and
   expect(results.map((result) => result.error?.code ?? result.output)).toEqual(["too_large", "too_large", "too_large", "ran"]);
 });
 
+test.each([
+  ["depth", { maxDepth: 8 }, { deep: [[[[[[[[[[1]]]]]]]]]] }],
+  ["values", { maxNodes: 50 }, { list: Array.from({ length: 100 }, () => 0) }],
+  ["text", { maxChars: 100 }, { text: "\u0001".repeat(101) }],
+  ["wide keys", { maxWideKeys: 1_000 }, Object.fromEntries(Array.from({ length: 1_100 }, (_, index) => [`k${index}`, 0]))],
+])(
+  "A05 A06 the limit on the %s of an input also holds for JSON text, in the whole input and in a part of it",
+  async (_what, inputLimits, input) => {
+    let ran = 0;
+    const inputSchema = { type: "object", properties: { part: { type: "object" } } };
+    const { runtime } = testRuntime({ tools: [tool("echo", () => ++ran, { inputSchema })], inputLimits });
+    const text = JSON.stringify(input);
+    const results = await runtime.execute([input, text, { part: text }].map((sent) => ({ name: "echo", input: sent })));
+    expect(results.map(({ error }) => error?.code)).toEqual(["too_large", "too_large", "too_large"]);
+    expect((await runtime.execute({ name: "echo", input: '{"part": {"a": 1}}' })).output).toBe(1);
+    expect(ran).toBe(1);
+  },
+);
+
 test("A08 NUL and lone surrogates go through unchanged", async () => {
   const { runtime } = testRuntime({ tools: [tool("echo", (input) => input)] });
   const input = { s: "a\u0000b", half: "\ud800" };

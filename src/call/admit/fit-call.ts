@@ -1,6 +1,6 @@
 /** Makes the input fit the tool's schema, or returns the error that says why it cannot. */
 import { ToolError } from "../../core/error.ts";
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { PENDING_CHECKS, SAFETY_DECISION, isComputerTool, readSafetyChecks, withoutSafetyChecks } from "../../core/safety-checks.ts";
 import type { ParsedInput } from "../../core/tool.ts";
 import { compileSchema } from "../../schema/compile-schema.ts";
@@ -79,8 +79,21 @@ function refitInput(run: ResolvedCall, sent: JsonValue, fitter: InputRepairer): 
       run,
       outcome.problems.map((problem) => `${problem.path}: ${problem.message}`),
     );
+  const limitError = findLimitError(run, outcome.value);
+  if (limitError !== undefined) return limitError;
   if (outcome.repairs.length > 0) run.repairs = run.repairs.length === 0 ? outcome.repairs : [...run.repairs, ...outcome.repairs];
   return outcome.value;
+}
+
+/** The error of an input that exceeds the limits only now that its JSON text has been read; `readCall` checks all others. */
+function findLimitError({ toolName, services: { inputLimits } }: ResolvedCall, input: JsonObject): ToolError | undefined {
+  if (Object.keys(inputLimits).length === 0) return undefined; // the reader of the text has the default limits
+  try {
+    copyJson(input, inputLimits);
+    return undefined;
+  } catch (thrown: unknown) {
+    return new ToolError("too_large", `The input of ${toolName} cannot be read: ${ToolError.fromUnknown(thrown).message}`);
+  }
 }
 
 const MAX_WARNINGS = 5;
