@@ -51,9 +51,9 @@ export async function endSessionsLeftOpen(store: Store, log: EventLog, at: numbe
 }
 
 /**
- * Removes a session that is not open here, for good, and revokes its keys, even if it is gone: an earlier removal may have failed in between. First ends the open calls in sessions that its calls began: those sessions stay, and no process
- * would resume them. If the process ends in between, the session is left to the next removal. A removal that is refused ends nothing. Resolves to
- * whether the session existed.
+ * Removes a session that is not open here, for good, and revokes its keys, even if it is gone: an earlier removal may have failed in between. First
+ * ends the open calls in sessions that its calls began: those sessions stay, and no process would resume them. If the process ends in between, the
+ * session is left to the next removal. A removal that is refused ends nothing. Resolves to whether the session existed.
  *
  * @throws ToolError as `Store.remove`; also `store_failed` if not all open calls could be ended: the session then stays; as a rejection
  */
