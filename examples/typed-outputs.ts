@@ -17,7 +17,8 @@ const results = await runtime.execute([
 ]);
 for (const result of results) {
   const taken = outputOf(take, result); // { readonly left: number } | undefined
-  console.log(taken === undefined ? `no output: ${result.error?.code}` : taken.left + 1);
+  if (taken !== undefined) console.log(taken.left + 1);
+  else if (result.status === "error") console.log(`no output: ${result.error.code}`);
 }
 await runtime.close();
 

@@ -3,7 +3,7 @@ import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ERROR_CODES } from "../core/error-codes.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { ResultWithError, ToolResult } from "../core/result.ts";
 import { onAbort, waitFor } from "../policy/attempts/deadline.ts";
 import type { Turn } from "../session/turn.ts";
 import { dropWrittenResults } from "./cache/announce-write.ts";
@@ -267,8 +267,9 @@ function cancelOnFailure(answer: ResultOrPromise, runs: readonly CallRun[]): voi
 }
 
 /** Whether a result fails the batch: any error while running does, but no timeout, and no input, name or permission that was refused beforehand. */
-function failsBatch({ status, error, attempts }: ToolResult): boolean {
-  if (status !== "error" || error === undefined) return false;
+function failsBatch(result: ToolResult): result is ResultWithError {
+  if (result.status !== "error") return false;
+  const { error, attempts } = result;
   const { category } = ERROR_CODES[error.code];
   if (category === "execution" || category === "network") return true;
   return category !== "timeout" && (attempts > 0 || error.outcome !== "not_started");

@@ -38,7 +38,7 @@ export class EmergencyStop {
     if (this.stopped || status === "cancelled" || status === "skipped" || error?.code === "approval_required") return;
     if (status !== "error") return void (this.#errors = 0);
     this.#errors++;
-    this.#lastFailure = `${result.name}: ${error?.message ?? "it failed"}`;
+    this.#lastFailure = `${result.name}: ${error.message}`;
   }
 
   get stopped(): boolean {

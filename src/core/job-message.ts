@@ -1,7 +1,7 @@
 /** Messages about background jobs in a conversation: that a call became a job, what the job asks, and how it ended. */
 import type { JobMessage } from "./message.ts";
 import type { JobMode } from "./job-status.ts";
-import { resultText, type OfferedName, type ToolResult } from "./result.ts";
+import { resultText, type OfferedName, type PendingResult, type ToolResult } from "./result.ts";
 
 /** The call that a `pending` result answers. */
 export interface PendingCall {
@@ -17,7 +17,7 @@ export interface PendingCall {
 const NOTHING: readonly never[] = Object.freeze([]);
 
 /** Returns the result of a call that continues in the background; always the same one, so that a history does not change. */
-export function createPendingResult({ callId, id, name, mode }: PendingCall): ToolResult {
+export function createPendingResult({ callId, id, name, mode }: PendingCall): PendingResult {
   return Object.freeze({
     callId,
     ...(id === undefined ? {} : { id }),

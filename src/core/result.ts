@@ -34,23 +34,20 @@ export interface Truncation {
   readonly shownBytes: number;
 }
 
-/** The result of one call: every call ends in exactly one. */
-export interface ToolResult {
+/** The fields that every result has, with or without an error. */
+export interface ResultFields {
   /** The runtime's own id of the call, globally unique. */
   readonly callId: string;
   /** The provider's id, from the call. */
   readonly id?: string;
   /** The qualified name of the tool that answered, or the name in the call if there is no such tool. */
   readonly name: string;
-  readonly status: ResultStatus;
   /** The answer as JSON, even if it reports a failure; undefined if the tool answered with content only, or not at all. */
   readonly output?: JsonValue;
   /** Text, images and files for the model; undefined if `output` is the complete answer. */
   readonly content?: readonly ContentPart[];
   /** The exit code of the program that the tool ran, as the tool reports it; any but 0 is an error. */
   readonly exitCode?: number;
-  /** Set if the status is neither `ok` nor `pending`. */
-  readonly error?: ErrorInfo;
   readonly origin: Origin;
   /** Set if the origin is not `live`. */
   readonly fidelity?: Fidelity;
@@ -70,6 +67,32 @@ export interface ToolResult {
   /** Metadata of the tool, for programs only. */
   readonly metadata?: JsonObject;
 }
+
+/** The result of a call that has succeeded. */
+export interface OkResult extends ResultFields {
+  readonly status: "ok";
+  readonly error?: never;
+}
+
+/** The answer to a call that continues as a background job. */
+export interface PendingResult extends ResultFields {
+  readonly status: "pending";
+  readonly error?: never;
+}
+
+/** The result of a call that has failed, was cancelled or was not started, or whose output does not match its schema. */
+export interface ResultWithError extends ResultFields {
+  readonly status: "partial" | "error" | "cancelled" | "skipped";
+  readonly error: ErrorInfo;
+}
+
+/**
+ * The result of one call: every call ends in exactly one.
+ *
+ * `error` is set if the status is `partial`, `error`, `cancelled` or `skipped`, and undefined if it is `ok` or `pending`. A comparison of `status`,
+ * or of `error` with undefined, narrows the type. `haft/session` exports the members, and `ResultFields` with what all of them have.
+ */
+export type ToolResult = OkResult | PendingResult | ResultWithError;
 
 /** Whether the call has an answer. A call whose program failed has both an answer and an error. */
 export function hasAnswer({ status, output, content }: ToolResult): boolean {

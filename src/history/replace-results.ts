@@ -74,9 +74,10 @@ function isSameSet(one: readonly string[], other: readonly string[]): boolean {
 /** A result with a line that names the newer result. */
 function createSupersededLine({ role, at, callId, result }: ResultMessage, newer: ResultMessage): ResultMessage {
   const text = `[left out: superseded by ${newer.result.name}, call ${newer.result.id ?? newer.callId}]`;
-  const { id, name, status, origin, attempts, durationMs } = result;
+  const { id, name, origin, attempts, durationMs } = result;
+  const end = result.error === undefined ? { status: "ok" as const } : { status: result.status, error: result.error };
   const content = Object.freeze([Object.freeze({ type: "text", text } as const)]);
-  const line = { callId, ...(id === undefined ? {} : { id }), name, status, content, origin, attempts, durationMs, ...NO_NOTES };
+  const line = { callId, ...(id === undefined ? {} : { id }), name, ...end, content, origin, attempts, durationMs, ...NO_NOTES };
   return Object.freeze({ role, at, callId, result: Object.freeze(line) });
 }
 

@@ -11,7 +11,7 @@ export type { BranchPoint, CallPlace, ToolsetEvent } from "../core/event.ts";
 export type { EndedJob, JobMode, JobOutput, JobState, JobStatus, ReadJobOptions, ToolMode } from "../core/job-status.ts";
 export type { HistoryEntry } from "../core/history.ts";
 export type { JobMessage, NativeMessage } from "../core/message.ts";
-export type { Repair, ResultStatus, Truncation } from "../core/result.ts";
+export type { OkResult, PendingResult, Repair, ResultFields, ResultStatus, ResultWithError, Truncation } from "../core/result.ts";
 export type { SentBy } from "../core/sender.ts";
 export { supersedesAt, supersedesSameInput } from "../history/supersede.ts";
 export type { CircuitSettings } from "../policy/attempts/circuit.ts";

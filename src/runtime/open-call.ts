@@ -5,7 +5,7 @@ import type { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { readEvent } from "../core/recording/read-event.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { ResultWithError } from "../core/result.ts";
 import type { EarlierJob } from "../call/jobs/job.ts";
 import type { CallSample } from "../policy/faults/fault-tally.ts";
 
@@ -141,7 +141,7 @@ interface InterruptedCall {
 }
 
 /** The result of a call that no process runs. */
-export function interruptedResult({ callId, id, name }: InterruptedCall, error: ToolError): ToolResult {
+export function interruptedResult({ callId, id, name }: InterruptedCall, error: ToolError): ResultWithError {
   return {
     callId,
     ...(id === undefined ? {} : { id }),

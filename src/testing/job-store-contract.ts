@@ -1,9 +1,9 @@
 /** The contract for the jobs of every store, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
+import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { StoredJob } from "../core/job-store.ts";
-import { omitUndefined } from "../core/base/omit-undefined.ts";
-import type { ToolResult } from "../core/result.ts";
+import type { ResultWithError, ToolResult } from "../core/result.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { singleStoreCase, twoStoreCase, messageEvent, assertRejects, assertThrows, type StoreCase } from "./store-case.ts";
 
@@ -30,15 +30,14 @@ const alone: readonly StoreCase[] = [
   singleStoreCase("each way in which a call ends is a state of its job, with the code of its error", async (store) => {
     const log = store.create("a", { at: 1, durability: "sync" });
     const ways = [
-      ["ok", undefined],
-      ["partial", "invalid_output"],
-      ["error", "execution_failed"],
-      ["error", "job_parked"],
-      ["cancelled", "cancelled"],
-      ["skipped", "cancelled"],
+      { status: "ok" },
+      { status: "partial", code: "invalid_output" },
+      { status: "error", code: "execution_failed" },
+      { status: "error", code: "job_parked" },
+      { status: "cancelled", code: "cancelled" },
+      { status: "skipped", code: "cancelled" },
     ] as const;
-    for (const [index, [status, code]] of ways.entries())
-      append(log, [started(`j${index}`, 100 - index), ...ended(`j${index}`, 200, { status, code })]);
+    for (const [index, end] of ways.entries()) append(log, [started(`j${index}`, 100 - index), ...ended(`j${index}`, 200, end)]);
     await log.whenDurable();
     deepEqual(
       (await listed(store)).map(({ state, errorCode }) => [state, errorCode]),
@@ -316,27 +315,27 @@ function told(callId: string, at: number): SessionEvent {
   return { type: "job-input", ...ofCall, callId, at, input: "that one" };
 }
 
+type JobEnd = { readonly status: "ok" } | { readonly status: ResultWithError["status"]; readonly code: ErrorCode };
+
 /** The events for the end of a call and of its job, which are recorded together. */
-function ended(
-  callId: string,
-  at: number,
-  { status = "ok", code }: { readonly status?: Exclude<ToolResult["status"], "pending">; readonly code?: string | undefined } = {},
-): readonly SessionEvent[] {
+function ended(callId: string, at: number, end: JobEnd = { status: "ok" }): readonly SessionEvent[] {
   const { toolName: _toolName, ...ofCall } = OF_CALL;
-  const error =
-    code === undefined ? undefined : { code: code as "timeout", message: "It failed.", retryable: false, outcome: "unknown" as const };
-  const result: ToolResult = {
+  const { status } = end;
+  const fields = {
     callId,
     name: OF_CALL.toolName,
-    status,
     origin: "live",
     attempts: 1,
     durationMs: 1,
     repairs: [],
     warnings: [],
-  };
+  } as const;
+  const result: ToolResult =
+    end.status === "ok"
+      ? { ...fields, status: "ok" }
+      : { ...fields, status: end.status, error: { code: end.code, message: "It failed.", retryable: false, outcome: "unknown" } };
   return [
-    { type: "call-end", ...ofCall, callId, at, result: { ...result, ...omitUndefined({ error }) } },
+    { type: "call-end", ...ofCall, callId, at, result },
     { type: "job-end", ...OF_CALL, callId, at, status, notify: true },
   ];
 }

@@ -242,7 +242,7 @@ function responseOf({ name, input, result }: WireCall): JsonObject {
 function plainResponse(result: WireCall["result"]): JsonObject {
   if (result === undefined || isErrorAnswer(result)) return { error: answerText(result) };
   const { error, ...answer } = result;
-  const output = answer.content === undefined ? toWellFormedJson(answer.output ?? null) : answerText(answer);
+  const output = answer.content === undefined ? toWellFormedJson(answer.output ?? null) : answerText({ ...answer, status: "ok" });
   return error === undefined ? { output } : { output, error: answerText({ ...result, output: "", content: [] }) };
 }
 

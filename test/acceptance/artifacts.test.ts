@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { artifactUri, type ArtifactStore } from "../../src/core/artifact.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { resultText, type ToolResult } from "../../src/core/result.ts";
+import { resultText, type ResultFields, type ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { attachArtifacts } from "../../src/session/attach-artifacts.ts";
 import { createLoop } from "../../src/compose/loop.ts";
@@ -345,12 +345,12 @@ describe("F1.19 without a place for artifacts", () => {
 
 describe("F1.19 the files that an afterCall hook adds", () => {
   const image = { type: "image", mediaType: "image/png", data: base64 } as const;
-  const changes: Readonly<Record<string, Partial<ToolResult>>> = {
+  const changes: Readonly<Record<string, Partial<ResultFields>>> = {
     "as a data URL of the output": { output: { url: pngUrl } },
     "as a part of the content": { content: [image] },
     "as a data URL in the content": { content: [{ type: "text", text: `a ${pngUrl}` }] },
   };
-  const run = async (change: Partial<ToolResult>, artifacts: RuntimeOptions["artifacts"]): Promise<string> => {
+  const run = async (change: Partial<ResultFields>, artifacts: RuntimeOptions["artifacts"]): Promise<string> => {
     const hooks = [{ name: "adds", afterCall: (result: ToolResult) => ({ ...result, ...change }) }];
     const session = opened({ hooks, ...(artifacts === undefined ? {} : { artifacts }) }).session();
     const result = await session.execute({ name: "plain", input: {} });

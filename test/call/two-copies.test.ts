@@ -81,7 +81,7 @@ test("instanceof recognizes instances of the other copy both ways, and a subclas
     new from.NoAnswer("not_found", "none"),
     new from.ToolOutput({}),
     new from.RemoteJob({ id: "1", result: Promise.resolve() }),
-    new from.ToolExecutionError({ name: "a" } as never, []),
+    new from.ToolExecutionError({ name: "a", error: { message: "no" } } as never, []),
   ];
   const own = { ToolError, NoAnswer, ToolOutput, RemoteJob, ToolExecutionError } as unknown as Package;
   const expected = [["ToolError"], ["ToolError", "NoAnswer"], ["ToolOutput"], ["RemoteJob"], ["ToolExecutionError"]];

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 import { PATIENCE_MS, masked } from "./run-haft.ts";
 import { SessionProject, TALK, jsonLines, lines } from "./session-project.ts";
 
@@ -18,7 +18,7 @@ async function recorded(): Promise<SessionProject> {
 
 /** A recording of calls and their results, made by hand. */
 async function recordingOf(
-  ...calls: readonly { readonly name: string; readonly input?: JsonObject; readonly result: Partial<ToolResult> }[]
+  ...calls: readonly { readonly name: string; readonly input?: JsonObject; readonly result: ResultChange }[]
 ): Promise<string> {
   const events: SessionEvent[] = calls.flatMap(({ name, input = {}, result }, index): readonly SessionEvent[] => {
     const base = { sessionId: "s", at: 0, callId: `c${index}`, turnId: `t${index}` };

@@ -327,6 +327,7 @@ const failedResult = {
   callId: "c",
   name: "default::x",
   status: "error",
+  error: { code: "execution_failed", message: "no", retryable: false, outcome: "unknown" },
   origin: "live",
   attempts: 1,
   durationMs: 0,

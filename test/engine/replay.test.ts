@@ -6,6 +6,7 @@ import { type ErrorInfo, ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { recordedCalls } from "../../src/engine/recorded-calls.ts";
 import { replayEngine, toolsetsOfRecording, type ReplayOptions } from "../../src/engine/replay.ts";
@@ -13,10 +14,10 @@ import { requestOf, toolContext } from "./engine-contexts.ts";
 
 const FACT = { sessionId: "s", turnId: "t", at: 0 };
 
-interface Recorded extends Partial<ToolResult> {
+type Recorded = ResultChange & {
   /** What ran, where that is not what was sent. */
   readonly ran?: JsonObject;
-}
+};
 
 let lastCall = 0;
 

@@ -31,6 +31,7 @@ function trim(messages: readonly ModelMessage[], options: Partial<TrimOptions> =
 
 const a = { path: "a" };
 const b = { path: "b" };
+const error = { code: "execution_failed", message: "no", retryable: false, outcome: "failed" } as const;
 const NOTE_FOR_C3 = "[left out: superseded by files::read, call c3]";
 
 describe("F4.39 the threshold", () => {
@@ -187,10 +188,10 @@ describe("F4.37 calls that are not superseded", () => {
     (status) => {
       const messages = [
         called("c1", a),
-        answered("c1", "", { status }),
+        answered("c1", "", { status, error }),
         ...round("c2", a),
         called("c3", a),
-        answered("c3", "", { status }),
+        answered("c3", "", { status, error }),
       ];
       expect(trim(messages)).toEqual(messages);
     },
@@ -336,7 +337,7 @@ function anyHistory(prefix = "c"): fc.Arbitrary<readonly ModelMessage[]> {
       if (reads === "user") return [says("user", "go on")];
       const calls = reads.map(({ path }, index) => called(`${prefix}${turn}.${index}`, { path }, `${prefix}${turn}`));
       const results = reads.map(({ ok, size }, index) =>
-        answered(`${prefix}${turn}.${index}`, "x".repeat(size), ok ? {} : { status: "error" }),
+        answered(`${prefix}${turn}.${index}`, "x".repeat(size), ok ? {} : { status: "error", error }),
       );
       return [...calls, ...results];
     }),

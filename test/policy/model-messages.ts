@@ -2,6 +2,7 @@
 import type { CallMessage, ModelMessage, ResultMessage } from "../../src/core/message.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 
 export function says(role: "user" | "assistant" | "system" | "document", content: string): ModelMessage {
   return { role, at: 1, content };
@@ -12,7 +13,7 @@ export function called(callId: string, input: unknown = {}, turn = "t1", name = 
   return { role: "call", at: 2, callId, turnId: turn, call: { name, input } };
 }
 
-export function answered(callId: string, output: JsonValue = `result of ${callId}`, change: Partial<ToolResult> = {}): ResultMessage {
+export function answered(callId: string, output: JsonValue = `result of ${callId}`, change: ResultChange = {}): ResultMessage {
   const result: ToolResult = {
     callId,
     name: "files::read",

@@ -176,7 +176,7 @@ test("a call that ends otherwise than its last attempt has the code of its end",
     const runtime = createRuntime({
       toolsets: [await mcpToolset(() => ({ ...text("It is away."), isError: true }))],
       approval: { never: ["*"] },
-      hooks: [{ name: "close", afterCall: (result) => ({ ...result, error: closed.toJSON() }) }],
+      hooks: [{ name: "close", afterCall: (result) => ({ ...result, status: "error", error: closed.toJSON() }) }],
     });
     await runtime.open();
     telemetry(runtime);

@@ -2,14 +2,14 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
 import { gemini } from "../../src/wire/gemini.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
 import { answered, called, PICTURE, said } from "./conversations.ts";
 
 const INPUT = { x: 1, safety_decision: { decision: "require_confirmation", explanation: "It pays." } };
-const WAITS: Partial<ToolResult> = {
+const WAITS: ResultChange = {
   status: "error",
   attempts: 0,
   error: { code: "approval_required", message: "It needs approval.", retryable: false, outcome: "not_started" },
@@ -49,7 +49,7 @@ describe.each(FORMATS.map((format) => [format.name, format] as const))("%s", (_n
   });
 });
 
-const ANSWERS: readonly (readonly [what: string, fields: Partial<ToolResult>, isTold: boolean])[] = [
+const ANSWERS: readonly (readonly [what: string, fields: ResultChange, isTold: boolean])[] = [
   ["has run", { attempts: 1 }, true],
   ["was denied, and given another answer by a hook", { attempts: 0 }, false],
   ...(["simulated", "stub", "replay", "cache"] as const).map(

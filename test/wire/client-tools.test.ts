@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { omitUndefined } from "../../src/core/base/omit-undefined.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { ModelReply } from "../../src/core/model.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { geminiInteractions } from "../../src/wire/gemini-interactions.ts";
 import { gemini } from "../../src/wire/gemini.ts";
@@ -15,11 +15,7 @@ import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { answered, called, PICTURE, said } from "./conversations.ts";
 
 /** What is sent of a reply and its answer: by a loop that keeps the conversation, and by a program that keeps it in the provider's JSON. */
-function sent(
-  format: WireFormat,
-  reply: ModelReply,
-  fields: Partial<ToolResult>,
-): Readonly<Record<"loop" | "program", readonly JsonObject[]>> {
+function sent(format: WireFormat, reply: ModelReply, fields: ResultChange): Readonly<Record<"loop" | "program", readonly JsonObject[]>> {
   const { text, native, calls } = reply;
   const messages: ModelMessage[] = [
     said("user", "Go"),
@@ -56,7 +52,7 @@ describe("OpenAI's Responses", () => {
   const checks = [{ id: "sc", code: "c", message: "m" }];
 
   /** Each call that a client answers, a result, and the item that answers it. */
-  const CALLS: readonly (readonly [call: ResponseOutputItem, result: Partial<ToolResult>, answer: ResponseInputItem])[] = [
+  const CALLS: readonly (readonly [call: ResponseOutputItem, result: ResultChange, answer: ResponseInputItem])[] = [
     [
       { type: "function_call", id: "i", call_id: "c", name: "f", arguments: "{}", status: "completed", namespace: "crm" },
       { output: "done" },

@@ -2,7 +2,8 @@
 import type { ContentPart } from "../../src/core/content.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../../src/core/message.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultWithError, ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 
 export function said(
   role: "user" | "assistant" | "system" | "document",
@@ -21,7 +22,7 @@ export function called(
   return { role: "call", at: 0, callId, turnId, call: { ...(id === undefined ? {} : { id }), name, input } };
 }
 
-export function answered(callId: string, name: string, fields: Partial<ToolResult> = {}): ResultMessage {
+export function answered(callId: string, name: string, fields: ResultChange = {}): ResultMessage {
   const result: ToolResult = {
     callId,
     name,
@@ -36,7 +37,7 @@ export function answered(callId: string, name: string, fields: Partial<ToolResul
   return { role: "result", at: 0, callId, result };
 }
 
-export function failed(callId: string, name: string, fields: Partial<ToolResult> = {}): ResultMessage {
+export function failed(callId: string, name: string, fields: Partial<ResultWithError> = {}): ResultMessage {
   const error = { code: "timeout", message: "too slow", retryable: true, outcome: "unknown", hint: "Ask for less." } as const;
   return answered(callId, name, { status: "error", error, ...fields });
 }

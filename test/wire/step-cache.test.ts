@@ -12,7 +12,7 @@ import { gemini } from "../../src/wire/gemini.ts";
 import { ollama } from "../../src/wire/ollama.ts";
 import { openAiChat } from "../../src/wire/openai-chat.ts";
 import { openAiResponses } from "../../src/wire/openai-responses.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 import type { WireFormat } from "../../src/wire/wire-format.ts";
 import { stringifyRequest, markStable, withStepCache } from "../../src/wire/step-cache.ts";
 import { PICTURE, answered, called, failed, said } from "./conversations.ts";
@@ -69,7 +69,7 @@ interface Made {
   readonly answer: number;
 }
 
-const ANSWERS: readonly Partial<ToolResult>[] = [
+const ANSWERS: readonly ResultChange[] = [
   { output: { n: 1, text: "half \ud800" } },
   { output: "words" },
   { content: [{ type: "text", text: "Here:" }, PICTURE, PDF] },

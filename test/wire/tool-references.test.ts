@@ -4,7 +4,7 @@ import { createLoop } from "../../src/compose/loop.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { ModelTool } from "../../src/core/model.ts";
-import type { ToolResult } from "../../src/core/result.ts";
+import type { ResultChange } from "../core/result-change.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -33,12 +33,12 @@ const SEARCH: ModelTool = { name: "search", description: "", inputSchema: true }
 const reference = (tool_name: string): JsonObject => ({ type: "tool_reference", tool_name });
 const TOOLS = [SEARCH, inWords("weather"), inWords("time"), inWords("shown", {})];
 
-function conversation(fields: Partial<ToolResult>) {
+function conversation(fields: ResultChange) {
   return [said("user", "Go"), called("c", "search", { id: "c" }), answered("c", "search", { id: "c", ...fields })];
 }
 
 /** The content of the tool's result in a request. */
-function contentIn(fields: Partial<ToolResult>, tools: readonly ModelTool[] = TOOLS, native: JsonObject = {}): JsonValue | undefined {
+function contentIn(fields: ResultChange, tools: readonly ModelTool[] = TOOLS, native: JsonObject = {}): JsonValue | undefined {
   const { body } = FORMAT.encodeRequest({ messages: conversation(fields), tools, native }, { model: "claude-opus-5" });
   return resultIn(body);
 }

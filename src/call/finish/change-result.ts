@@ -13,7 +13,9 @@ import type { Mutable } from "../../core/base/mutable.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const STATUSES: ReadonlySet<unknown> = new Set<ResultStatus>(["ok", "partial", "error", "cancelled", "skipped"]);
+type FinalStatus = Exclude<ResultStatus, "pending">;
+
+const STATUSES: ReadonlySet<unknown> = new Set<FinalStatus>(["ok", "partial", "error", "cancelled", "skipped"]);
 
 /**
  * Makes the changed result, as frozen JSON like any other. Fields that the hook left out are removed, except for the status, the warnings and the
@@ -25,13 +27,12 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   if (typeof changed !== "object" || changed === null || Array.isArray(changed)) throw new TypeError("a result must be an object");
   const { status = result.status, output, content, error, warnings, metadata } = changed as Fields; // any key may be read from an object
   if (!isStatus(status)) throw new TypeError(`${describe(status)} is not a status`);
-  const next: Mutable<ToolResult> = { ...result, status, warnings: warnings === undefined ? result.warnings : readLines(warnings) };
+  const next = withEnd(result, status, error);
+  if (warnings !== undefined) next.warnings = readLines(warnings);
   delete next.output;
   delete next.content;
-  delete next.error;
   delete next.metadata;
   if (output !== result.output || content !== result.content) delete next.sameAs; // it now has an answer of its own
-  if (status !== "ok") next.error = readError(error ?? result.error);
   if (status === "ok") delete next.exitCode;
   // A failure with an answer, and a cancelled call with partial output, keep it. An answer that a hook turned into a failure is removed.
   if (status === "ok" || status === "partial" || keepsAnswer(result, status)) {
@@ -41,6 +42,10 @@ export function changeResult(result: ToolResult, changed: unknown): ToolResult {
   }
   if (metadata !== undefined) next.metadata = readRecord(metadata);
   return next;
+}
+
+function withEnd({ error: before, ...result }: ToolResult, status: FinalStatus, error: unknown): Mutable<ToolResult> {
+  return status === "ok" ? { ...result, status } : { ...result, status, error: readError(error ?? before) };
 }
 
 /**
@@ -84,7 +89,7 @@ function keepsAnswer(result: ToolResult, status: ResultStatus): boolean {
   return status === result.status && (status === "error" || status === "cancelled") && hasAnswer(result);
 }
 
-function isStatus(status: unknown): status is ResultStatus {
+function isStatus(status: unknown): status is FinalStatus {
   return STATUSES.has(status);
 }
 

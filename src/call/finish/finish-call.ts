@@ -7,7 +7,7 @@ import { ReturnedFailure } from "../../core/returned-failure.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { Hook } from "../../core/hook.ts";
-import { hasAnswer, type Origin, type ResultStatus, type ToolResult } from "../../core/result.ts";
+import { hasAnswer, type OkResult, type Origin, type ResultWithError, type ToolResult } from "../../core/result.ts";
 import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { AnswerParts } from "../../policy/results/artifact-parts.ts";
 import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
@@ -34,7 +34,7 @@ import type { Mutable } from "../../core/base/mutable.ts";
 import { roundMs } from "../../core/system-ports.ts";
 
 /** Builds and records the result. `error` is the error that ended the call; undefined if it succeeded. Never throws or rejects. */
-export function finishCall(run: CallRun, error: ToolError | undefined, status?: ResultStatus): ResultOrPromise {
+export function finishCall(run: CallRun, error: ToolError | undefined, status?: "skipped"): ResultOrPromise {
   if (run.plan?.needsNoResources === false) releaseResources(run);
   const end = error && toErrorSinceCrash(run, error);
   if (run.countedInTurn !== undefined && run.attempts === 0 && end?.outcome === "not_started") run.turn.freeOnce(run.countedInTurn);
@@ -59,22 +59,21 @@ function toErrorSinceCrash(run: CallRun, error: ToolError): ToolError {
 
 interface CallEnd {
   readonly end: ToolError | undefined;
-  readonly status: ResultStatus | undefined;
+  readonly status: "skipped" | undefined;
   readonly partial: AnswerParts | undefined;
 }
 
 function finishWith(run: CallRun, { end, status, partial }: CallEnd): ResultOrPromise {
-  const result = buildResult(run, end ?? run.answer.error, status ?? statusOf(run, end));
+  const result = buildResult(run, end ?? run.answer.error, status);
   if (partial !== undefined) addPartialOutput(result, partial);
   if (run.services.afterHooks.length === 0 || run.plan === undefined) return recordResult(run, result);
   run.holdProcess();
   return runAfterHooks(run, result).then((shown) => recordResult(run, shown));
 }
 
-function statusOf(run: CallRun, error: ToolError | undefined): ResultStatus {
-  if (error !== undefined) return error.code === "cancelled" ? "cancelled" : "error";
-  if (run.answer.error === undefined) return "ok";
-  return run.answer.error.code === "execution_failed" ? "error" : "partial";
+function statusOf({ answer }: CallRun, error: ToolError): ResultWithError["status"] {
+  if (error === answer.error) return error.code === "execution_failed" ? "error" : "partial";
+  return error.code === "cancelled" ? "cancelled" : "error";
 }
 
 /** Where the answer came from. The answers of an engine that only simulates a tool never count as live. */
@@ -104,12 +103,29 @@ function fidelityOf({ plan }: CallRun, { origin, status }: ToolResult): Fidelity
   return status === "ok" && plan?.outputValidator !== undefined ? "schema-valid" : "unchecked";
 }
 
-function buildResult(run: CallRun, error: ToolError | undefined, status: ResultStatus): Mutable<ToolResult> {
+function buildResult(run: CallRun, error: ToolError | undefined, status?: "skipped"): Mutable<ToolResult> {
   const { answer } = run;
-  const result: Mutable<ToolResult> = {
+  const result = startResult(run, error, status);
+  run.failure = error;
+  if (error === answer.error) {
+    if (answer.exitCode !== undefined) result.exitCode = answer.exitCode;
+    if (answer.output !== undefined) result.output = answer.output;
+    if (answer.content !== undefined) result.content = answer.content;
+    if (answer.sameAs !== undefined) result.sameAs = answer.sameAs;
+  }
+  if (result.status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
+  if (answer.metadata !== undefined) result.metadata = answer.metadata;
+  if (result.origin !== "live") setAnswerSource(run, result, error);
+  if (run.faults?.injectedType !== undefined) result.fault = run.faults.injectedType;
+  return result;
+}
+
+/** The fields that do not depend on the answer. */
+function startResult(run: CallRun, error: ToolError | undefined, status: "skipped" | undefined): Mutable<ToolResult> {
+  const result: Mutable<OkResult> = {
     callId: run.callId,
     name: run.toolName,
-    status,
+    status: "ok",
     origin: originOf(run),
     attempts: run.attempts,
     durationMs: roundMs(run.clock.now() - run.startedAt),
@@ -117,19 +133,7 @@ function buildResult(run: CallRun, error: ToolError | undefined, status: ResultS
     warnings: run.warnings,
   };
   if (run.call.id !== undefined) result.id = run.call.id;
-  run.failure = error;
-  if (error !== undefined) result.error = Object.freeze(errorInfo(error));
-  if (error === answer.error) {
-    if (answer.exitCode !== undefined) result.exitCode = answer.exitCode;
-    if (answer.output !== undefined) result.output = answer.output;
-    if (answer.content !== undefined) result.content = answer.content;
-    if (answer.sameAs !== undefined) result.sameAs = answer.sameAs;
-  }
-  if (status === "error" && error instanceof ReturnedFailure && error.answer !== undefined) result.output = error.answer;
-  if (answer.metadata !== undefined) result.metadata = answer.metadata;
-  if (result.origin !== "live") setAnswerSource(run, result, error);
-  if (run.faults?.injectedType !== undefined) result.fault = run.faults.injectedType;
-  return result;
+  return error === undefined ? result : { ...result, status: status ?? statusOf(run, error), error: Object.freeze(errorInfo(error)) };
 }
 
 /** The output that a handler had set before it was cut off. Not validated; left out if it cannot be recorded. */
@@ -202,7 +206,7 @@ function withParts(result: Mutable<ToolResult>, { output, content }: Partial<Ans
 
 /** The result of an answer that not all hooks have seen: without its output, error message and metadata. */
 function withoutAnswer(run: CallRun, end: ToolError): Mutable<ToolResult> {
-  const result = buildResult(run, end, statusOf(run, end));
+  const result = buildResult(run, end);
   const report = findDelegateReport(run);
   if (report === undefined) delete result.metadata;
   else result.metadata = report;

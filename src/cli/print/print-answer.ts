@@ -24,5 +24,5 @@ function originText({ origin, answeredBy = origin, fidelity }: ToolResult): stri
 function answerText(result: ToolResult): string {
   const { error: _error, ...answer } = result;
   if (result.content === undefined && typeof result.output === "object") return safeJson(result.output, 2);
-  return resultText(answer);
+  return resultText({ ...answer, status: "ok" });
 }

@@ -73,7 +73,7 @@ function answerParts(result: ToolResult, left: number, width: number): AnswerPar
 
 function errorParts(result: ToolResult, error: ErrorInfo, width: number): AnswerParts {
   const { error: _error, ...answer } = result;
-  const text = truncateToWidth(resultText(answer), MAX_NOTE_LENGTH);
+  const text = truncateToWidth(resultText({ ...answer, status: "ok" }), MAX_NOTE_LENGTH);
   const parts = [error.message, ...(error.details ?? []), error.operatorHint ?? error.hint ?? "", text].filter((part) => part !== "");
   return { line: error.code, block: parts.flatMap((part) => wrap(part, width)) };
 }

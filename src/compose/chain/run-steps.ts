@@ -113,7 +113,7 @@ class ChainRun {
   #outputOf(result: ToolResult): JsonValue | undefined {
     const { status, error } = result;
     if (status === "pending") throw new StepFailure("it takes messages while it runs, and continues in the background");
-    if (status !== "ok") throw new StepFailure(error?.message ?? `it ended with the status ${status}`, error?.details);
+    if (status !== "ok") throw new StepFailure(error.message, error.details);
     const whole = this.#runner.getWholeResult(result);
     if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
     return answerOf(whole);

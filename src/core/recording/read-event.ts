@@ -126,13 +126,13 @@ const result = allOf(
     sameAs: optional(id),
     metadata: optional(anyObject),
   }),
-  (value) => (isJsonObject(value) ? checkErrorPresent(value) : undefined),
+  (value) => (isJsonObject(value) ? checkErrorFits(value) : undefined),
 );
 
-function checkErrorPresent({ status, error }: JsonObject): ReturnType<ShapeCheck> {
-  return status === "ok" || error !== undefined
-    ? undefined
-    : shapeProblem(`the error of a result that is ${String(status)}`, error, ".error");
+/** A result has an error unless it is `ok`, as in the type `ToolResult`. */
+function checkErrorFits({ status, error }: JsonObject): ReturnType<ShapeCheck> {
+  if (status === "ok") return error === undefined ? undefined : shapeProblem("no error, because the result is ok", error, ".error");
+  return error === undefined ? shapeProblem(`the error of a result that is ${String(status)}`, error, ".error") : undefined;
 }
 
 const spokenContent: ShapeCheck = (value) => (typeof value === "string" ? undefined : content(value));

@@ -122,7 +122,7 @@ async function callTool(callRequest: ToolCallRequest, { exchange, client }: Exch
   };
   const result = await continueTrace(gateway.runtime, readTraceField, () => withClient(client, execute));
   gateway.changeNotifier.announceChanges();
-  if (gateway.isStopping && result.status === "cancelled" && result.error?.outcome === "not_started")
+  if (gateway.isStopping && result.status === "cancelled" && result.error.outcome === "not_started")
     throw stoppingProtocolError(gateway.sdk, result.name);
   return await toClientResult(result, resultContext);
 }

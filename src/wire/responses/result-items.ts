@@ -50,10 +50,10 @@ export function resultItem(answer: AnsweredItem): JsonObject | undefined {
 
 /** Returns the text of a result, or an array of parts if it has media. */
 function toOutput(result: ToolResult | undefined): JsonValue {
-  const { content = [], ...rest } = result ?? {};
+  const content = result?.content ?? [];
   if (result === undefined || !content.some(isMedia)) return answerText(result);
   if (isErrorAnswer(result)) return [...inputTextParts(answerText(result)), ...content.filter(isMedia).flatMap(writePart)];
-  return [...inputTextParts(answerText({ ...result, ...rest, content: [] })), ...content.flatMap(writePart)];
+  return [...inputTextParts(answerText({ ...result, content: [] })), ...content.flatMap(writePart)];
 }
 
 /** Returns the parts of a content as user input. */

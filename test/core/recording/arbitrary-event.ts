@@ -80,7 +80,7 @@ const result = fc
     },
     { requiredKeys: ["callId", "name", "status", "error", "origin", "attempts", "durationMs", "repairs", "warnings"] },
   )
-  .map(({ error, ...rest }) => (rest.status === "ok" ? rest : { ...rest, error }));
+  .map(({ error, status, ...rest }) => (status === "ok" ? { ...rest, status } : { ...rest, status, error }));
 
 const fact = { sessionId: id, at: fc.integer({ min: 0, max: 8.64e15 }) };
 const ofCall = { ...fact, callId: id, turnId: id };

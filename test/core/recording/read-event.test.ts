@@ -97,6 +97,7 @@ describe("C09 an invalid event is rejected with its place and what was expected"
     [end({ truncation: { handle: 5, totalBytes: 1, shownBytes: 1 } }), "$.result.truncation.handle is 5; expected a string"],
     [end({ metadata: [] }), "$.result.metadata is an array of 0 items; expected an object"],
     [end({ status: "error" }), "$.result.error is missing; expected the error of a result that is error"],
+    [end({ error: ERROR }), "$.result.error is an object; expected no error, because the result is ok"],
     [end({ error: { ...ERROR, code: "ENOENT" } }), '$.result.error.code is "ENOENT"; expected one of the known values'],
     [end({ error: { ...ERROR, code: "toString" } }), '$.result.error.code is "toString"; expected one of the known values'],
     [end({ error: { ...ERROR, outcome: "maybe" } }), '$.result.error.outcome is "maybe"; expected one of not_started, failed, unknown'],

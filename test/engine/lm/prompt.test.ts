@@ -1,6 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { HistoryEntry } from "../../../src/core/history.ts";
-import type { ToolResult } from "../../../src/core/result.ts";
+import type { ResultWithError, ToolResult } from "../../../src/core/result.ts";
+import type { ResultChange } from "../../core/result-change.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { lmEngine, type LmEngineOptions } from "../../../src/engine/lm.ts";
 import { toolContext } from "../engine-contexts.ts";
@@ -12,12 +13,11 @@ const SPEC =
   '"output_parameters":{"type":"object","properties":{"celsius":{"type":"number"},"sky":{"type":"string"}},"required":["celsius"]}}';
 const ask = (city: string): string => `{${SPEC},"tool_call":{"name":"weather::get","arguments":{"city":"${city}"}}}`;
 
-function entry(name: string, input: unknown, fields: Partial<ToolResult>): HistoryEntry {
-  const { status = "ok" } = fields;
+function entry(name: string, input: unknown, fields: ResultChange): HistoryEntry {
   const result: ToolResult = {
     callId: "c",
     name,
-    status,
+    status: "ok",
     origin: "live",
     attempts: 1,
     durationMs: 1,
@@ -28,7 +28,7 @@ function entry(name: string, input: unknown, fields: Partial<ToolResult>): Histo
   return { callId: "c", turnId: "t", call: { name, input }, result };
 }
 
-function failed(name: string, input: unknown, message: string, status: ToolResult["status"] = "error"): HistoryEntry {
+function failed(name: string, input: unknown, message: string, status: ResultWithError["status"] = "error"): HistoryEntry {
   return entry(name, input, {
     status,
     error: { code: "timeout", message, retryable: true, outcome: "unknown", details: ["secret detail"] },

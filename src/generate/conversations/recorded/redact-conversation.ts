@@ -225,13 +225,13 @@ class Redactor {
     return { ...said, content: this.#content(said.content), ...(title === undefined ? {} : { title: this.#text(title) }) };
   }
 
-  #result({ output, content, error, metadata: _metadata, repairs, warnings, name, ...rest }: ToolResult): ToolResult {
+  #result({ output, content, metadata: _metadata, repairs, warnings, name, ...rest }: ToolResult): ToolResult {
+    const end = rest.error === undefined ? rest : { ...rest, error: this.#error(rest.error) };
     return {
-      ...rest,
+      ...end,
       name: this.#toolName(name),
       ...(output === undefined ? {} : { output: this.#value(output) }),
       ...(content === undefined ? {} : { content: this.#parts(content) }),
-      ...(error === undefined ? {} : { error: this.#error(error) }),
       repairs: repairs.map((repair) => ({ ...repair, note: this.#text(repair.note) })),
       warnings: warnings.map((warning) => this.#text(warning)),
     };

@@ -17,9 +17,9 @@ import type { AuditEntry } from "../../auth/audit.ts";
 import type { Problem } from "../../http/problem.ts";
 
 /** A result over HTTP. A failed one also has its error as a problem. */
-export interface ApiResult extends ToolResult {
+export type ApiResult = ToolResult & {
   readonly problem?: Problem;
-}
+};
 
 /** A tool on offer. */
 export interface ApiTool extends ToolDefinition {
