@@ -183,6 +183,20 @@ describe("F4.37 calls that are not superseded", () => {
     expect(trim(messages)).toEqual(messages);
   });
 
+  test("F4.36 a failed result that an earlier message names as superseded keeps its error in the line", () => {
+    const messages = [
+      called("c1", a),
+      called("c0", b),
+      answered("c1", "", { status: "error", error }),
+      answered("c0"),
+      called("c2", a, "turn of c2"),
+      { ...answered("c2"), supersedes: ["c1"] },
+      ...round("c3", a),
+    ];
+    const line = trim(messages).find((entry) => entry.role === "result" && entry.callId === "c1");
+    expect(line).toMatchObject({ result: { status: "error", error, content: [{ text: NOTE_FOR_C3 }] } });
+  });
+
   test.each(["error", "cancelled", "skipped", "partial"] as const)(
     "F4.37 a call that ended %s neither supersedes nor is superseded",
     (status) => {
