@@ -109,7 +109,7 @@ export type OfferedName = (qualifiedName: string) => string;
  */
 export function resultText(result: ToolResult, offeredName?: OfferedName): string {
   checkResult(result, "resultText()");
-  if (result.status === "error" && reportsFailure(result.output)) return valueText(result.output);
+  if (result.status === "error" && result.content === undefined && reportsFailure(result.output)) return valueText(result.output);
   const parts: string[] = [];
   if (result.error !== undefined) {
     const text = errorText(result.error);

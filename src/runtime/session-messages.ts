@@ -6,6 +6,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { createJobMessage, createPendingResult } from "../core/job-message.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { modelHistory, type ModelHistoryOptions } from "../history/model-history.ts";
+import { mentionFiles } from "../policy/results/artifact-parts.ts";
 import { findCalledTool } from "../registry/called-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { Session } from "../session/session.ts";
@@ -105,7 +106,7 @@ class Conversation {
     else if ("callId" in event && !this.#omitted.has(event.callId)) {
       const round = this.#rounds.get(event.callId);
       if (event.type === "job-start") this.#addPlaceholder(event);
-      else if (event.type === "job-output" && event.asks === true) this.#addJob(event, { question: event.text });
+      else if (event.type === "job-output" && event.asks === true) this.#addJob(event, { question: mentionFiles(event.text) });
       else if (event.type === "job-end" && this.#ended?.callId === event.callId) this.#addJob(event, this.#ended.result);
       else if (event.type === "call-end" && this.#isJob(event)) return;
       else if (event.type === "call-end") this.#add({ role: "result", at: event.at, callId: event.callId, result: event.result });

@@ -1,6 +1,11 @@
 import { describe, expect, test } from "vitest";
 import { extractDataUrls } from "../../src/policy/results/extract-data-urls.ts";
+import { ToolOutput } from "../../src/core/content.ts";
+import { ToolError } from "../../src/core/error.ts";
+import type { Hook } from "../../src/core/hook.ts";
+import { omitUndefined } from "../../src/core/base/omit-undefined.ts";
 import { resultText } from "../../src/core/result.ts";
+import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { toAnthropicMessages } from "../../src/wire/anthropic-conversation.ts";
 import { toOpenAiMessages } from "../../src/wire/openai-conversation.ts";
@@ -70,6 +75,105 @@ describe("F1.19 an image in a data URL", () => {
     const runtime = createRuntime({ tools: [{ name: "photo", description: "", inputSchema: {}, execute }] });
     const { status, content } = await runtime.execute({ name: "photo" });
     expect({ status, types: content?.map(({ type }) => type) }).toEqual({ status: "ok", types: ["text", "image"] });
+  });
+});
+
+describe("F1.19 wrapped base64 in a data URL", () => {
+  const JPEG = `/9j/${"A".repeat(996)}`;
+  const WHOLE = { type: "image", mediaType: "image/jpeg", data: JPEG };
+
+  function wrap(text: string, width: number, lineEnd = "\n"): string {
+    return (text.match(new RegExp(`.{1,${width}}`, "gu")) ?? []).join(lineEnd);
+  }
+
+  test.each([
+    ["as by the command base64", `data:image/jpeg;base64,${wrap(JPEG, 76)}`],
+    ["into 64 characters, with CRLF", `data:image/jpeg;base64,${wrap(JPEG, 64, "\r\n")}`],
+    ["with its head", wrap(`data:image/jpeg;base64,${JPEG}`, 76)],
+  ])("%s becomes one whole image, and the text around it stays", (_, url) => {
+    expect(extractDataUrls(`${url}\nThis is the plot.`, undefined)).toEqual([
+      { type: "text", text: "[image 1]\nThis is the plot." },
+      WHOLE,
+    ]);
+    expect(extractDataUrls(`![plot](${url}) and ${url}`, undefined)?.[0]).toEqual({
+      type: "text",
+      text: "![plot]([image 1]) and [image 2]",
+    });
+  });
+
+  test("ends before a line that is no data", () => {
+    const line = JPEG.slice(0, 76);
+    for (const next of ["done, and more", "a", "12345", "x".repeat(80)])
+      expect(extractDataUrls(`data:image/jpeg;base64,${line}\n${next}`, undefined)?.[0]).toEqual({
+        type: "text",
+        text: `[image 1]\n${next}`,
+      });
+  });
+});
+
+describe("F1.19 a data URL in an error or a question", () => {
+  const FILE = `data:image/jpeg;base64,/9j/${"A".repeat(2_000)}`;
+  const LINE = { description: "", inputSchema: {}, effects: { reads: [], writes: [] } } as const;
+
+  test.each<[string, Partial<Tool>, string]>([
+    [
+      "thrown as an Error",
+      { execute: () => Promise.reject(new Error(`Shot: ${FILE}`)) },
+      "Error (execution_failed): Shot: [file image/jpeg]",
+    ],
+    [
+      "of a message that is cut",
+      { execute: () => Promise.reject(new Error(`Shot: ${FILE}${"A".repeat(9_000)}`)) },
+      "Error (execution_failed): Shot: [file image/jpeg]…",
+    ],
+    [
+      "in the details and the hint",
+      { execute: () => Promise.reject(new ToolError("execution_failed", "No.", { details: [FILE, "b"], hint: FILE })) },
+      "Error (execution_failed): No.\n- [file image/jpeg]\n- b\nHint: [file image/jpeg]",
+    ],
+    [
+      "of a rule of the tool",
+      { execute: () => 1, validate: () => [`not ${FILE}`] },
+      "Error (invalid_input): The input of default::shoot does not fit its schema.\n- not [file image/jpeg]",
+    ],
+    [
+      "of a failure that has an output",
+      { execute: () => new ToolOutput({ output: { success: false, shot: FILE }, error: `Bad ${FILE}` }) },
+      'Error (execution_failed): Bad [file image/jpeg]\n{"success":false,"shot":"[image 1]"}\n[image image/jpeg]',
+    ],
+  ])("%s is shown as the type of the file", async (_, fields, text) => {
+    for (const artifacts of [undefined, false] as const) {
+      await using runtime = createRuntime({ tools: [{ name: "shoot", ...LINE, ...fields }], ...omitUndefined({ artifacts }) });
+      const session = runtime.session();
+      const result = await session.execute({ name: "shoot" });
+      expect(JSON.stringify(result.error)).not.toContain("AAAA");
+      expect(JSON.stringify(toOpenAiMessages(session.messages()).messages.find(({ role }) => role === "tool"))).not.toContain("AAAA");
+      if (artifacts === undefined) expect(resultText(result)).toBe(text);
+    }
+  });
+
+  test("that a hook writes is shown as the type of the file", async () => {
+    const hook: Hook = {
+      name: "explain",
+      afterCall: (result) => ({ ...result, status: "error", error: { ...failed, message: FILE } }),
+    };
+    const failed = { code: "execution_failed", retryable: false, outcome: "failed" } as const;
+    await using runtime = createRuntime({ tools: [{ name: "shoot", ...LINE, execute: () => 1 }], hooks: [hook] });
+    expect(resultText(await runtime.execute({ name: "shoot" }))).toBe("Error (execution_failed): [file image/jpeg]");
+  });
+
+  test("of a background job is shown as type and size to the model, and whole to the program", async () => {
+    const execute = async function* (): AsyncGenerator {
+      yield `Read this: ${FILE}`;
+    };
+    await using runtime = createRuntime({ tools: [{ name: "captcha", ...LINE, mode: "stateful", execute }] });
+    const session = runtime.session();
+    const { id } = await session.submit({ name: "captcha" });
+    expect((await runtime.jobs.wait(id, { untilAsked: true })).question).toContain(FILE);
+    expect(runtime.jobs.read(id).text).toContain(FILE);
+    const [asked] = session.messages().filter(({ role }) => role === "job");
+    expect(asked).toMatchObject({ question: "Read this: [file image/jpeg, 1503 bytes]" });
+    expect(JSON.stringify(toAnthropicMessages(session.messages()))).not.toContain("AAAA");
   });
 });
 

@@ -7,6 +7,7 @@ import { parseJson } from "../../core/base/parse-json.ts";
 import { valueText, type ContentPart } from "../../core/content.ts";
 import { hasAnswer, type ResultStatus, type ToolResult } from "../../core/result.ts";
 import { describeValueType } from "../../core/base/wording.ts";
+import { mentionErrorFiles } from "../../policy/results/artifact-parts.ts";
 import { extractDataUrls } from "../../policy/results/extract-data-urls.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
@@ -105,7 +106,7 @@ function readError(value: unknown): ErrorInfo {
   if (!isErrorCode(code) || typeof message !== "string") throw new TypeError("its error has no known code, or no message");
   const error = new ToolError(code, message, options);
   if (!isToolError(error)) throw new TypeError("its error is not an ErrorInfo");
-  return Object.freeze(errorInfo(error));
+  return Object.freeze(mentionErrorFiles(errorInfo(error)));
 }
 
 function isErrorCode(code: unknown): code is ErrorCode {

@@ -9,7 +9,7 @@ import type { Fidelity } from "../../core/fidelity.ts";
 import type { Hook } from "../../core/hook.ts";
 import { hasAnswer, type OkResult, type Origin, type ResultWithError, type ToolResult } from "../../core/result.ts";
 import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
-import type { AnswerParts } from "../../policy/results/artifact-parts.ts";
+import { mentionErrorFiles, type AnswerParts } from "../../policy/results/artifact-parts.ts";
 import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
 import { truncateResult } from "../../policy/results/truncate-result.ts";
 import { ASK_FOR_LESS, READ_RESULT, formatReadHint } from "../../registry/read-result-tool.ts";
@@ -133,7 +133,8 @@ function startResult(run: CallRun, error: ToolError | undefined, status: "skippe
     warnings: run.warnings,
   };
   if (run.call.id !== undefined) result.id = run.call.id;
-  return error === undefined ? result : { ...result, status: status ?? statusOf(run, error), error: Object.freeze(errorInfo(error)) };
+  if (error === undefined) return result;
+  return { ...result, status: status ?? statusOf(run, error), error: Object.freeze(mentionErrorFiles(errorInfo(error))) };
 }
 
 /** The output that a handler had set before it was cut off. Not validated; left out if it cannot be recorded. */

@@ -4,9 +4,10 @@ import { valueText, type ContentPart } from "../../core/content.ts";
 import { readDataUri } from "../../core/data-uri.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { ErrorInfo } from "../../core/error.ts";
 import type { SessionMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
-import { mapTexts, replaceDataUrls } from "./data-urls.ts";
+import { mapTexts, mayHaveDataUrls, replaceDataUrls } from "./data-urls.ts";
 
 /** Replaces files one by one and counts them. */
 export interface FileReplacer {
@@ -155,6 +156,31 @@ export class FilePlaceholders implements FileReplacer {
   replaceInNative(text: string): string {
     return text;
   }
+}
+
+/** Returns a text for a model in which the type and size of each file replace its data URL; the same text if it has none. */
+export function mentionFiles(text: string): string {
+  return replaceTextFiles(text, new FilePlaceholders());
+}
+
+/**
+ * Returns the error with the type of each file in place of its data URL; the same error if it has none. Sizes are left out: texts of errors are cut,
+ * so the data may be incomplete.
+ */
+export function mentionErrorFiles(error: ErrorInfo): ErrorInfo {
+  const { message, hint, details } = error;
+  const texts = [message, hint ?? "", ...(details ?? [])];
+  if (!texts.some(mayHaveDataUrls)) return error;
+  return {
+    ...error,
+    message: mentionFileTypes(message),
+    ...(hint === undefined ? {} : { hint: mentionFileTypes(hint) }),
+    ...(details === undefined ? {} : { details: Object.freeze(details.map(mentionFileTypes)) }),
+  };
+}
+
+function mentionFileTypes(text: string): string {
+  return replaceDataUrls(text, ({ mediaType }) => `[file ${mediaType}]`);
 }
 
 /** Returns the ids of the artifacts in a text of a provider's native form. */

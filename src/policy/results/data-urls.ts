@@ -7,6 +7,11 @@ const MARK = /[dD][aA][tT][aA]:/gu;
 const HEAD = /data:\s{0,8}([a-z0-9.+-]{1,60}\/[a-z0-9.+-]{1,100})?((?:\s{0,8};[^,;"'<>\s]{1,200}){0,8}?)\s{0,8};\s{0,8}base64\s{0,8},/iuy;
 const NON_BASE64 = /[^A-Za-z0-9+/_-]/gu;
 const PADDING = /={0,2}/uy;
+/** A further line of data that is wrapped, as the command `base64` and MIME wrap it (RFC 2045). The last line may be shorter. */
+const WRAPPED_LINE = /\r?\n([A-Za-z0-9+/]{1,76}={0,2})(?=[\r\n"'`<>)\]}]|$)/uy;
+/** Lengths of the lines that programs wrap base64 into. */
+const WRAP_CHARS: ReadonlySet<number> = new Set([60, 64, 72, 76]);
+const MAX_WRAP_CHARS = 76;
 const NAME = /;(?:file)?name=([^;]+)/iu;
 /** Minimum length of an image's base64. */
 const MIN_IMAGE_CHARS = 16;
@@ -67,6 +72,30 @@ function parseDataUrl(text: string, at: number): DataUrl | undefined {
   const dataEnd = NON_BASE64.exec(text)?.index ?? text.length;
   if (dataEnd - start < (mediaType.startsWith("image/") ? MIN_IMAGE_CHARS : MIN_FILE_CHARS)) return undefined;
   PADDING.lastIndex = dataEnd;
-  const end = dataEnd + (PADDING.exec(text)?.[0].length ?? 0);
-  return { mediaType, name: NAME.exec(parameters)?.[1]?.slice(0, 200), data: text.slice(start, end), end };
+  const lineEnd = dataEnd + (PADDING.exec(text)?.[0].length ?? 0);
+  const end = findWrappedEnd(text, start, lineEnd);
+  const data = text.slice(start, end);
+  return { mediaType, name: NAME.exec(parameters)?.[1]?.slice(0, 200), data: end === lineEnd ? data : data.replace(LINE_ENDS, ""), end };
+}
+
+const LINE_ENDS = /[\r\n]+/gu;
+
+/**
+ * Returns the end of data whose first line is from `start` to `lineEnd`: further lines of one usual length belong to it, and a shorter one that
+ * completes it. If the whole URL was wrapped, the first line is shorter as well, as it begins with the type.
+ */
+function findWrappedEnd(text: string, start: number, lineEnd: number): number {
+  if (lineEnd - start > MAX_WRAP_CHARS) return lineEnd;
+  let lineChars = WRAP_CHARS.has(lineEnd - start) ? lineEnd - start : undefined;
+  let chars = lineEnd - start;
+  for (let end = lineEnd; ;) {
+    WRAPPED_LINE.lastIndex = end;
+    const [whole = "", line = ""] = WRAPPED_LINE.exec(text) ?? [];
+    lineChars ??= WRAP_CHARS.has(line.length) && line.length > chars ? line.length : 0;
+    const isFull = line.length === lineChars;
+    if (line === "" || line.length > lineChars || (!isFull && (chars + line.length) % 4 !== 0)) return end;
+    end += whole.length;
+    chars += line.length;
+    if (!isFull || line.endsWith("=")) return end;
+  }
 }
