@@ -1,5 +1,5 @@
 import { createServer, type IncomingMessage } from "node:http";
-import { existsSync } from "node:fs";
+import { existsSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
@@ -76,6 +76,19 @@ describe("tools that run a program", () => {
     ]);
   });
 
+  const WHERE =
+    'command = ["sh", "-c", "pwd; echo $A $B $C"]\noutput = "lines"\nworkingFolder = "sub"\nenvironment = { B = "tool", C = "env:C_OF_TOOL" }';
+
+  test("F1.4 a tool has its own folder, relative to the root of its toolset, and its own variables, which override those of the toolset", async () => {
+    const toml = tool(WHERE).replace('"command"\n', '"command"\nroot = "work"\nenv = { A = "all", B = "all" }\n');
+    const folder = configFolder({ "haft.toml": toml, "work/sub/a.txt": "" });
+    const call = await callsIn(folder, { C_OF_TOOL: "secret" });
+    expect((await call("t::run")).output).toEqual([realpathSync(join(folder, "work/sub")), "all tool secret"]);
+    expect(await problemsOf("haft.toml", toml)).toEqual([expect.stringContaining("C_OF_TOOL")]);
+    const gone = await (await callsIn(configFolder({ "haft.toml": toml, "work/a.txt": "" }), { C_OF_TOOL: "x" }))("t::run");
+    expect([gone.status, gone.error?.outcome, gone.error?.message]).toEqual(["error", "not_started", expect.stringContaining("work/sub")]);
+  });
+
   test("F1.3 exit code 0 is success, other codes are errors with stderr, and okExitCodes are successes", async () => {
     const command = `command = ["node", "-e", "console.log(1); console.error('no luck'); process.exit(3)"]`;
     const failed = await (await calls(tool(command)))("t::run");
@@ -124,6 +137,13 @@ describe("tools that run a program", () => {
   describe.skipIf(!HAS_SANDBOX)(`issue 18 in a sandbox${SANDBOX}`, () => {
     const sandboxed = (lines: string, more = ""): string =>
       tool(lines).replace('"command"\n', `"command"\nsandbox = "bubblewrap"\n${more}`);
+
+    test("F1.4 a tool has its own folder and variables there too", async () => {
+      const toml = sandboxed(WHERE, 'root = "work"\nenv = { A = "all", B = "all" }\n');
+      const folder = configFolder({ "haft.toml": toml, "work/sub/a.txt": "" });
+      const inside = await (await callsIn(folder, { C_OF_TOOL: "x" }))("t::run");
+      expect(inside.output).toEqual([join(folder, "work/sub"), "all tool x"]);
+    });
 
     test("a program can change only its folder, has no network and cannot read other files; output and exit code are unchanged", async () => {
       const outside = folderWith({ "secret.txt": "the secret" }, "/var/tmp");
@@ -343,6 +363,8 @@ describe("tools that send a request", () => {
     ["one deep in the body", `url = "/"\nbody = { a = [{ b = "{x}" }] }\n${PROPERTIES}`, "http://a", /body: the template "\{x\}"/u],
     ["a method that is none", 'url = "/"\nmethod = "G T"', "http://a", /method: the method "G T" is not an HTTP method/u],
     ["a service that is none", 'url = "/"', "ftp://a", /baseUrl: must be an http or https address/u],
+    ["F1.4 a folder", 'url = "/"\nworkingFolder = "a"', "http://a", /workingFolder: belongs to tools that run a program/u],
+    ["F1.4 variables", 'url = "/"\nenvironment = { A = "b" }', "http://a", /environment: belongs to tools that run a program/u],
     ["an unknown key", 'url = "/"\nquery = {}', "http://a", /query: unknown key/u],
   ])("%s is refused with its place", async (_what, lines, base, problem) => {
     const text = base === "" ? http("x", lines).replace('baseUrl = "x"', "") : http(base, lines);

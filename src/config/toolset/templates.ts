@@ -17,6 +17,7 @@ import { serverEnvironment } from "../../processes/server-process.ts";
 import { SANDBOXES, readSandbox, type SandboxConfig } from "./sandbox.ts";
 import { kindOf, type TableReader } from "../table-reader.ts";
 import { toolFromFile } from "../tools/tool-from-file.ts";
+import type { Variables } from "../variables.ts";
 import type { BuildContext, CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface CommandConfig extends CommonConfig, Omit<SandboxConfig, "sandbox"> {
@@ -41,7 +42,7 @@ export const commandType: ToolsetType<CommandConfig> = {
     const root = table.text("root");
     const env = variables.resolveAllSent(table.textTable("env") ?? {}, [...table.path, "env"]);
     const sandboxed = readSandbox(table, variables);
-    const tools = readTools(table, (entry) => readCommandTool(entry));
+    const tools = readTools(table, (entry) => readCommandTool(entry, variables));
     if (tools === undefined) return undefined;
     if (!isSandboxed({ ...sandboxed, tools }))
       for (const key of SANDBOX_KEYS)
@@ -57,13 +58,15 @@ export const commandType: ToolsetType<CommandConfig> = {
   },
   async build(_place, config, context) {
     const { root = ".", env, tools, sandbox: ofAll = "none" } = config;
-    const open = { folder: resolve(context.folder, root), environment: serverEnvironment(env), clock: context.clock };
+    const open = { folder: resolve(context.folder, root), clock: context.clock };
     const runner = isSandboxed(config) ? await createRunner(config, context) : undefined;
-    const placeOf = (sandbox: SandboxKind = ofAll): CommandLocation =>
-      runner === undefined || sandbox === "none" ? open : { sandbox: runner };
+    const placeOf = ({ environment }: Tool, sandbox: SandboxKind = ofAll): CommandLocation =>
+      runner === undefined || sandbox === "none"
+        ? { ...open, environment: serverEnvironment({ ...env, ...environment }) }
+        : { sandbox: runner };
     return {
       toolset: {
-        tools: tools.map(({ tool, template, sandbox }) => commandTool(tool, template, placeOf(sandbox))),
+        tools: tools.map(({ tool, template, sandbox }) => commandTool(tool, template, placeOf(tool, sandbox))),
         ...(runner === undefined ? {} : { engine: sandboxEngine(runner) }),
       },
     };
@@ -151,11 +154,14 @@ function readTool(entry: TableReader): Tool | undefined {
   }
 }
 
-function readCommandTool(entry: TableReader): CommandConfig["tools"][number] | undefined {
+function readCommandTool(entry: TableReader, variables: Variables): CommandConfig["tools"][number] | undefined {
   for (const key of ["command", "stdin", "output", "okExitCodes", "sandbox"]) entry.value(key);
   const sandbox = entry.choice("sandbox", SANDBOXES);
-  const tool = readTool(entry);
-  if (tool === undefined) return undefined;
+  const written = entry.textTable("environment");
+  const read = readTool(entry);
+  if (read === undefined) return undefined;
+  const environment = written === undefined ? undefined : variables.resolveAllSent(written, [...entry.path, "environment"]);
+  const tool = { ...read, ...omitUndefined({ environment }) };
   const fault = (text: string): string | undefined => findFault(() => new InputTemplate(text, tool.inputSchema));
   const command = entry.texts("command", fault);
   if (command === undefined && !entry.has("command"))
@@ -182,6 +188,8 @@ function readExitCodes(entry: TableReader): readonly number[] | undefined {
 
 function readHttpTool(entry: TableReader): HttpConfig["tools"][number] | undefined {
   for (const key of ["method", "url", "headers", "body"]) entry.value(key);
+  for (const key of ["workingFolder", "environment"])
+    if (entry.has(key)) entry.report(key, "belongs to tools that run a program; a request has none.");
   const tool = readTool(entry);
   const url = entry.requiredText("url", 'the address below baseUrl, such as "/users/{id}"');
   const method = entry.text("method")?.toUpperCase();

@@ -1,5 +1,5 @@
 /** Runs the programs of a toolset, in its sandbox or without, and turns their ends into answers. */
-import { delimiter } from "node:path";
+import { delimiter, resolve } from "node:path";
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Effects } from "../../core/effects.ts";
@@ -21,6 +21,10 @@ export interface ProgramStart {
   readonly program: string;
   readonly args: readonly string[];
   readonly stdin?: string;
+  /** Where it starts, relative to the root. @default the root */
+  readonly folder?: string;
+  /** Variables besides those of the toolset, which they override. @default none */
+  readonly environment?: Readonly<Record<string, string>>;
   /** The timeout that the call asks for. */
   readonly timeoutMs: number | undefined;
 }
@@ -139,8 +143,8 @@ export class ProgramRunner {
     try {
       const end = await runProgram({
         ...start,
-        folder: root,
-        environment: this.environment(),
+        folder: resolve(root, start.folder ?? "."),
+        environment: { ...this.environment(), ...start.environment },
         limits,
         mergesStderr,
         clock,

@@ -1,4 +1,6 @@
 /** Tools that run one program each, with templates as arguments. */
+import { resolve } from "node:path";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
@@ -30,8 +32,9 @@ export const COMMAND_OUTPUTS = ["text", "json", "lines"] as const;
 /** Where the program of a tool runs: with the rights of this process, or in a sandbox. */
 export type CommandLocation =
   | {
-      /** The absolute working folder. */
+      /** The absolute folder of the toolset. */
       readonly folder: string;
+      /** The variables of the program, those of its tool included. */
       readonly environment: Readonly<Record<string, string>>;
       readonly clock: Clock;
     }
@@ -53,6 +56,8 @@ const MAX_ERROR_CHARS = 2_000;
  * An argument with a property that has no value in the call is left out. An argument that is only the name of an array property becomes one argument
  * per item. A value that begins with a dash is refused if it would be read as an option: as a whole argument that does not follow `--`.
  *
+ * The program runs in the tool's `workingFolder`, which is relative to the folder of the toolset.
+ *
  * @throws ToolError `invalid_argument` for templates that cannot be used
  */
 export function commandTool(tool: Tool, template: CommandTemplate, location: CommandLocation): Tool {
@@ -69,6 +74,7 @@ export function commandTool(tool: Tool, template: CommandTemplate, location: Com
         program,
         args: fillArguments(args, input),
         ...(stdin === undefined ? {} : { stdin: stdin.fill(input) ?? "" }),
+        ...omitUndefined({ folder: tool.workingFolder, environment: tool.environment }),
       };
       return toCommandOutput(await runCommand(start, location, context), { program, output, okExitCodes });
     },
@@ -77,11 +83,11 @@ export function commandTool(tool: Tool, template: CommandTemplate, location: Com
 
 function runCommand(start: Omit<ProgramStart, "timeoutMs">, location: CommandLocation, context: ToolContext): Promise<ProgramEnd> {
   if ("sandbox" in location) return location.sandbox.runToEnd({ ...start, timeoutMs: TIMEOUT_BOUNDS.max }, { context, merged: false });
-  const { folder, environment, clock } = location;
+  const { environment, clock } = location;
   const leftMs = context.deadline - clock.now() - STOP_MARGIN_MS;
   return runProgram({
     ...start,
-    folder,
+    folder: resolve(location.folder, start.folder ?? "."),
     environment,
     limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
     mergesStderr: false,
