@@ -286,6 +286,17 @@ describe("what a configuration must be trusted for", () => {
     ]);
   });
 
+  test("J08 F1.4 variables and the folder of one tool of a command toolset", async () => {
+    const tool = { name: "t", command: ["ls"], environment: { LD_PRELOAD: "./a.so" }, workingFolder: "../../etc" };
+    expect(await needsOf({ toolsets: { k: { type: "command", root: "work", tools: [tool] } } })).toEqual([
+      "toolsets.k runs ls",
+      "toolsets.k.tools sets variables of the programs that it runs: LD_PRELOAD",
+      expect.stringMatching(/^toolsets\.k\.tools reaches \/.*etc, outside the folder of the configuration$/u),
+    ]);
+    const inside = { ...tool, environment: {}, workingFolder: ".." };
+    expect(await needsOf({ toolsets: { k: { type: "command", root: "work", tools: [inside] } } })).toEqual(["toolsets.k runs ls"]);
+  });
+
   test.each(WIDENING)("J08 %s", async (_what, config, line) => {
     expect(await needsOf(config)).toEqual([line]);
   });

@@ -11,6 +11,7 @@ import type { LoadedConfig } from "../load-config.ts";
 import type { ModelConfig } from "../tables/model-config.ts";
 import { isLoopback, privateRights, rightIf, serverRights, type Right } from "./server-rights.ts";
 import type { ToolsetConfig } from "../tables/toolset-config.ts";
+import type { CommandConfig } from "../toolset/templates.ts";
 import type { WebConfig } from "../toolset/web.ts";
 import type { FilesConfig } from "../toolset/files.ts";
 import { expandHome } from "../../documents/home-folder.ts";
@@ -52,7 +53,7 @@ function toolsetRights(toolset: ToolsetConfig, folder: string): readonly Right[]
     case "http":
       return [...serverRights(toolset), ...outsideRights(toolset, ["ca"], folder)];
     case "command":
-      return [...variableRights(toolset.env), ...outsideRights(toolset, ["root"], folder), ...sandboxRights(toolset, folder)];
+      return [...commandRights(toolset, folder), ...sandboxRights(toolset, folder)];
     case "shell":
     case "python":
       return programRights(toolset, folder);
@@ -76,9 +77,21 @@ function webRights({ allowPrivate, search }: WebConfig): readonly Right[] {
 }
 
 /** Any environment variable counts, since `LD_PRELOAD` or `NODE_OPTIONS` decide which code a program runs. */
-function variableRights(env: Readonly<Record<string, string>>): readonly Right[] {
+function variableRights(env: Readonly<Record<string, string>>, key = "env"): readonly Right[] {
   const names = Object.keys(env);
-  return rightIf(names.length > 0, "env", `sets variables of the programs that it runs: ${names.join(", ")}`);
+  return rightIf(names.length > 0, key, `sets variables of the programs that it runs: ${names.join(", ")}`);
+}
+
+function commandRights(config: CommandConfig, folder: string): readonly Right[] {
+  const root = resolve(folder, config.root ?? ".");
+  return [
+    ...variableRights(config.env),
+    ...outsideRights(config, ["root"], folder),
+    ...config.tools.flatMap(({ tool: { environment = {}, workingFolder } }) => [
+      ...variableRights(environment, "tools"),
+      ...(workingFolder === undefined ? [] : outsidePaths([resolve(root, workingFolder)], "tools", folder)),
+    ]),
+  ];
 }
 
 function filesRights({ root, guard = "block", allowSensitive }: FilesConfig, folder: string): readonly Right[] {
