@@ -23,13 +23,14 @@ export interface ProviderToolsOptions {
  * Returns the tools to register for a conversation in this wire format: the program's own, and those the provider is known to run. A tool of the
  * program, with its own options, replaces the provider's of the same name; a tool that only another provider runs is left out.
  *
- * @throws ToolError `invalid_argument` for options that the tool does not take, or of a tool that no provider has
+ * @throws ToolError `invalid_argument` for options that the tool does not take, or of a tool that no provider has, and for another type of `disable`
  */
 export function providerTools(tools: readonly Tool[], format: string, options: ProviderToolsOptions = {}): readonly Tool[] {
   checkArgument(Array.isArray(tools), "providerTools(tools, format)", "an array of tools", tools);
   checkString(format, "providerTools(tools, format)", "the name of a wire format");
   checkKnownKeys(options, { disable: true, options: true, log: true }, "providerTools()");
   const { disable = false, log } = options;
+  checkArgument(isDisable(disable), "The option \"disable\" of providerTools()", "a boolean or an array of names", disable);
   const patches = new Map(Object.entries(options.options ?? {}));
   for (const name of patches.keys()) checkIsKnown(name, tools);
   const own = tools.filter((tool) => {
@@ -39,7 +40,7 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
     return isOffered;
   });
   const taken = new Set(own.map(({ name }) => name));
-  const disabled = new Set(Array.isArray(disable) ? disable : []);
+  const disabled = new Set(typeof disable === "boolean" ? [] : disable);
   const advertised = disable === true ? [] : (PROVIDER_TOOLS.get(format) ?? []);
   const added = advertised.filter(({ name }) => !taken.has(name) && !disabled.has(name));
   return [
@@ -76,6 +77,11 @@ export function patchOptions(tool: ProviderToolName, current: JsonObject, patch:
     });
   }
   return merged;
+}
+
+/** Another value, such as a single name, would leave the tools on. */
+function isDisable(value: unknown): value is boolean | readonly string[] {
+  return typeof value === "boolean" || (Array.isArray(value) && value.every((name) => typeof name === "string"));
 }
 
 function mergeKeys(current: JsonObject, patch: JsonObject): JsonObject {

@@ -81,6 +81,10 @@ describe("the tools of a conversation", () => {
   test("F1.18 disable leaves out a tool by its name, and all of them with true", () => {
     expect(names(providerTools([], "anthropic-messages", { disable: ["web_fetch", "unknown"] }))).toEqual(["web_search", "code_execution"]);
     expect(providerTools([own], "anthropic-messages", { disable: true })).toEqual([own]);
+    for (const disable of ["web_fetch", [5], 1, null] as unknown as readonly string[][])
+      expect(() => providerTools([], "anthropic-messages", { disable })).toThrow(
+        /^The option "disable" of providerTools\(\) takes a boolean or an array of names, not /u,
+      );
   });
 
   test("F1.18 the program's own entry takes precedence with its options, also if it is not a provider tool", () => {
