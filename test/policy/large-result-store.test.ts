@@ -134,6 +134,22 @@ describe("F1.29 a stored result is read", () => {
     expect(store.read("s1", "call_1", { path: "$.hidden" }).text).toBe("true");
   });
 
+  test("F1.19 with the type and size of a file in place of its data URL, and no line of its base64", () => {
+    const url = `data:image/jpeg;base64,/9j/${"A".repeat(40_000)}`;
+    const store = new LargeResultStore();
+    store.store("s1", "json", { photo: url, [url.slice(0, 30)]: 1, notes: ["a"] }, undefined);
+    store.store("s1", "text", `one\n${url}\ntwo`, undefined);
+    store.store("s1", "own", { photo: url }, [{ type: "text", text: `see ${url}` }]);
+    const mention = "[file image/jpeg, 30003 bytes]";
+    expect(store.read("s1", "json", {}).text).toBe(
+      `{\n "photo": "${mention}",\n "data:image/jpeg;base64,/9j/AAA": 1,\n "notes": [\n  "a"\n ]\n}`,
+    );
+    for (const handle of ["json", "own"]) expect(store.read("s1", handle, { path: "$.photo" }).text).toBe(mention);
+    expect(store.read("s1", "text", {}).text).toBe(`one\n${mention}\ntwo`);
+    expect(store.read("s1", "own", {}).text).toBe(`see ${mention}`);
+    expect(store.read("s1", "text", { grep: "AAAA" }).text).toBe("");
+  });
+
   test("with a file named as in the truncated result", () => {
     const content: readonly ContentPart[] = [
       { type: "file", uri: "file:///tmp/r.pdf", name: "r.pdf", mediaType: "application/pdf" },

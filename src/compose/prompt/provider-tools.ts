@@ -30,7 +30,7 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
   checkString(format, "providerTools(tools, format)", "the name of a wire format");
   checkKnownKeys(options, { disable: true, options: true, log: true }, "providerTools()");
   const { disable = false, log } = options;
-  checkArgument(isDisable(disable), "The option \"disable\" of providerTools()", "a boolean or an array of names", disable);
+  checkArgument(isDisable(disable), 'The option "disable" of providerTools()', "a boolean or an array of names", disable);
   const patches = new Map(Object.entries(options.options ?? {}));
   for (const name of patches.keys()) checkIsKnown(name, tools);
   const own = tools.filter((tool) => {

@@ -5,6 +5,8 @@ import { formatJsonPath, type JsonValue } from "../../core/base/json.ts";
 import { getChild, describeOutline, parseSteps, type JsonStep } from "../../core/base/json-steps.ts";
 import { plural } from "../../core/base/wording.ts";
 import { partText } from "../../core/result.ts";
+import { mentionFiles } from "./artifact-parts.ts";
+import { mapTexts, mayHaveDataUrls } from "./data-urls.ts";
 import { createFinder } from "./find-text.ts";
 import { estimateContentBytes, estimateJsonBytes } from "./estimate-bytes.ts";
 
@@ -19,7 +21,10 @@ export interface ResultRequest {
   readonly limit?: number;
 }
 
-/** Some lines of a stored result. JSON is indented by one space per level; a line over 1,000 characters counts as several. */
+/**
+ * Some lines of a stored result. JSON is indented by one space per level; a line over 1,000 characters counts as several. The type and size of a
+ * file replace its data URL.
+ */
 export interface ResultPage {
   readonly text: string;
   readonly totalLines: number;
@@ -213,11 +218,14 @@ function checkInteger(name: string, value: number, minimum: number): number {
 
 function formatResult(result: WholeResult): string {
   if (result.content === undefined) return formatValue(result.output ?? null);
-  return result.content.map(partText).join("\n");
+  return result.content.map((part) => mentionFiles(partText(part))).join("\n");
 }
 
+/** Files are named: the lines of their base64 would be text. */
 function formatValue(value: JsonValue): string {
-  return typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 1);
+  if (!mayHaveDataUrls(text)) return text;
+  return typeof value === "string" ? mentionFiles(value) : JSON.stringify(mapTexts(value, mentionFiles), null, 1);
 }
 
 /** The lines of one page, collected in one pass over the whole text. */
