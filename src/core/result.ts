@@ -129,11 +129,17 @@ function reportsFailure(output: JsonValue | undefined): boolean {
   return isJsonObject(output) && output["success"] === false;
 }
 
+/**
+ * The details of an error that a model, or a program that a model writes, may read: none of `definition_changed`. A changed definition is what pinning
+ * hides from models, and its details quote text that no person has approved.
+ */
+export function modelDetails({ code, details = [] }: ErrorInfo): readonly string[] {
+  return code === "definition_changed" ? [] : details;
+}
+
 function errorText(error: ErrorInfo): string {
   const lines = [`Error (${error.code}): ${error.message}`];
-  // A changed definition is what pinning hides from models: the details quote text that no person has approved.
-  const details = error.code === "definition_changed" ? [] : (error.details ?? []);
-  for (const detail of details) lines.push(`- ${detail}`);
+  for (const detail of modelDetails(error)) lines.push(`- ${detail}`);
   if (error.hint !== undefined) lines.push(`Hint: ${error.hint}`);
   return lines.join("\n");
 }

@@ -3,7 +3,7 @@ import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { wasBlockedByStore } from "../../core/not-started-error.ts";
 import { followSteps, describeOutline } from "../../core/base/json-steps.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { modelDetails, type ToolResult } from "../../core/result.ts";
 import { roundMs } from "../../core/system-ports.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import { answerOf } from "../sequence/whole-result.ts";
@@ -113,7 +113,7 @@ class ChainRun {
   #outputOf(result: ToolResult): JsonValue | undefined {
     const { status, error } = result;
     if (status === "pending") throw new StepFailure("it takes messages while it runs, and continues in the background");
-    if (status !== "ok") throw new StepFailure(error.message, error.details);
+    if (status !== "ok") throw new StepFailure(error.message, modelDetails(error));
     const whole = this.#runner.getWholeResult(result);
     if (typeof whole === "string") throw new StepFailure(`${whole}: raise its maxResultBytes`);
     return answerOf(whole);

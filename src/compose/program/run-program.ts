@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { ToolResult } from "../../core/result.ts";
+import { modelDetails, type ToolResult } from "../../core/result.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { ProgramThread } from "../../processes/program/program-thread.ts";
 import type { ProgramCall, ProgramEnd, ProgramStart, SettledCall, ToThread } from "../../processes/program/thread-messages.ts";
@@ -189,7 +189,17 @@ function toSettledCall(result: ToolResult): Pick<SettledCall, "succeeded" | "tex
     const message = `${name} takes messages while it runs, and continues in the background.`;
     return { succeeded: false, text: JSON.stringify({ code: "not_executable", message, tool: name }) };
   }
-  const { code = status, message = `${name} ended with the status ${status}.`, hint, details, retryable, outcome } = error ?? {};
-  const fields = { code, message, hint, details, retryable, outcome, tool: name, ...(answer === null ? {} : { output: answer }) };
+  const { code = status, message = `${name} ended with the status ${status}.`, hint, retryable, outcome } = error ?? {};
+  const details = error === undefined ? [] : modelDetails(error);
+  const fields = {
+    code,
+    message,
+    hint,
+    ...(details.length === 0 ? {} : { details }),
+    retryable,
+    outcome,
+    tool: name,
+    ...(answer === null ? {} : { output: answer }),
+  };
   return { succeeded: false, text: JSON.stringify(fields) };
 }
