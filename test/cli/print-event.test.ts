@@ -11,6 +11,29 @@ test("D02 a change of a toolset's tools is printed with the first names, without
   expect(shown).toBe("  · the tools of far have changed: added tool0, tool1, tool2, tool3, tool4 and 2 more; removed old\n");
 });
 
+test("E13 a call whose name has line breaks is one line at its start and one at its end", () => {
+  const name = "t::x\n  ✓ #9 bank::pay\t 1 ms\r\n\u001b[2J";
+  let shown = "";
+  const printer = new EventPrinter(screenFor({ write: (text) => void (shown += text) }, {}));
+  const base = { callId: "c1", sessionId: "s", turnId: "t", at: 0, position: 0, toolName: name } as const;
+  printer.setExpectedNames([name]);
+  printer.print({ ...base, type: "call-start", call: { name, input: {} } });
+  const result = {
+    callId: "c1",
+    name,
+    status: "ok",
+    origin: "live",
+    attempts: 1,
+    durationMs: 2,
+    repairs: [],
+    warnings: [],
+    output: 1,
+  } as const;
+  printer.print({ ...base, type: "call-end", result });
+  const oneLine = String.raw`t::x\u{a}  ✓ #9 bank::pay\u{9} 1 ms\u{a}`;
+  expect(shown).toBe(`  → #1  ${oneLine}  {}\n  ✓ #1  ${oneLine}   2.0 ms  1\n`);
+});
+
 test("F0.47 an injected fault is marked as put in on purpose", () => {
   const fault = {
     callId: "c1",

@@ -8,7 +8,7 @@ import { parseTimeSpan } from "./keys/time-span.ts";
 import { withStore } from "../open/open-store.ts";
 import { printList } from "../print/print-list.ts";
 import { formatTime } from "./sessions/format-time.ts";
-import { formatDuration, toOneLine, safeText } from "../terminal/terminal-text.ts";
+import { formatDuration, toOneLine, safeName, safeText } from "../terminal/terminal-text.ts";
 
 const DEFAULT_LIMIT = 100;
 
@@ -43,7 +43,7 @@ export const auditCommand: CommandBody = {
     const options = { limit: limit + 1, ...omitUndefined({ principal, tool, outcome, ...times }) };
     const damaged: string[] = [];
     const entries = await withStore(context, { readOnly: true }, (store) =>
-      readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeText(sessionId)}: ${safeText(reason)}`)),
+      readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeName(sessionId)}: ${safeText(reason)}`)),
     );
     printList(context, entries, { limit, none: "nothing" }, (shown) => printEntries(context, shown));
     for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
@@ -80,26 +80,26 @@ function printEntries({ out }: CommandContext, entries: readonly AuditEntry[]): 
 }
 
 function formatEntry(entry: AuditEntry): string {
-  const who = safeText(entry.principal ?? "-");
+  const who = safeName(entry.principal ?? "-");
   switch (entry.type) {
     case "call":
-      return `${who} called ${safeText(entry.toolName)}: ${callWords(entry).join(", ")}`;
+      return `${who} called ${safeName(entry.toolName)}: ${callWords(entry).join(", ")}`;
     case "approval-ask":
-      return `${safeText(entry.toolName)} needs approval, session ${safeText(entry.sessionId)}`;
+      return `${safeName(entry.toolName)} needs approval, session ${safeName(entry.sessionId)}`;
     case "approval-answer": {
       const { toolName, status = "", scope, ruleId, sessionId } = entry;
-      const how = [status, ...(scope === undefined ? [] : [scope]), ...(ruleId === undefined ? [] : [`rule ${safeText(ruleId)}`])];
-      return `${who} answered ${safeText(toolName)}: ${how.join(", ")}, session ${safeText(sessionId)}`;
+      const how = [status, ...(scope === undefined ? [] : [scope]), ...(ruleId === undefined ? [] : [`rule ${safeName(ruleId)}`])];
+      return `${who} answered ${safeName(toolName)}: ${how.join(", ")}, session ${safeName(sessionId)}`;
     }
     case "message":
     case "input":
-      return `${who} sent ${entry.type === "message" ? "a message" : "input"}, session ${safeText(entry.sessionId)}`;
+      return `${who} sent ${entry.type === "message" ? "a message" : "input"}, session ${safeName(entry.sessionId)}`;
     case "key-add":
     case "key-revoke": {
       const { keyId, name, scopes, sessionId } = entry;
-      const which = `${safeText(keyId)} (${safeText(name)})`;
+      const which = `${safeName(keyId)} (${safeName(name)})`;
       if (entry.type === "key-revoke") return `the key ${which} was revoked`;
-      return `${who} made the key ${which}: ${safeText(scopes.join(" "))}${sessionId === undefined ? "" : `, session ${safeText(sessionId)}`}`;
+      return `${who} made the key ${which}: ${safeText(scopes.join(" "))}${sessionId === undefined ? "" : `, session ${safeName(sessionId)}`}`;
     }
     case "refusal": {
       const { method, path, status, reason, from, missed, toolNames } = entry;
@@ -107,7 +107,7 @@ function formatEntry(entry: AuditEntry): string {
         ...(from === undefined ? [] : [`from ${safeText(from)}`]),
         ...(missed === undefined ? [] : [`and ${missed} more before it`]),
       ];
-      const tools = toolNames === undefined ? "" : ` for ${toolNames.map(safeText).join(", ")}`;
+      const tools = toolNames === undefined ? "" : ` for ${toolNames.map(safeName).join(", ")}`;
       return [`${who} was refused ${safeText(method)} ${safeText(path)}${tools}: ${status}, ${safeText(reason)}`, ...more].join(" ");
     }
   }
@@ -121,8 +121,8 @@ function callWords(entry: AuditEntry & { readonly type: "call" }): readonly stri
     ...(durationMs === undefined ? [] : [formatDuration(durationMs)]),
     ...(simulated === undefined ? [] : ["simulated"]),
     ...(via === undefined ? [] : [via === "api" ? "over HTTP" : "over MCP"]),
-    ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),
-    ...(approvedBy === undefined ? [] : [`approved by ${safeText(approvedBy)}`]),
+    ...(sessionId === undefined ? [] : [`session ${safeName(sessionId)}`]),
+    ...(approvedBy === undefined ? [] : [`approved by ${safeName(approvedBy)}`]),
     ...(missed === undefined ? [] : [`and ${missed} more before it that were not kept`]),
   ];
 }

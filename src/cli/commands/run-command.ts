@@ -17,7 +17,7 @@ import { printSimulation } from "../print/print-simulation.ts";
 import { readInput } from "../input/read-input.ts";
 import { chooseModel, type ChosenModel } from "./chat/choose-model.ts";
 import { Chat } from "./chat/chat.ts";
-import { safeText } from "../terminal/terminal-text.ts";
+import { safeName } from "../terminal/terminal-text.ts";
 
 export const runCommand: CommandBody = {
   details: [
@@ -216,13 +216,13 @@ async function openSimulationBase(
   const session = await runtime.resume(sessionId, { interrupted: "settle" });
   if (!context.options.json)
     play.printer.printAside(
-      `simulation: continues after the ${plural(session.length, "event")} of session ${safeText(sessionId)}, which is not changed`,
+      `simulation: continues after the ${plural(session.length, "event")} of session ${safeName(sessionId)}, which is not changed`,
     );
   return session;
 }
 
 function printOpened({ options }: CommandContext, { printer }: ConversationPlayer, { runtime, report }: OpenRuntime): void {
   if (options.json) return;
-  const sizes = report.opened.map((name) => `${safeText(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
+  const sizes = report.opened.map((name) => `${safeName(name)} (${plural(runtime.registry.list(name).length, "tool")})`);
   printer.printAside(`open: ${sizes.join(", ") || "no toolsets"}`);
 }

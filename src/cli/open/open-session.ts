@@ -11,7 +11,7 @@ import { InterruptedCalls } from "./interrupted-calls.ts";
 import { findSession, withSession } from "./open-store.ts";
 import type { EventPrinter } from "../print/print-event.ts";
 import { Progress, withProgress } from "../terminal/progress.ts";
-import { safeText } from "../terminal/terminal-text.ts";
+import { safeName } from "../terminal/terminal-text.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { plural } from "../../core/base/wording.ts";
 
@@ -35,7 +35,7 @@ export async function resumeStoredSession(context: CommandContext, options: Resu
     const interrupted = await readInterruptedCalls(context, { store, sessionId, printer });
     // If another process has the session open, the calls are not interrupted but run there.
     if (known?.openedBy === undefined || options.resume?.takeOver === true) {
-      printer?.printAside(`session ${safeText(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
+      printer?.printAside(`session ${safeName(sessionId)}: continues after ${plural(interrupted.events, "event")}`);
       printer?.setExpectedNames(interrupted.calls.flatMap(({ call }) => [call.name, runtime.registry.get(call.name)?.qualifiedName ?? ""]));
       for (const call of interrupted.calls) printer?.print(call);
       options.onInterrupted?.(interrupted);
@@ -48,7 +48,7 @@ export async function resumeStoredSession(context: CommandContext, options: Resu
 async function resumeOrCreateSession(context: CommandContext, options: ResumeStoredSessionOptions): Promise<RuntimeSession> {
   const { runtime, store, sessionId, printer } = options;
   if ((await findSession(store, sessionId)) !== undefined) return resumeStoredSession(context, options);
-  printer?.printAside(`session ${safeText(sessionId)}: new`);
+  printer?.printAside(`session ${safeName(sessionId)}: new`);
   return runtime.session(sessionId);
 }
 

@@ -5,7 +5,7 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { plural, formatListWithCount } from "../../core/base/wording.ts";
 import { CallNesting } from "./call-nesting.ts";
 import { resultLines } from "./print-result.ts";
-import { columnWidth, truncateToWidth, formatDuration, toOneLine, safeText, type Screen } from "../terminal/terminal-text.ts";
+import { columnWidth, truncateToWidth, formatDuration, toOneLine, safeName, type Screen } from "../terminal/terminal-text.ts";
 import { lineWidth, countColumns, padColumns } from "../terminal/text-width.ts";
 
 type CallEvent = Extract<RuntimeEvent, { readonly callId: string }>;
@@ -17,9 +17,9 @@ const MAX_NAME_WIDTH = 40;
 function changeText({ toolset, ...change }: Of<"toolset-change">): string {
   const parts = (["added", "removed", "changed"] as const).flatMap((what) => {
     const names = change[what];
-    return names.length === 0 ? [] : [`${what} ${formatListWithCount(names.map(safeText))}`];
+    return names.length === 0 ? [] : [`${what} ${formatListWithCount(names.map(safeName))}`];
   });
-  return `the tools of ${safeText(toolset)} have changed: ${parts.join("; ")}`;
+  return `the tools of ${safeName(toolset)} have changed: ${parts.join("; ")}`;
 }
 
 function jobWords(event: Of<"job-start" | "job-run" | "job-output" | "job-input" | "job-end">): readonly string[] {
@@ -68,7 +68,7 @@ export class EventPrinter {
 
   /** Sets the names of the calls that come next, so that the text after them is aligned. */
   setExpectedNames(names: readonly string[]): void {
-    this.#nameWidth = columnWidth(names.map(safeText), MAX_NAME_WIDTH);
+    this.#nameWidth = columnWidth(names.map(safeName), MAX_NAME_WIDTH);
   }
 
   print(event: RuntimeEvent): void {
@@ -83,7 +83,7 @@ export class EventPrinter {
       const { toolName, state } = event;
       const meaning =
         state === "open" ? "fails so often that it is not called for a while" : state === "closed" ? "works again" : "is being tried again";
-      this.printNote(`${safeText(toolName)} ${meaning}`);
+      this.printNote(`${safeName(toolName)} ${meaning}`);
     }
   }
 
@@ -152,7 +152,7 @@ export class EventPrinter {
   }
 
   #startLine({ call }: Of<"call-start">, label: string, indent: number): string {
-    const start = `  → ${label} ${padColumns(safeText(call.name), Math.max(0, this.#nameWidth - indent))}  `;
+    const start = `  → ${label} ${padColumns(safeName(call.name), Math.max(0, this.#nameWidth - indent))}  `;
     const input = toOneLine(valueText(call.input as JsonValue | undefined), this.width - indent - countColumns(start)); // events hold JSON
     return `${start}${this.#screen.paint("dim", input)}`.trimEnd();
   }

@@ -2,7 +2,7 @@
 import type { ErrorInfo } from "../../core/error.ts";
 import { resultText, type Repair, type ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
-import { truncateToWidth, formatDuration, toOneLine, safeText, wrap, type Screen } from "../terminal/terminal-text.ts";
+import { truncateToWidth, formatDuration, toOneLine, safeName, safeText, wrap, type Screen } from "../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../terminal/text-width.ts";
 
 const MARKS = { ok: "✓", partial: "~", error: "✗", cancelled: "✗", skipped: "-", pending: "…" } as const;
@@ -30,7 +30,7 @@ export interface ResultStyle {
 export function resultLines(result: ToolResult, style: ResultStyle): readonly string[] {
   const { screen, width, label, nameWidth, waits } = style;
   const { paint } = screen;
-  const name = padColumns(safeText(result.name), nameWidth);
+  const name = padColumns(safeName(result.name), nameWidth);
   const origin = result.origin === "live" ? "" : `  ${result.origin}`;
   const duration = formatDuration(result.durationMs).padStart(7) + origin;
   const head = `  ${paint(COLOURS[result.status], MARKS[result.status])} ${label} ${name}  ${paint("dim", duration)}`;

@@ -3,7 +3,7 @@ import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../../core/as
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Ask, CommandContext } from "../command.ts";
 import { enqueueQuestion } from "./question-queue.ts";
-import { safeText, type Screen } from "./terminal-text.ts";
+import { safeName, safeText, type Screen } from "./terminal-text.ts";
 
 /** Maximum number of fields of a form that is filled in at a terminal. */
 const MAX_FIELDS = 50;
@@ -28,7 +28,7 @@ class QuestionDialog {
   async getAnswer(): Promise<QuestionAnswer> {
     const { asker, toolName, message, url, schema, signal } = this.#request;
     signal.throwIfAborted();
-    const from = asker === toolName ? safeText(toolName) : `${safeText(asker)}, in a call of ${safeText(toolName)}`;
+    const from = asker === toolName ? safeName(toolName) : `${safeName(asker)}, in a call of ${safeName(toolName)}`;
     this.#print(this.#screen.paint("yellow", `\n  ? ${from} asks: ${safeText(message)}`));
     if (url !== undefined) return await this.#askYesOrNo(`    It wants you to open ${safeText(url)}\n  Did you? [y]es, [n]o: `);
     const fields = fieldsOf(schema);

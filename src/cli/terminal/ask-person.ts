@@ -6,7 +6,7 @@ import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { previewLines } from "../commands/approvals/preview-lines.ts";
 import type { Ask, CommandContext } from "../command.ts";
 import { enqueueQuestion } from "./question-queue.ts";
-import { safeJson, safeText, type Screen } from "./terminal-text.ts";
+import { safeJson, safeName, safeText, type Screen } from "./terminal-text.ts";
 
 const ANSWERS: ReadonlyMap<string, ApprovalAnswer> = new Map([
   ["y", "allow-once"],
@@ -30,7 +30,7 @@ export function createPersonApprover({ options, ask, err }: CommandContext): App
 export function createInboxApprover({ err }: CommandContext, { inbox }: ApprovalConfig): Approver | undefined {
   if (inbox !== true) return undefined;
   return ({ id, toolName, reason }) => {
-    err.print(`? ${safeText(toolName)} waits for approval. ${safeText(reason)} Answer it with: haft approvals allow ${safeText(id)}`);
+    err.print(`? ${safeName(toolName)} waits for approval. ${safeText(reason)} Answer it with: haft approvals allow ${safeName(id)}`);
     return new Promise(() => {});
   };
 }
@@ -46,10 +46,10 @@ function createApprover(ask: Ask, screen: Screen): Approver {
 async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen): Promise<ApprovalAnswer> {
   request.signal.throwIfAborted(); // answered while it waited, by an "always" or the end of the call
   const description = safeText(request.description).replaceAll(/^/gmu, "    ");
-  screen.print(`\n  ${screen.paint("yellow", `? May ${safeText(request.toolName)} run? ${safeText(request.reason)}`)}`);
+  screen.print(`\n  ${screen.paint("yellow", `? May ${safeName(request.toolName)} run? ${safeText(request.reason)}`)}`);
   screen.print(`${screen.paint("dim", description)}\n${formatInput(request.input, "    ")}`);
   for (const { toolName, input } of request.within ?? [])
-    screen.print(`${screen.paint("dim", `    It is made in ${safeText(toolName)}:`)}\n${formatInput(input, "      ")}`);
+    screen.print(`${screen.paint("dim", `    It is made in ${safeName(toolName)}:`)}\n${formatInput(input, "      ")}`);
   for (const line of coveredLines(request.covers ?? [], screen)) screen.print(line);
   for (;;) {
     const text = (await ask(questionOf(request), request.signal)) ?? "";
@@ -64,7 +64,7 @@ async function askUntilClear(request: ApprovalRequest, ask: Ask, screen: Screen)
 /** Returns lines for the other calls that the answer covers. */
 function coveredLines(covers: readonly CoveredCall[], screen: Screen): readonly string[] {
   if (covers.length === 0) return [];
-  const calls = covers.map(({ toolName, input }) => `      ${safeText(toolName)} ${safeJson(input)}`);
+  const calls = covers.map(({ toolName, input }) => `      ${safeName(toolName)} ${safeJson(input)}`);
   return [screen.paint("dim", "    A yes covers these calls, as a simulation made them; others are asked about:"), ...calls];
 }
 

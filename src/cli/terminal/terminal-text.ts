@@ -59,9 +59,19 @@ export function screenFor(output: Output, environment: Readonly<Record<string, s
  * `\u{…}`. Line feeds and tabs stay; CR LF becomes LF.
  */
 export function safeText(text: string): string {
-  return stripVTControlCharacters(text)
-    .replaceAll("\r\n", "\n")
-    .replaceAll(UNSAFE, (character) => `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`);
+  return stripVTControlCharacters(text).replaceAll("\r\n", "\n").replaceAll(UNSAFE, escapeCharacter);
+}
+
+/**
+ * Like `safeText`, for a name or an id: line breaks and tabs are written as `\u{…}` too. Models choose the names of the tools that they call and
+ * clients the ids of sessions, and such a name must not look like a line of Haft's own.
+ */
+export function safeName(name: string): string {
+  return safeText(name).replaceAll(/[\n\t]/gu, escapeCharacter);
+}
+
+function escapeCharacter(character: string): string {
+  return `\\u{${(character.codePointAt(0) ?? 0).toString(16)}}`;
 }
 
 const UNSAFE =

@@ -6,7 +6,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import { safeText } from "../../terminal/terminal-text.ts";
+import { safeName } from "../../terminal/terminal-text.ts";
 import { answererName, findApproval, callText, parseExpiry, withInbox } from "./approval-text.ts";
 
 export const allowApproval: Command = {
@@ -88,13 +88,13 @@ async function answerEach(
   const { digest: wanted } = options;
   const other = meant.find(({ digest }) => wanted !== undefined && !digest.startsWith(wanted));
   if (other !== undefined)
-    throw new ToolError("conflict", `The approval ${safeText(other.id)} has the digest ${other.digest}: it asks about something else now.`);
+    throw new ToolError("conflict", `The approval ${safeName(other.id)} has the digest ${other.digest}: it asks about something else now.`);
   const answered: ApprovalRecord[] = [];
   for (const { id, digest } of meant) {
     const counted = await inbox.answer({ id, digest, ...verdict });
     const now = await inbox.get(id);
     if (!counted)
-      throw new ToolError("conflict", `The approval ${safeText(id)} is ${now?.status ?? "gone"} already: this answer does not count.`);
+      throw new ToolError("conflict", `The approval ${safeName(id)} is ${now?.status ?? "gone"} already: this answer does not count.`);
     if (now !== undefined) answered.push(now);
   }
   return answered;
@@ -116,7 +116,7 @@ function print({ options, out }: CommandContext, answered: readonly ApprovalReco
     return;
   }
   for (const approval of answered) {
-    const rule = approval.ruleId === undefined ? "" : ` by the rule ${safeText(approval.ruleId)}`;
+    const rule = approval.ruleId === undefined ? "" : ` by the rule ${safeName(approval.ruleId)}`;
     out.print(`${approval.status} ${callText(approval, Infinity)}${rule}`);
   }
   if (options.tools.length > 0 || options.session !== undefined) out.print(out.paint("dim", `${plural(answered.length, "call")} answered`));

@@ -4,7 +4,7 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { safeText } from "../../terminal/terminal-text.ts";
+import { safeName, safeText } from "../../terminal/terminal-text.ts";
 import { printList } from "../../print/print-list.ts";
 import { answererName, parseExpiry, withInbox } from "./approval-text.ts";
 
@@ -44,22 +44,22 @@ export const approvalRules: Command = {
 
 function printRevoked({ options, out }: CommandContext, id: string): void {
   if (options.json) out.writeJson({ id, revoked: true });
-  else out.print(`revoked ${safeText(id)}`);
+  else out.print(`revoked ${safeName(id)}`);
 }
 
 function printRules({ out }: CommandContext, rules: readonly ApprovalRule[]): void {
   for (const rule of rules) {
     if (rule.damage !== undefined)
-      out.print(`${out.paint("bold", safeText(rule.id))}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`);
-    else out.print(`${out.paint("bold", safeText(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", formatFacts(rule))}`);
+      out.print(`${out.paint("bold", safeName(rule.id))}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`);
+    else out.print(`${out.paint("bold", safeName(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", formatFacts(rule))}`);
   }
 }
 
 function formatFacts({ scope, sessionId, createdAt, createdBy, expiresAt }: ApprovalRule): string {
   return [
     scope === "input" ? "this input" : scope === "tool" ? "this tool" : "all that it matches",
-    sessionId === undefined ? "all sessions" : `session ${safeText(sessionId)}`,
-    `since ${formatTime(createdAt)}${createdBy === undefined ? "" : ` by ${safeText(createdBy)}`}`,
+    sessionId === undefined ? "all sessions" : `session ${safeName(sessionId)}`,
+    `since ${formatTime(createdAt)}${createdBy === undefined ? "" : ` by ${safeName(createdBy)}`}`,
     expiresAt === undefined ? "until revoked" : `until ${formatTime(expiresAt)}`,
   ].join(", ");
 }

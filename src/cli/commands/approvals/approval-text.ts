@@ -6,7 +6,7 @@ import { ToolError } from "../../../core/error.ts";
 import { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import { withStore } from "../../open/open-store.ts";
 import type { CommandContext } from "../../command.ts";
-import { toOneLine, safeText, type Style } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeName, type Style } from "../../terminal/terminal-text.ts";
 
 export const STATUS_STYLES: Readonly<Record<ApprovalStatus, Style>> = {
   open: "yellow",
@@ -46,7 +46,7 @@ export async function findApproval(inbox: StoredApprovals, name: string): Promis
     throw new ToolError("ambiguous", `${meant.length} open approvals begin with ${JSON.stringify(name)}.`, {
       operatorHint: `Write more of the id: ${meant
         .slice(0, 3)
-        .map(({ id }) => safeText(id))
+        .map(({ id }) => safeName(id))
         .join(", ")}.`,
     });
   throw new ToolError("not_found", `There is no approval ${JSON.stringify(name)}.`, {

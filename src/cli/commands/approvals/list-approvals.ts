@@ -5,7 +5,7 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeName } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { printList } from "../../print/print-list.ts";
 import { callText, STATUS_STYLES, withInbox } from "./approval-text.ts";
@@ -52,10 +52,10 @@ function parseStatus(name: string): ApprovalStatus {
 function printApprovals({ out }: CommandContext, approvals: readonly ApprovalRecord[]): void {
   for (const approval of approvals) {
     const { id, status, askedAt, sessionId, damage } = approval;
-    const start = `${safeText(id)}  ${padColumns(status, 9)}  `;
+    const start = `${safeName(id)}  ${padColumns(status, 9)}  `;
     const width = Math.max(LEAST_WIDTH, out.width - countColumns(start));
     const facts = toOneLine(damage === undefined ? `${formatTime(askedAt)}  session ${sessionId}` : `session ${sessionId}`, width);
-    out.print(`${out.paint("bold", safeText(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`);
+    out.print(`${out.paint("bold", safeName(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`);
     const below = Math.max(LEAST_WIDTH, out.width - 4);
     out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", toOneLine(`damaged: ${damage}`, below))}`);
   }

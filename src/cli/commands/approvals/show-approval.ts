@@ -3,7 +3,7 @@ import type { ApprovalPreview } from "../../../core/approval-preview.ts";
 import type { ApprovalRecord } from "../../../core/approval-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { safeJson, safeText, wrap } from "../../terminal/terminal-text.ts";
+import { safeJson, safeName, safeText, wrap } from "../../terminal/terminal-text.ts";
 import { findApproval, STATUS_STYLES, withInbox } from "./approval-text.ts";
 import { previewLines } from "./preview-lines.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
@@ -40,24 +40,24 @@ function print({ out }: CommandContext, approval: ApprovalRecord, preview: Appro
     if (value !== undefined) out.print(`${out.paint("dim", name.padEnd(9))}${value}`);
   };
   const time = (at: number | undefined): string | undefined => (at === undefined ? undefined : formatTime(at));
-  fact("approval", out.paint("bold", safeText(approval.id)));
+  fact("approval", out.paint("bold", safeName(approval.id)));
   fact("state", out.paint(STATUS_STYLES[status], scope === undefined ? status : `${status}, ${scope}`));
-  fact("tool", safeText(approval.toolName));
+  fact("tool", safeName(approval.toolName));
   for (const line of wrap(safeText(approval.description), width - 9)) fact("", out.paint("dim", line));
   fact("why", safeText(approval.reason));
-  fact("session", safeText(approval.sessionId));
-  fact("asked", `${formatTime(askedAt)}${askedBy === undefined ? "" : ` by ${safeText(askedBy)}`}`);
-  if (status === "open") fact("waits in", askedIn === undefined ? "no process, until its session is resumed" : safeText(askedIn));
+  fact("session", safeName(approval.sessionId));
+  fact("asked", `${formatTime(askedAt)}${askedBy === undefined ? "" : ` by ${safeName(askedBy)}`}`);
+  if (status === "open") fact("waits in", askedIn === undefined ? "no process, until its session is resumed" : safeName(askedIn));
   fact("until", status === "open" ? time(expiresAt) : undefined);
-  if (answeredAt !== undefined) fact("ended", `${formatTime(answeredAt)}${answeredBy === undefined ? "" : ` by ${safeText(answeredBy)}`}`);
-  fact("rule", ruleId === undefined ? undefined : safeText(ruleId));
+  if (answeredAt !== undefined) fact("ended", `${formatTime(answeredAt)}${answeredBy === undefined ? "" : ` by ${safeName(answeredBy)}`}`);
+  fact("rule", ruleId === undefined ? undefined : safeName(ruleId));
   fact("digest", approval.digest);
   fact("input", "");
   for (const line of safeJson(approval.input, 2).split("\n")) out.print(`  ${line}`);
   for (const { toolName, input } of approval.within ?? []) {
-    fact("made in", safeText(toolName));
+    fact("made in", safeName(toolName));
     for (const line of safeJson(input, 2).split("\n")) out.print(`  ${line}`);
   }
-  for (const { toolName, input } of approval.covers ?? []) fact("covers", `${safeText(toolName)} ${safeJson(input)}`);
+  for (const { toolName, input } of approval.covers ?? []) fact("covers", `${safeName(toolName)} ${safeJson(input)}`);
   if (preview !== undefined) for (const line of previewLines(preview)) out.print(line);
 }

@@ -10,7 +10,7 @@ import type { RuntimeEvent } from "../../../core/event.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { EventPrinter } from "../../print/print-event.ts";
 import { errorLines } from "../../print/print-result.ts";
-import { toOneLine, safeJson, safeText, type Screen } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeJson, safeName, type Screen } from "../../terminal/terminal-text.ts";
 import { StreamedText } from "./streamed-text.ts";
 
 /** The indent of text after the speaker. */
@@ -60,7 +60,7 @@ export class ChatPrinter {
     if (event.type === "round-start") this.#isSpeakerPrinted = false;
     else if (event.type === "text-delta") this.#streamText("text", event.text);
     else if (event.type === "reasoning-delta") this.#streamText("reasoning", event.text);
-    else if (event.type === "provider-call") this.#printAside(`the provider runs ${safeText(event.call.name)}`);
+    else if (event.type === "provider-call") this.#printAside(`the provider runs ${safeName(event.call.name)}`);
     else if (event.type === "reply-void") this.printNote(`the model took back what it said: ${toOneLine(event.reason, MAX_NOTE_LENGTH)}`);
     else if (event.type === "note-add") this.printNote(`note for the model: ${toOneLine(event.note, MAX_NOTE_LENGTH)}`);
     else if (event.type === "reply-end") this.#printMedia(event.reply.media);
@@ -94,7 +94,7 @@ export class ChatPrinter {
 
   /** Prints the message of a trigger. */
   #printTriggerMessage(id: string, content: SessionMessage["content"]): void {
-    const start = `trigger ${safeText(id)}: `;
+    const start = `trigger ${safeName(id)}: `;
     this.#printAside(
       `${start}${toOneLine(typeof content === "string" ? content : safeJson(content), this.#events.width - start.length - 4)}`,
     );

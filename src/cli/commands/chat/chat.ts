@@ -20,7 +20,7 @@ import { quoteForShell } from "../../../core/base/quote-for-shell.ts";
 import type { SessionTriggers } from "../../../triggers/session-triggers.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { EventPrinter } from "../../print/print-event.ts";
-import { safeText } from "../../terminal/terminal-text.ts";
+import { safeName, safeText } from "../../terminal/terminal-text.ts";
 import type { ChosenModel } from "./choose-model.ts";
 import { configuredAgentOptions } from "./chat-agent.ts";
 import { addJobTools } from "./chat-tools.ts";
@@ -226,7 +226,7 @@ export class Chat {
     await this.#agent.stop();
     const { jobs } = this.session;
     if (jobs.length === 0 || this.#context.options.json) return;
-    const names = jobs.map(({ id, toolName }) => `${this.labelOf(id)} ${safeText(toolName)}`);
+    const names = jobs.map(({ id, toolName }) => `${this.labelOf(id)} ${safeName(toolName)}`);
     this.#events.printAside(`${plural(jobs.length, "background job")} cancelled: ${formatListWithCount(names)}`);
   }
 

@@ -6,7 +6,7 @@ import { sleep } from "../../../processes/sleep.ts";
 import { cancelStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
-import { safeText } from "../../terminal/terminal-text.ts";
+import { safeName } from "../../terminal/terminal-text.ts";
 import { reloadJob, findJob } from "./job-text.ts";
 
 /** How long to wait for the process that runs the job, in milliseconds. */
@@ -42,10 +42,10 @@ async function cancel(context: CommandContext, store: Store): Promise<void> {
     outcome === "asked" ? await waitForCancellation(context, store, { id, sessionId }) : await reloadJob({ id, sessionId }, store);
   const { state, endedAt, openedBy } = job;
   if (options.json) return out.writeJson({ id, sessionId, state });
-  const name = safeText(id);
+  const name = safeName(id);
   if (outcome === "over") out.print(`the job ${name} had ended before: ${state}`);
   else if (endedAt === undefined)
-    out.print(`the job ${name} is to be cancelled; ${safeText(openedBy ?? "no process")} has not ended it yet`);
+    out.print(`the job ${name} is to be cancelled; ${safeName(openedBy ?? "no process")} has not ended it yet`);
   else out.print(state === "cancelled" ? `cancelled the job ${name}` : `the job ${name} ended before it could be cancelled: ${state}`);
 }
 

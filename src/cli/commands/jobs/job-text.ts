@@ -7,7 +7,7 @@ import { systemPorts } from "../../../core/system-ports.ts";
 import { findStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../../command.ts";
 import { quoteForShell } from "../../../core/base/quote-for-shell.ts";
-import { safeText, type Style } from "../../terminal/terminal-text.ts";
+import { safeName, type Style } from "../../terminal/terminal-text.ts";
 
 export const STATE_STYLES: Readonly<Record<JobState, Style>> = {
   queued: "dim",
@@ -37,7 +37,7 @@ export function reloadJob({ id, sessionId }: JobKey, store: Store): Promise<Stor
 
 /** Makes the error for a job that has not ended and whose session no process has open. */
 export function abandonedJobError({ id, sessionId, state }: StoredJob): ToolError {
-  return new ToolError("unavailable", `The job ${safeText(id)} is ${state}, but no process runs it: none has its session open.`, {
+  return new ToolError("unavailable", `The job ${safeName(id)} is ${state}, but no process runs it: none has its session open.`, {
     operatorHint: `haft sessions resume ${quoteForShell(sessionId)} continues or ends it; haft jobs cancel ${quoteForShell(id)} ends it.`,
   });
 }

@@ -8,7 +8,7 @@ import { listStoredJobs } from "../../../runtime/list-stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { columnWidth, formatDuration, toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { columnWidth, formatDuration, toOneLine, safeName } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { printList } from "../../print/print-list.ts";
 import { STATE_STYLES } from "./job-text.ts";
@@ -71,7 +71,7 @@ function formatFacts({ toolName, sessionId, startedAt, endedAt, openedBy, errorC
   const unended = openedBy === undefined ? "not running" : `open in ${openedBy}`;
   return [
     toolName,
-    `session ${safeText(sessionId)}`,
+    `session ${safeName(sessionId)}`,
     endedAt === undefined ? unended : `took ${formatDuration(Math.max(0, endedAt - startedAt))}`,
     ...(errorCode === undefined ? [] : [errorCode]),
     ...(cancelReason === undefined ? [] : ["is to be cancelled"]),

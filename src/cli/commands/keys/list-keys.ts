@@ -6,7 +6,7 @@ import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { printList } from "../../print/print-list.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { columnWidth, toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { columnWidth, toOneLine, safeName, safeText } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 
 const DEFAULT_LIMIT = 100;
@@ -55,7 +55,7 @@ function formatFacts({ scopes, createdAt, expiresAt, revokedAt, sessionId, allow
     `made ${formatTime(createdAt)}`,
     ...(revokedAt === undefined ? [] : [`revoked ${formatTime(revokedAt)}`]),
     ...(expiresAt === undefined ? [] : [`${isOver ? "expired" : "until"} ${formatTime(expiresAt)}`]),
-    ...(sessionId === undefined ? [] : [`session ${safeText(sessionId)}`]),
+    ...(sessionId === undefined ? [] : [`session ${safeName(sessionId)}`]),
     ...(allow === undefined ? [] : [`tools ${safeText(allow.join(" "))}`]),
     ...(deny === undefined ? [] : [`not ${safeText(deny.join(" "))}`]),
   ].join(", ");

@@ -8,7 +8,7 @@ import { plural } from "../../../core/base/wording.ts";
 import { recordedAnswer, type RecordedAnswer } from "../../../testing/recorded-toolset.ts";
 import type { CommandContext } from "../../command.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeName } from "../../terminal/terminal-text.ts";
 import { lineWidth } from "../../terminal/text-width.ts";
 
 export interface ComparedCall {
@@ -65,7 +65,7 @@ export class RecordingComparison {
     const { out } = this.#context;
     const width = lineWidth(out) - INDENT.length - "recorded: ".length;
     const input = toOneLine(valueText(call.input as JsonValue | undefined), width); // a recorded call is JSON
-    out.print(`${out.paint("red", "✗")} #${number}  ${safeText(call.name)}  ${out.paint("dim", input)}`);
+    out.print(`${out.paint("red", "✗")} #${number}  ${safeName(call.name)}  ${out.paint("dim", input)}`);
     out.print(
       `${INDENT}recorded: ${toOneLine(formatAnswer(recorded), width)}\n${INDENT}now:      ${toOneLine(formatAnswer(replayed), width)}`,
     );

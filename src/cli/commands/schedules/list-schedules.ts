@@ -2,7 +2,7 @@
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { columnWidth, toOneLine, safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { columnWidth, toOneLine, safeJson, safeName } from "../../terminal/terminal-text.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { findSchedules, type StoredSchedule } from "./stored-schedules.ts";
@@ -71,8 +71,8 @@ function formatFacts(schedule: StoredSchedule): string {
   return [
     formatDue(schedule),
     ruleWords(settings),
-    `session ${safeText(sessionId)}`,
-    openedBy === undefined ? "not running" : `open in ${safeText(openedBy)}`,
+    `session ${safeName(sessionId)}`,
+    openedBy === undefined ? "not running" : `open in ${safeName(openedBy)}`,
     `${plural(sent, "message")} sent`,
     String(settings["prompt"] ?? ""),
   ].join(", ");

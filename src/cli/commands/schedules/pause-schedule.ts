@@ -8,7 +8,7 @@ import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { TOKEN_VARIABLE } from "../../open/server-access-options.ts";
 import { formatTime } from "../sessions/format-time.ts";
-import { safeText } from "../../terminal/terminal-text.ts";
+import { safeName, safeText } from "../../terminal/terminal-text.ts";
 import { findSchedules, findNamedSchedule, type ScheduleSource, type StoredSchedule } from "./stored-schedules.ts";
 
 export const pauseSchedule: Command = {
@@ -50,7 +50,7 @@ function setPaused(context: CommandContext, paused: boolean): Promise<number> {
     const before = await findNamedSchedule(context, source);
     const { id, sessionId, session } = before;
     if ((before.paused === true) === paused)
-      return print(context, before, `the schedule ${safeText(id)} is ${paused ? "paused" : "active"} already`);
+      return print(context, before, `the schedule ${safeName(id)} is ${paused ? "paused" : "active"} already`);
     if (session.openedBy === undefined) await pauseStoredTrigger(store, session, { id, paused, ports: systemPorts });
     else await askServer(context, before, paused);
     const after = await reloadSchedule(context, source, before);
@@ -58,7 +58,7 @@ function setPaused(context: CommandContext, paused: boolean): Promise<number> {
     return print(
       context,
       after,
-      `${paused ? "paused" : "resumed"} the schedule ${safeText(id)} of the session ${safeText(sessionId)}${due}`,
+      `${paused ? "paused" : "resumed"} the schedule ${safeName(id)} of the session ${safeName(sessionId)}${due}`,
     );
   });
 }
@@ -70,7 +70,7 @@ async function askServer(
   paused: boolean,
 ): Promise<void> {
   const { openedAt: url, openedBy } = session;
-  const where = `The session ${JSON.stringify(sessionId)} is open in ${safeText(openedBy ?? "another process")}`;
+  const where = `The session ${JSON.stringify(sessionId)} is open in ${safeName(openedBy ?? "another process")}`;
   if (url === undefined)
     throw new ToolError("resource_busy", `${where}, which announced no address.`, { operatorHint: "Do it there, or when it has ended." });
   const token = environment[TOKEN_VARIABLE];

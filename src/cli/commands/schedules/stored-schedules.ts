@@ -13,7 +13,7 @@ import { createTriggers } from "../../../triggers/triggers.ts";
 import type { CommandContext } from "../../command.ts";
 import { withSession } from "../../open/open-store.ts";
 import { quoteForShell } from "../../../core/base/quote-for-shell.ts";
-import { safeText } from "../../terminal/terminal-text.ts";
+import { safeName, safeText } from "../../terminal/terminal-text.ts";
 
 /** Maximum number of sessions that are searched, the most recently used first. */
 const MOST_SESSIONS = 200;
@@ -66,7 +66,7 @@ export async function findSchedules(context: CommandContext, { store, config }: 
       found.push(...(await schedulesOf(session)));
     } catch (thrown: unknown) {
       context.err.print(
-        `haft: the session ${safeText(session.sessionId)} was left out: ${safeText(ToolError.fromUnknown(thrown).message)}`,
+        `haft: the session ${safeName(session.sessionId)} was left out: ${safeText(ToolError.fromUnknown(thrown).message)}`,
       );
     }
   }

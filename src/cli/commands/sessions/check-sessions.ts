@@ -5,7 +5,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
-import { toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { toOneLine, safeName } from "../../terminal/terminal-text.ts";
 
 export const checkSessions: Command = {
   name: "sessions check",
@@ -91,7 +91,7 @@ class SessionChecker {
       return;
     }
     const mark = damage === undefined ? out.paint("green", "✓") : out.paint("red", "✗");
-    const shared = parent === undefined ? "" : ` behind ${plural(parent.length, "event")} of ${safeText(parent.sessionId)}`;
+    const shared = parent === undefined ? "" : ` behind ${plural(parent.length, "event")} of ${safeName(parent.sessionId)}`;
     out.print(
       `${mark} ${toOneLine(sessionId, Infinity)}  ${plural(events, "event")}${damage === undefined ? shared : ` before the damage`}`,
     );

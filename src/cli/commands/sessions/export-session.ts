@@ -17,7 +17,7 @@ import { warn } from "../../open/open-runtime.ts";
 import { withSession, withStore } from "../../open/open-store.ts";
 import { Progress, withProgress } from "../../terminal/progress.ts";
 import { checkOutputPaths } from "../../input/check-output-paths.ts";
-import { safeJson, safeJsonText, safeText } from "../../terminal/terminal-text.ts";
+import { safeJson, safeJsonText, safeName, safeText } from "../../terminal/terminal-text.ts";
 import { writeFileAtomically } from "../../input/write-file.ts";
 
 const FORMATS = ["recording", "openai", "anthropic", "gemini"] as const;
@@ -76,7 +76,7 @@ async function exportTo(context: CommandContext, store: Store, { id, file, forma
 }
 
 function printExported({ options, out }: CommandContext, { count }: UndamagedEvents, { id, file }: Pick<Export, "id" | "file">): void {
-  const text = `${safeText(file)}: ${plural(count, "event")} of session ${safeText(id)}`;
+  const text = `${safeText(file)}: ${plural(count, "event")} of session ${safeName(id)}`;
   out.write(`${options.json ? safeJson({ file, sessionId: id, events: count }) : text}\n`);
 }
 

@@ -7,7 +7,7 @@ import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
 import { readPieces } from "../../input/read-input.ts";
 import { withFileName } from "../../input/read-recorded-events.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeJson, safeName } from "../../terminal/terminal-text.ts";
 
 export const importSession: Command = {
   name: "sessions import",
@@ -33,7 +33,7 @@ export const importSession: Command = {
         rethrowWithFile(thrown, file),
       ),
     );
-    const name = safeText(done.sessionId);
+    const name = safeName(done.sessionId);
     const text = done.isNew
       ? `session ${name}: ${plural(done.events, "event")}`
       : `session ${name} is there already, with the same ${plural(done.events, "event")}`;

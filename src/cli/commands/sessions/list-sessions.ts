@@ -4,7 +4,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { countColumns, padColumns } from "../../terminal/text-width.ts";
-import { columnWidth, toOneLine, safeText } from "../../terminal/terminal-text.ts";
+import { columnWidth, toOneLine, safeName } from "../../terminal/terminal-text.ts";
 import { printList } from "../../print/print-list.ts";
 import { formatTime } from "./format-time.ts";
 
@@ -51,6 +51,6 @@ function formatFacts({ parent, openedBy, damage }: StoredSession): string {
   return [
     ...(damage === undefined ? [] : [`damaged: ${damage}`]),
     ...(openedBy === undefined ? [] : [`open in ${openedBy}`]),
-    ...(parent === undefined ? [] : [`branch of ${safeText(parent.sessionId)} after ${plural(parent.length, "event")}`]),
+    ...(parent === undefined ? [] : [`branch of ${safeName(parent.sessionId)} after ${plural(parent.length, "event")}`]),
   ].join(", ");
 }

@@ -4,7 +4,7 @@ import type { SessionMessage } from "../../../core/message.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 import { printMessage } from "../../print/print-message.ts";
-import { safeText, type Screen } from "../../terminal/terminal-text.ts";
+import { safeName, safeText, type Screen } from "../../terminal/terminal-text.ts";
 import { formatTime } from "./format-time.ts";
 
 type RoundEnd = Extract<SessionEvent, { readonly type: "round-end" }>;
@@ -45,7 +45,7 @@ export class LogPrinter {
 
   #printUnended(calls: ReadonlyMap<string, CallStart>, unended: string): void {
     for (const { callId, call } of calls.values())
-      this.#printer.printNote(`${this.#printer.labelOf(callId)} ${safeText(call.name)}  ${unended}`);
+      this.#printer.printNote(`${this.#printer.labelOf(callId)} ${safeName(call.name)}  ${unended}`);
   }
 
   #flush(unended: string): void {
@@ -94,15 +94,15 @@ export class LogPrinter {
     if (event.type === "message-add") this.#printMessage(event.message);
     else if (event.type === "session-start" && event.parent === undefined) this.#printer.printAside(beginningText(event));
     else if (event.type === "session-start")
-      this.#printer.printAside(`here session ${safeText(event.sessionId)} branches off, ${formatTime(event.at)}`);
+      this.#printer.printAside(`here session ${safeName(event.sessionId)} branches off, ${formatTime(event.at)}`);
     else if (event.type === "branch-commit")
-      this.#printer.printAside(`what follows, ${plural(event.events, "event")}, was done in the branch ${safeText(event.branchId)}`);
+      this.#printer.printAside(`what follows, ${plural(event.events, "event")}, was done in the branch ${safeName(event.branchId)}`);
   }
 }
 
 function beginningText({ sessionId, at, parentCall }: Extract<SessionEvent, { readonly type: "session-start" }>): string {
-  const by = parentCall === undefined ? "" : ` by the call ${safeText(parentCall.callId)} of session ${safeText(parentCall.sessionId)}`;
-  return `session ${safeText(sessionId)}, begun ${formatTime(at)}${by}`;
+  const by = parentCall === undefined ? "" : ` by the call ${safeName(parentCall.callId)} of session ${safeName(parentCall.sessionId)}`;
+  return `session ${safeName(sessionId)}, begun ${formatTime(at)}${by}`;
 }
 
 /** Returns the event before which each message of the model is printed: the first of its calls. */

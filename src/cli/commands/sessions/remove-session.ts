@@ -6,7 +6,7 @@ import { removeStored } from "../../../runtime/end-stored-calls.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
-import { safeJson, safeText } from "../../terminal/terminal-text.ts";
+import { safeJson, safeName } from "../../terminal/terminal-text.ts";
 import { formatTime } from "./format-time.ts";
 
 export const removeSession: Command = {
@@ -32,7 +32,7 @@ async function remove(context: CommandContext, store: Store, id: string): Promis
   if (session !== undefined) await confirm(context, session);
   const wasThere = await removeStored(store, id, systemPorts.clock.wallTime());
   if (!wasThere) throw new ToolError("not_found", `The store has no session ${JSON.stringify(id)}.`);
-  context.out.write(`${context.options.json ? safeJson({ removed: id }) : `removed session ${safeText(id)}`}\n`);
+  context.out.write(`${context.options.json ? safeJson({ removed: id }) : `removed session ${safeName(id)}`}\n`);
 }
 
 /** Asks before a session is removed. @throws ToolError `approval_required` without a terminal, `approval_denied` for any answer but yes */
@@ -44,7 +44,7 @@ async function confirm({ options, ask, err, signal }: CommandContext, { sessionI
       hint: "Approve it with --yes.",
     });
   }
-  const what = `session ${safeText(sessionId)}, ${plural(length, "event")}, the last of ${formatTime(updatedAt)}`;
+  const what = `session ${safeName(sessionId)}, ${plural(length, "event")}, the last of ${formatTime(updatedAt)}`;
   err.print(`\n  ${err.paint("yellow", `? Remove ${what}, for good?`)}`);
   const answer = (await ask("  [y]es, [n]o: ", signal)) ?? "";
   if (!["y", "yes"].includes(answer.trim().toLowerCase())) throw new ToolError("approval_denied", `The session ${name} was not removed.`);
