@@ -136,6 +136,22 @@ describe("F3.17 an answer is not cached", () => {
     ]);
   });
 
+  test.each<CacheScope>(["session", "runtime", "persistent"])(
+    "C02 with the scope %s, if a fault changed the answer to a call of its handler",
+    async (cache) => {
+      const faults = { rules: [{ tools: "*inner", type: "empty_result", probability: 1 }] };
+      const store = memoryStore();
+      const tools = [tool("inner", () => ["real"], { effects: readOnly("a") }), calls("inner", { cache })];
+      const faulty = testRuntime({ tools, faults, store }).runtime.session("first");
+      for (let round = 0; round < 2; round++) {
+        expect(await faulty.execute({ name: "outer" })).toMatchObject({ output: [], origin: "live" });
+        await settle();
+      }
+      const sound = testRuntime({ tools, store }).runtime.session("second");
+      expect(await sound.execute({ name: "outer" })).toMatchObject({ output: ["real"], origin: "live" });
+    },
+  );
+
   test.each([false, true])(
     "if a call of the handler writes, which an answer from the cache would not repeat (as a job: %s)",
     async (isJob) => {

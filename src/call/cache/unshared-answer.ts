@@ -87,6 +87,7 @@ function isOfSession(run: AdmittedCall): boolean {
 function findOwnDependency(run: AdmittedCall, outer: AdmittedCall, read: CachedRead): string | undefined {
   const { tool, registered } = run.plan;
   if (run.effects.writes.length > 0) return "which may write";
+  if (run.faults?.answerFault !== undefined) return "whose answer an injected fault changed";
   if (registered.toolset.engine?.perUser === true && outer.plan.registered.toolset.engine?.perUser !== true)
     return "whose results are those of a user";
   const identity = tool.cache === undefined ? [] : (normalizeCacheSettings(tool.cache).identity ?? []);
