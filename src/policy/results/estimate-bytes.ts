@@ -2,33 +2,50 @@
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** Bytes of a number, a key's slot or an object's header. */
+/** What V8 uses on 64-bit machines, in bytes: the slot of a value in what holds it, and what the value has besides. */
+const SLOT_BYTES = 8;
+/** A header of a string or of the items of an array. A number that is no small integer has one too. */
 const NODE_BYTES = 16;
+const ARRAY_BYTES = 32;
+const OBJECT_BYTES = 24;
+/** An object has room for this many values, even if it has fewer. */
+const MIN_OBJECT_SLOTS = 4;
 
-/** Returns the approximate size of a JSON value. Iterative, so that deep values do not overflow the stack. */
+/**
+ * Returns the approximate size of a JSON value. Property names that no other value has take more than is counted: V8 then has a shape for each object.
+ *
+ * Iterative, so that deep values do not overflow the stack.
+ */
 export function estimateJsonBytes(value: JsonValue | undefined): number {
   let bytes = 0;
   const open: (JsonValue | undefined)[] = [value];
   while (open.length > 0) {
     const next = open.pop();
-    bytes += NODE_BYTES;
+    bytes += SLOT_BYTES;
     if (typeof next === "string") {
-      bytes += estimateTextBytes(next);
+      bytes += NODE_BYTES + estimateTextBytes(next);
+    } else if (typeof next === "number") {
+      if ((next | 0) !== next) bytes += NODE_BYTES;
     } else if (typeof next === "object" && next !== null) {
-      if (isJsonObject(next)) for (const key of Object.keys(next)) open.push(key, next[key]);
-      else for (const item of next) open.push(item);
+      if (isJsonObject(next)) {
+        const keys = Object.keys(next);
+        bytes += OBJECT_BYTES + SLOT_BYTES * Math.max(0, MIN_OBJECT_SLOTS - keys.length);
+        for (const key of keys) {
+          bytes += NODE_BYTES + estimateTextBytes(key);
+          open.push(next[key]);
+        }
+      } else {
+        bytes += ARRAY_BYTES + (next.length === 0 ? 0 : NODE_BYTES);
+        for (const item of next) open.push(item);
+      }
     }
   }
   return bytes;
 }
 
+/** Returns the approximate size of content, with fields that its parts have beyond those of their type. */
 export function estimateContentBytes(content: readonly ContentPart[] | undefined): number {
-  let bytes = 0;
-  for (const part of content ?? []) {
-    bytes += NODE_BYTES;
-    for (const value of Object.values(part)) bytes += NODE_BYTES + (typeof value === "string" ? estimateTextBytes(value) : 0);
-  }
-  return bytes;
+  return estimateJsonBytes(content);
 }
 
 /** Returns the bytes of a string in memory: two per code unit as soon as one unit needs them. */
