@@ -100,24 +100,20 @@ test("B02 the real clock chains timers longer than Node's limit instead of firin
   expect((await runtime.execute({ name: "quick" })).output).toBe("done");
 });
 
-test("B03 a handler that blocks the event loop is reported with its name and time", async () => {
-  const { runtime, ports, events } = testRuntime({
-    tools: [
-      tool("busy", () => {
-        void ports.clock.advance(150);
-        return 1;
-      }),
-    ],
+test.each([
+  [99, []],
+  [150, [{ toolName: "default::busy", blockedMs: 150 }]],
+])("B03 a handler that blocks the event loop for %d ms before its first await is reported from 100 ms on", async (busyMs, reported) => {
+  let time = 0;
+  const { runtime, events } = testRuntime({
+    ports: { clock: { now: () => time, wallTime: () => 0, timer: () => () => {} } },
+    tools: [tool("busy", () => ((time += busyMs), 1)), tool("quick", () => 2)],
   });
-  const blocked = testRuntime({
-    ports: { clock: { now: () => (now += 150), wallTime: () => 0, timer: () => () => {} } },
-    tools: [tool("busy", () => 1)],
-  });
-  let now = 0;
-  await blocked.runtime.execute({ name: "busy" });
-  expect(blocked.events.filter((event) => event.type === "call-block").length).toBe(1);
   await runtime.execute({ name: "busy" });
-  expect(events.filter((event) => event.type === "call-block").length).toBeLessThanOrEqual(1);
+  await runtime.execute({ name: "quick" });
+  const blocks = events.filter((event) => event.type === "call-block");
+  expect(blocks.map(({ toolName, blockedMs }) => ({ toolName, blockedMs }))).toEqual(reported);
+  await runtime.close();
 });
 
 test("B06 a thousand concurrent handlers that ignore their signal all end at their timeout and leave nothing behind", async () => {
