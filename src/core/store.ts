@@ -223,7 +223,10 @@ export interface ListOptions {
  * If a process that had invalidated entries is found to have ended without closing, all entries become invalid: it may have written unreported data.
  */
 export interface CacheStore {
-  /** Returns the body stored under a key if it has not expired and the versions of its resources are unchanged; else undefined. */
+  /**
+   * Returns the body stored under a key if it has not expired and the versions of its resources are unchanged; else undefined. An entry that has an
+   * end and was stored more than a minute after `now` has expired too: the clock was set back.
+   */
   get(key: string, now: number): Promise<string | undefined>;
   /** Returns the current version of each resource, to be passed to `put` after the read. */
   versions(resources: readonly string[]): Promise<readonly number[]>;

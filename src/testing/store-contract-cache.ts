@@ -14,6 +14,13 @@ export const cacheCases: readonly StoreCase[] = [
     await keep(cache, { key: "for ever", body: "newer", expiresAt: undefined });
     equal(await cache.get("for ever", 0), "newer");
   }),
+  singleStoreCase("a result from more than a minute in the future has expired", async ({ cache }) => {
+    await keep(cache, { key: "ends", body: "1", storedAt: 100_000, expiresAt: 200_000 });
+    await keep(cache, { key: "for ever", body: "1", storedAt: 100_000, expiresAt: undefined });
+    equal(await cache.get("ends", 40_000), "1");
+    equal(await cache.get("ends", 39_999), undefined);
+    equal(await cache.get("for ever", 0), "1");
+  }),
   singleStoreCase("a write invalidates reads of its resource, inside it and around it, and nothing else", async ({ cache }) => {
     const resources = ["file:/a", "file:/a/b", "file:/a/b/c", "file:/ab", "file:/a/x", "file:", "other:/a/b"];
     for (const resource of resources) await keep(cache, { key: resource, body: "1", resources: [resource] });

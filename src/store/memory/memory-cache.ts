@@ -1,5 +1,6 @@
 /** The persistent result cache of a store in memory: results by key, valid while their resources keep their versions. */
 import type { CacheRecord, CacheStore } from "../../core/store.ts";
+import { hasExpired } from "../records/cache-expiry.ts";
 import { generationsOfWrite, computeVersion, type Generation } from "../sql/resource-versions.ts";
 
 /** Maximum number of generations. Beyond it all are deleted, together with the cache. */
@@ -21,7 +22,7 @@ export class MemoryCache implements CacheStore {
 
   async get(key: string, now: number): Promise<string | undefined> {
     const entry = this.#entries.get(key);
-    if (entry === undefined || (entry.expiresAt !== undefined && entry.expiresAt <= now)) return undefined;
+    if (entry === undefined || hasExpired(entry, now)) return undefined;
     return this.#isCurrent(entry) ? entry.body : undefined;
   }
 

@@ -2,6 +2,7 @@
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { CacheRecord } from "../../core/store.ts";
+import { hasExpired } from "../records/cache-expiry.ts";
 import { cacheChecksum } from "./checksum.ts";
 import { lockCounter, setCounter } from "./counters.ts";
 import type { Owner } from "./owner.ts";
@@ -65,7 +66,7 @@ export class SqlCache {
     const wanted = toStoredKey(key, this.#maxKeyBytes);
     const [entry] = (await tables.executeQuery(withParameters(this.#findEntry, [wanted]))).rows;
     if (entry === undefined || entry.checksum !== cacheChecksum(entry)) return undefined;
-    if (entry.key !== wanted || (entry.expires_at !== null && entry.expires_at <= now)) return undefined;
+    if (entry.key !== wanted || hasExpired({ storedAt: entry.stored_at, expiresAt: entry.expires_at ?? undefined }, now)) return undefined;
     const versions = await this.versions(tables, parseStoredTexts(entry.resources));
     return JSON.stringify(versions) === entry.versions ? parseStoredText(entry.body) : undefined;
   }
