@@ -2,9 +2,9 @@
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
-/** What V8 uses on 64-bit machines, in bytes: the slot of a value in what holds it, and what the value has besides. */
+/** The bytes that V8 takes on a 64-bit machine for the slot that refers to a value. The others come on top of it. */
 const SLOT_BYTES = 8;
-/** A header of a string or of the items of an array. A number that is no small integer has one too. */
+/** The header of a string or of the items of an array; also of a number, unless it is a small integer. */
 const NODE_BYTES = 16;
 const ARRAY_BYTES = 32;
 const OBJECT_BYTES = 24;
