@@ -189,8 +189,8 @@ function toSettledCall(result: ToolResult): Pick<SettledCall, "succeeded" | "tex
     const message = `${name} takes messages while it runs, and continues in the background.`;
     return { succeeded: false, text: JSON.stringify({ code: "not_executable", message, tool: name }) };
   }
-  const { code = status, message = `${name} ended with the status ${status}.`, hint, retryable, outcome } = error ?? {};
-  const details = error === undefined ? [] : modelDetails(error);
+  const { code, message, hint, retryable, outcome } = error;
+  const details = modelDetails(error);
   const fields = {
     code,
     message,
