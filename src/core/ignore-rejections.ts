@@ -14,7 +14,7 @@ export function ignoreRejection(value: unknown): void {
 
 /**
  * Handles the rejection of each promise in a value that is refused or dropped: unhandled, one of them would end the process, and with it all other
- * calls. Looks through arrays and objects, up to 10,000 values. Never throws.
+ * calls. Looks through arrays, objects, maps and sets, up to 10,000 values. Never throws.
  */
 export function ignoreRejections(value: unknown): void {
   const seen = new Set<unknown>([value]);
@@ -30,9 +30,13 @@ export function ignoreRejections(value: unknown): void {
 
 function addItems(value: object, seen: Set<unknown>): void {
   if (ArrayBuffer.isView(value)) return;
-  const items: readonly unknown[] = Array.isArray(value) ? value.slice(0, MAX_VALUES) : Object.values(value);
-  for (const item of items) {
+  for (const item of itemsOf(value)) {
     if (seen.size >= MAX_VALUES) return;
     if (typeof item === "object" && item !== null) seen.add(item);
   }
+}
+
+function itemsOf(value: object): Iterable<unknown> {
+  if (Array.isArray(value)) return value.slice(0, MAX_VALUES);
+  return value instanceof Map || value instanceof Set ? value.values() : Object.values(value);
 }

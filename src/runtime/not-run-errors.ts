@@ -44,12 +44,15 @@ function passedStrictChecks({ intent, job, remoteId, reachedApproval, hasMadeCal
   return intent !== undefined || job !== undefined || remoteId !== undefined || reachedApproval || hasMadeCalls;
 }
 
-/**
- * Whether a call without an intent may have written: its writes may be repeated, so that it was run without one, or its tool is gone. False if it was
- * still queued, or waited for approval.
- */
-export function mayHaveWritten(session: RuntimeSession, { call, job, askedAt, answerFrom }: OpenCall): boolean {
-  if (job?.starts === 0 || askedAt !== undefined || answerFrom?.every(isRealSource) === false) return false;
+/** Whether a call without an intent may have been run: it was not still queued, did not wait for approval, and no stand-in was to answer it. */
+export function mayHaveBegun({ job, askedAt, answerFrom }: OpenCall): boolean {
+  return job?.starts !== 0 && askedAt === undefined && answerFrom?.every(isRealSource) !== false;
+}
+
+/** Whether a call without an intent may have written: it may have been run, and its writes may be repeated, so that it needs none, or its tool is gone. */
+export function mayHaveWritten(session: RuntimeSession, open: OpenCall): boolean {
+  if (!mayHaveBegun(open)) return false;
+  const { call } = open;
   const services = servicesOf(session);
   const tools = services.registry.overloads(call.name);
   const effects = tools.map((tool) => services.planOf(tool).effectsOf(isJsonObject(call.input) ? call.input : {}));

@@ -19,7 +19,7 @@ import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/v
 import { CallFaults } from "../call/attempt/faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
-import { CUT_OFF, findRefusal } from "./not-run-errors.ts";
+import { CUT_OFF, findRefusal, mayHaveBegun } from "./not-run-errors.ts";
 import type { OpenRound, SessionFold, TurnChange } from "./fold-events.ts";
 import type { OpenCall } from "./open-call.ts";
 import { restoreOncePerTurn, type ReadSessionsOf } from "../call/admit/once-per-turn.ts";
@@ -289,7 +289,7 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     remoteId,
     askedReason,
     approvedDigest,
-    mayHaveBegun: wasReal && job?.starts !== 0 && open.askedAt === undefined,
+    mayHaveBegun: mayHaveBegun(open),
     mayHaveRun: false,
     redoChanges: () => options.redoChanges(),
     onEnd: () => options.onCallEnd(run),

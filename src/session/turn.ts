@@ -88,8 +88,8 @@ export class Turn {
 
   /** Uses up the one use of a once-per-turn tool; returns an error if it was used before. */
   useOnce(qualifiedName: string): ToolError | undefined {
-    const outer = this.joinedTurn ?? this.#callingTurn;
-    if (outer !== undefined) return outer.useOnce(qualifiedName);
+    if (this.joinedTurn !== undefined) return this.joinedTurn.useOnce(qualifiedName);
+    if (this.#callingTurn !== undefined) return this.#callingTurn.useOnce(qualifiedName) && usedAroundError(qualifiedName);
     this.#usedOnce ??= new Set();
     if (this.#usedOnce.has(qualifiedName)) {
       return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in this one.`, {
@@ -185,6 +185,13 @@ export class Turn {
     const earlier = this.#changes.get(at);
     this.#changes.set(at, earlier === undefined ? change : { ...change, before: earlier.before });
   }
+}
+
+/** The error of a call that was made within another call, in whose turn the tool was used before: a next turn of a delegate would not help. */
+function usedAroundError(qualifiedName: string): ToolError {
+  return new ToolError("limit_exceeded", `${qualifiedName} may run once a turn, and has run in the turn of the call around this one.`, {
+    hint: "Continue without it, and say so in your answer: it cannot run again before that call has ended.",
+  });
 }
 
 /** Returns the call whose handler requests this work of a turn. If its turn is over, the call counts only if it was taken back. */

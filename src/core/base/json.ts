@@ -9,7 +9,6 @@ import { firstChars } from "./truncate-text.ts";
 export type JsonPrimitive = string | number | boolean | null;
 /** Any JSON value. */
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
-/** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
@@ -209,6 +208,7 @@ function copySlowly(value: unknown, state: CopyState): JsonValue {
   try {
     const copy = copyValue(value, 0, state, ROOT);
     if (copy === undefined) throw notJsonError("undefined is not JSON", ROOT);
+    if (state.wasCut) ignoreRejections(value); // of what was left out
     return copy;
   } catch (error: unknown) {
     if (!(error instanceof ToolError && error.code === "too_large")) ignoreRejections(value);

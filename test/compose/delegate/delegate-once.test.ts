@@ -49,6 +49,20 @@ describe("F3.25 a tool that may run once a turn runs once in a turn", () => {
     }
   });
 
+  test("and tells a delegate that a turn of its own does not help", async () => {
+    const { events, runtime } = bench();
+    await runtime.session("s").execute(ask("pilot"));
+    const errors = events.flatMap((event) => (event.type === "call-end" ? (event.result.error ?? []) : []));
+    expect(errors).toMatchObject([
+      {
+        code: "limit_exceeded",
+        message: "default::launch may run once a turn, and has run in the turn of the call around this one.",
+        hint: "Continue without it, and say so in your answer: it cannot run again before that call has ended.",
+      },
+    ]);
+    await runtime.close();
+  });
+
   test("of a simulation, whose delegates call it", async () => {
     const { ran, runtime } = bench();
     await runtime.session("s").simulate([ask("pilot"), ask("captain")], { allowSideEffects: ["default::launch"] });
