@@ -160,6 +160,39 @@ test.each(echoes.flatMap(([place, echo]) => ways.map(([way, options]) => [way, p
   },
 );
 
+test("E12 a tool can be called although names in its schemas contain a credential", async () => {
+  const PASSWORD = "postgres";
+  const properties = (title: JsonObject): JsonObject => ({ postgres_url: { type: "string", pattern: "^postgres:" }, title });
+  const inputSchema = {
+    type: "object",
+    properties: properties({ type: "string", description: "Not postgres", enum: ["postgres"] }),
+    required: ["postgres_url"],
+    dependentRequired: { title: ["postgres_url"] },
+    additionalProperties: false,
+  };
+  const outputSchema = { type: "object", properties: properties({ enum: ["postgres"] }), required: ["postgres_url", "title"] };
+  const output = { postgres_url: "postgres:x", title: "postgres" };
+  const sent: unknown[] = [];
+  const { url } = await loopbackMcp({
+    ...modern(),
+    "tools/list": () => toolList([], { tools: [{ name: "postgres", inputSchema, outputSchema }] }),
+    "tools/call": ({ params }) => {
+      sent.push(isJsonObject(params) ? params["arguments"] : undefined);
+      return { resultType: "complete", content: [], structuredContent: output };
+    },
+  });
+  const toolset = mcpToolset("far", { url, auth: { type: "basic", username: "ann", password: PASSWORD } });
+  const runtime = createRuntime({ toolsets: [toolset], approval: { never: ["*"] } });
+  await runtime.open();
+  const [tool] = runtime.registry.list();
+  const result = await runtime.execute({ name: "far::postgres", input: { postgres_url: "postgres:x" } });
+  await runtime.close();
+  expect(result).toMatchObject({ status: "ok" });
+  expect(sent).toEqual([{ postgres_url: "postgres:x" }]);
+  const title = { type: "string", description: "Not [password]", enum: ["[password]"] };
+  expect(tool?.tool).toMatchObject({ inputSchema: { ...inputSchema, properties: properties(title) }, outputSchema });
+});
+
 test.each(ways)(
   "E12 %s that a server repeats in the definitions of its tools is redacted before a model or a person sees them",
   async (_way, options) => {
