@@ -114,6 +114,7 @@ export class Branches {
     const branch = this.#newSessions.openSession({
       id,
       ...base,
+      callingTurn: session.callingTurn,
       ...(session.eventLog === undefined ? {} : this.#newSessions.createLog(id, parent)),
     });
     recordSessionStart(branch, { parent }, this.#services);

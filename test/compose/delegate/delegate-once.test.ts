@@ -2,7 +2,10 @@
 import { describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
+import type { ToolContext } from "../../../src/core/context.ts";
+import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { delegateTool } from "../../../src/compose/delegate/delegate.ts";
+import type { Tool } from "../../../src/core/tool.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { testRuntime, tool } from "../../runtime/bench-runtime.ts";
@@ -10,7 +13,7 @@ import { testRuntime, tool } from "../../runtime/bench-runtime.ts";
 const EPHEMERAL: ReadonlySet<string> = new Set(["call-wait", "call-attempt", "call-retry", "call-progress", "job-output"]);
 const LAUNCH: ToolCall = { name: "default::launch", input: {} };
 
-function bench(more: { readonly stored?: boolean; readonly block?: () => Promise<unknown> } = {}) {
+function bench(more: { readonly stored?: boolean; readonly tools?: readonly Tool[]; readonly block?: () => Promise<unknown> } = {}) {
   const ran: string[] = [];
   const launch = tool("launch", (_, { sessionId }) => ran.push(sessionId), { category: "DANGEROUS", effects: { writes: ["pad"] } });
   const pause = tool("pause", () => more.block?.(), { effects: { reads: [], writes: [] } });
@@ -21,6 +24,7 @@ function bench(more: { readonly stored?: boolean; readonly block?: () => Promise
     });
   const crew = (name: string, ...calls: readonly ToolCall[]) => delegateTool({ name, description: "Works.", model: answers(calls) });
   const tools = [
+    ...(more.tools ?? []),
     launch,
     pause,
     crew("pilot", LAUNCH, LAUNCH),
@@ -61,6 +65,25 @@ describe("F3.25 a tool that may run once a turn runs once in a turn", () => {
       },
     ]);
     await runtime.close();
+  });
+
+  test("in which a handler makes calls in a branch of the session of its call", async () => {
+    for (const stored of [false, true]) {
+      const codes: unknown[] = [];
+      const branching = async (_: unknown, context: ToolContext): Promise<void> => {
+        const session = await sessionWithin(context);
+        const branch = session.fork();
+        for (const where of [session, branch, session]) codes.push((await where.execute(LAUNCH)).error?.code);
+        await branch.discard();
+      };
+      const { ran, runtime } = bench({
+        stored,
+        tools: [{ name: "branching", description: "d", inputSchema: {}, composite: true, execute: branching }],
+      });
+      await runtime.session("s").execute({ name: "branching", input: {} });
+      expect([ran.length, codes]).toEqual([1, [undefined, "limit_exceeded", "limit_exceeded"]]);
+      await runtime.close();
+    }
   });
 
   test("of a simulation, whose delegates call it", async () => {
