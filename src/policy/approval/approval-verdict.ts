@@ -86,7 +86,7 @@ export function createApprovalRule(rule: NewApprovalRule & { readonly pattern: s
     if (value !== undefined && typeof value !== "string")
       throw invalidArgumentError(`${name} of an approval rule must be a string, not ${typeof value}.`);
   createNameMatcher([pattern], "pattern", { bareNames: "default" });
-  if (expiresAt !== undefined && !(expiresAt > now && expiresAt <= MAX_TIME))
+  if (expiresAt !== undefined && !(Number.isFinite(expiresAt) && expiresAt > now && expiresAt <= MAX_TIME))
     throw invalidArgumentError(
       `expiresAt of an approval rule is ${String(expiresAt)}; it must be a time in the future, in milliseconds since the epoch, at most ${MAX_TIME}.`,
     );

@@ -306,6 +306,8 @@ test("issue 19.4 invalid answers, rules and lists are rejected with a hint", asy
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { pattern: "mail::*" } }), "does not match default::remove"],
     [() => answer(runtime, asked, { answer: "allow", scope: "rule", rule: { expiresAt: 1 } }), "must be a time in the future"],
     [() => runtime.approvals.addRule({ pattern: "mail::*", expiresAt: 8.64e15 + 1 }), "at most 8640000000000000"],
+    [() => runtime.approvals.addRule({ pattern: "mail::*", expiresAt: new Date("2999-01-01") as never }), "must be a time in the future"],
+    [() => runtime.approvals.addRule({ pattern: "mail::*", expiresAt: "9999999999999" as never }), "must be a time in the future"],
     [() => answer(runtime, asked, { answr: "allow" } as never), "answr"],
     [() => runtime.approvals.answer({ id: 7, digest, answer: "deny" } as never), "The id of an answer must be a string"],
     [() => runtime.approvals.answer({ id, answer: "deny" } as never), "The digest of an answer must be a string"],
