@@ -5,6 +5,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import type { UndoContext } from "../../src/core/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
+import type { JsonSchema } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
@@ -309,4 +310,24 @@ test("F0.8 the overload is chosen that fits the values after coercion of strings
   const { runtime } = testRuntime({ toolsets: [{ name: "geo", overloads: true, tools: [find("city"), find("id")] }] });
   const results = await Promise.all(['{"id":5}', { city: "Oslo" }, "no JSON"].map((input) => runtime.execute({ name: "find", input })));
   expect(results.map((result) => result.error?.code ?? result.output)).toEqual(["id", "city", "invalid_input"]);
+});
+
+test("F0.8 run_in_background counts as input when the overload of a call that no model made is chosen and recorded", async () => {
+  const city = { type: "string" };
+  const find = (inputSchema: JsonSchema) => tool("find", (input) => Object.keys(input), { inputSchema, effects: { reads: [] } });
+  const closed = find({ type: "object", properties: { city }, required: ["city"], additionalProperties: false });
+  const open = find({ type: "object", properties: { city } });
+  const { runtime } = testRuntime({ toolsets: [{ name: "geo", overloads: true, tools: [closed, open] }] });
+  const session = runtime.session("s");
+  const [flagged, other] = await session.execute([
+    { name: "geo::find", input: { city: "Oslo", run_in_background: true } },
+    { name: "geo::find", input: { city: "Oslo", day: 1 } },
+  ]);
+  expect([flagged?.output, other?.output]).toEqual([
+    ["city", "run_in_background"],
+    ["city", "day"],
+  ]);
+  const recorded = session.log.flatMap((event) => (event.type === "call-start" ? [event.overload] : []));
+  expect(recorded).toEqual([expect.any(String), recorded[0]]);
+  await runtime.close();
 });

@@ -9,6 +9,7 @@ import { firstChars } from "./truncate-text.ts";
 export type JsonPrimitive = string | number | boolean | null;
 /** Any JSON value. */
 export type JsonValue = JsonPrimitive | readonly JsonValue[] | JsonObject;
+/** A JSON object. */
 export interface JsonObject {
   readonly [key: string]: JsonValue;
 }
@@ -249,7 +250,7 @@ function copyText(text: string, state: CopyState, place: Place): string {
   if (text.length >= MIN_TESTED_CHARS && !state.found && state.lookFor?.(text) === true) state.found = true;
   const room = state.charsLeft;
   if ((state.charsLeft -= text.length) >= 0) return text;
-  recordOverflow("text", state, place);
+  recordOverflow("more text than is allowed", state, place);
   state.charsLeft = state.nodesLeft = 0;
   const splitsPair = room > 0 && /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(room - 1, room + 1));
   return text.slice(0, splitsPair ? room - 1 : room);
@@ -264,7 +265,7 @@ function recordOverflow(what: string, state: CopyState, place: Place): void {
 /** Counts one more value, and returns whether there is room for it: earlier values keep all of their content. */
 function reserveValue(state: CopyState, place: Place): boolean {
   if (--state.nodesLeft >= 0) return true;
-  recordOverflow("values", state, place);
+  recordOverflow("more values than is allowed", state, place);
   state.nodesLeft = 0;
   return false;
 }
@@ -275,7 +276,7 @@ function keysToCopy(value: object, state: CopyState, place: Place): readonly str
   // An object used twice was listed in part when there was no room left; before that, there is room for all of its keys.
   const keys = listed?.object === value && listed.keys.length > Math.min(room, nodesLeft) ? listed.keys : Object.keys(value);
   if (keys.length <= WIDE_OBJECT_KEYS || (state.wideKeysLeft -= keys.length) >= 0) return keys;
-  recordOverflow("keys", state, place);
+  recordOverflow("more keys than is allowed", state, place);
   state.wideKeysLeft = 0;
   return keys.slice(0, room);
 }
@@ -308,7 +309,7 @@ function copyFields(value: object, depth: number, state: CopyState, place: Place
   for (const key of keys) {
     if (!reserveValue(state, place)) break;
     if ((state.charsLeft -= key.length) < 0) {
-      recordOverflow("text", state, place);
+      recordOverflow("more text than is allowed", state, place);
       state.charsLeft = state.nodesLeft = 0;
       break;
     }
@@ -378,8 +379,7 @@ function notJsonError(problem: string, place: Place, options: ToolErrorOptions =
 }
 
 function tooLargeError(what: string, place: Place): ToolError {
-  const amount = what.startsWith("nesting") ? what : `more ${what} than is allowed`;
-  return new ToolError("too_large", `${firstChars(formatPath(place), MAX_SHOWN_PATH)}: ${amount}`);
+  return new ToolError("too_large", `${firstChars(formatPath(place), MAX_SHOWN_PATH)}: ${what}`);
 }
 
 const MAX_SHOWN_PATH = 160;

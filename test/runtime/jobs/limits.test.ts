@@ -133,11 +133,13 @@ describe("one principal cannot fill the table of background jobs", () => {
     await runtime.close();
   });
 
-  test("maxPerPrincipal is an integer from 1, and at least one job is accepted", async () => {
+  test("maxPerPrincipal is an integer from 1, at least one job is accepted, and another one when it has ended", async () => {
     expect(() => table({ maxPerPrincipal: 0 })).toThrow("maxPerPrincipal of jobs of the runtime is 0");
     const { runtime, submit, gate } = table({ maxRunning: 1, maxQueued: 0 });
     expect(await submit("a")).toBe("pending");
     gate.resolve();
+    await Promise.all(runtime.jobs.list().map(({ id }) => runtime.jobs.wait(id)));
+    expect(await submit("a")).toBe("pending");
     await runtime.close();
   });
 });
