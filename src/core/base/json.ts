@@ -209,7 +209,7 @@ function copySlowly(value: unknown, state: CopyState): JsonValue {
   try {
     const copy = copyValue(value, 0, state, ROOT);
     if (copy === undefined) throw notJsonError("undefined is not JSON", ROOT);
-    if (state.wasCut) ignoreRejections(value); // of what was left out
+    if (state.wasCut && state.wideKeysLeft > 0) ignoreRejections(value); // of what was left out; so many keys would take long to list again
     return copy;
   } catch (error: unknown) {
     if (!(error instanceof ToolError && error.code === "too_large")) ignoreRejections(value);
