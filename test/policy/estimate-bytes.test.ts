@@ -23,6 +23,14 @@ test.each<readonly [string, () => JsonValue]>([
   ["texts", () => many((index) => `number ${index}`.repeat(10))],
   ["nulls", () => many(() => null)],
 ])("C13 the estimated size of %s is within a tenth of the memory they take", (_what, make) => {
+  const measured = Array.from({ length: 5 }, () => usedToEstimated(make)).sort((one, other) => one - other);
+  const median = measured[2]; // of one measurement, other parts of the process may have freed memory meanwhile
+  expect(median).toBeGreaterThan(0.9);
+  expect(median).toBeLessThan(1.1);
+});
+
+/** The memory that copies of a value take, divided by their estimated size. */
+function usedToEstimated(make: () => JsonValue): number {
   const kept: JsonValue[] = [];
   const before = usedBytes();
   let estimated = 0;
@@ -33,9 +41,8 @@ test.each<readonly [string, () => JsonValue]>([
   }
   const used = usedBytes() - before;
   expect(kept).toHaveLength(500);
-  expect(used / estimated).toBeGreaterThan(0.9);
-  expect(used / estimated).toBeLessThan(1.1);
-});
+  return used / estimated;
+}
 
 test("C13 fields of a content part beyond those of its type count too", () => {
   const part = { type: "text", text: "short", extra: { deep: ["x".repeat(10_000)] } } as const;
