@@ -1,4 +1,5 @@
 /** Says in a result why a signal ended a call. */
+import { singleLine } from "./base/wording.ts";
 import { truncateText } from "./base/truncate-text.ts";
 import { escapeInvisible } from "./base/escape-invisible.ts";
 import { isToolError } from "./error.ts";
@@ -38,9 +39,6 @@ function messageOf(reason: unknown): string {
 }
 
 function toOneLine(text: string): string {
-  const words = text
-    .slice(0, 2 * MAX_CHARS)
-    .replaceAll(/\s+/gu, " ")
-    .trim();
+  const words = singleLine(text.slice(0, 2 * MAX_CHARS));
   return truncateText(escapeInvisible(words), MAX_CHARS).toWellFormed();
 }

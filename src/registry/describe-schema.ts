@@ -1,4 +1,5 @@
 /** Describes a JSON Schema as lines of text: one for each property, with those of nested objects indented. */
+import { singleLine } from "../core/base/wording.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { truncateText } from "../core/base/truncate-text.ts";
@@ -92,9 +93,5 @@ function shortJson(value: unknown): string {
 
 /** Puts third-party text on one line. */
 function oneLine(text: string): string {
-  const line = text
-    .slice(0, MAX_WORDS * 4)
-    .replaceAll(/\s+/gu, " ")
-    .trim();
-  return truncateText(line, MAX_WORDS);
+  return truncateText(singleLine(text.slice(0, MAX_WORDS * 4)), MAX_WORDS);
 }

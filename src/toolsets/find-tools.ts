@@ -1,7 +1,7 @@
 /** The toolset `catalog`: a model finds tools by what they do, instead of being shown all of them from the beginning. @packageDocumentation */
 import { OWN_NAMESPACE } from "../core/call.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { plural, quoteValue } from "../core/base/wording.ts";
+import { plural, quoteValue, singleLine } from "../core/base/wording.ts";
 import { ToolOutput } from "../core/content.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
@@ -114,7 +114,7 @@ function foundText(found: readonly RegisteredTool[], callTool: boolean): string 
 
 /** Returns the lines of a tool, with its arguments if its definition is shown nowhere else. */
 function toolText({ qualifiedName, tool }: RegisteredTool, withArguments: boolean): string {
-  const line = `- ${providerName(qualifiedName)}: ${truncate(tool.description.replaceAll(/\s+/gu, " ").trim(), MAX_DESCRIPTION_CHARS)}`;
+  const line = `- ${providerName(qualifiedName)}: ${truncate(singleLine(tool.description), MAX_DESCRIPTION_CHARS)}`;
   return withArguments ? `${line}\n  input: ${truncate(JSON.stringify(tool.inputSchema), MAX_SCHEMA_CHARS)}` : line;
 }
 

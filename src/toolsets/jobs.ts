@@ -5,7 +5,7 @@ import type { EndedJob, JobStatus } from "../core/job-status.ts";
 import { resultText } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { firstChars } from "../core/base/truncate-text.ts";
-import { plural } from "../core/base/wording.ts";
+import { plural, singleLine } from "../core/base/wording.ts";
 import type { Jobs } from "../call/jobs/jobs.ts";
 import { callerVisibility, jobsOf } from "../call/context/tool-context.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -172,7 +172,7 @@ const MAX_LISTED_CHARS = 200;
 
 /** The beginning of a text without line breaks, so that each job has one line, which no text of a tool can imitate. */
 function oneLine(text: string): string {
-  return firstChars(text, MAX_LISTED_CHARS).replaceAll(/\s+/gu, " ");
+  return singleLine(firstChars(text, MAX_LISTED_CHARS));
 }
 
 function formatWait(job: EndedJob | JobStatus, timeout: number): string {

@@ -5,6 +5,11 @@ export function plural(count: number, noun: string, nouns = `${noun}s`): string 
   return `${count} ${count === 1 ? noun : nouns}`;
 }
 
+/** Puts a text on one line: line ends and other white space become single spaces, and none is left at the ends. */
+export function singleLine(text: string): string {
+  return text.replaceAll(/\s+/gu, " ").trim();
+}
+
 /** Returns the text with its first letter capitalized. */
 export function capitalize(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1);

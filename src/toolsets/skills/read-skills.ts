@@ -1,4 +1,5 @@
 /** Reads the front matter of the skills in a folder. */
+import { singleLine } from "../../core/base/wording.ts";
 import { readdir, realpath, stat } from "node:fs/promises";
 import { join, sep } from "node:path";
 import { getOwn } from "../../core/base/get-own.ts";
@@ -82,6 +83,6 @@ async function readSkill(root: string, folder: string, warn: (warning: string) =
 }
 
 function oneLine(text: string): string {
-  const line = text.replaceAll(/\s+/gu, " ").trim();
+  const line = singleLine(text);
   return line.length <= MAX_DESCRIPTION_LENGTH ? line : `${line.slice(0, MAX_DESCRIPTION_LENGTH - 1).toWellFormed()}…`;
 }

@@ -1,4 +1,5 @@
 /** Converts the body of a response to text for a model, by its media type. */
+import { singleLine } from "../../core/base/wording.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { decodeText } from "../../engine/rest/answer-text.ts";
@@ -78,7 +79,7 @@ function toPageOutput(text: string, { url, title = "", from, maxChars }: PageTex
   const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // the second half of a surrogate pair is included in this part
   const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
   const end = from + part.length;
-  const line = title.replaceAll(/\s+/gu, " ").trim(); // with line ends, it could look like another address
+  const line = singleLine(title); // with line ends, it could look like another address
   const heading = `${line === "" ? "" : `${line}\n`}${url}\n\n`;
   const rest = end < text.length ? `\n\n(${text.length - end} more characters; continue with from: ${end})` : "";
   return new ToolOutput({

@@ -1,4 +1,5 @@
 /** Answers `web_fetch` and `web_search`. */
+import { singleLine } from "../../core/base/wording.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
@@ -211,7 +212,7 @@ function parseAnswer(bytes: Uint8Array, provider: string): JsonValue {
 /** Each part is one line: with line ends, the text of a page could look like a result or an address of its own. */
 function formatWebResult({ title, url, snippet }: WebResult): string {
   return [title, url, snippet]
-    .map((text) => text.replaceAll(/\s+/gu, " ").trim())
+    .map(singleLine)
     .filter((line) => line !== "")
     .join("\n");
 }

@@ -1,7 +1,7 @@
 /** Writes a field of a result: `the price is 94`, `there are 3 bedrooms`, `it is open`. */
 import { memoize } from "../../../core/base/memoize.ts";
 import type { Random } from "../../../core/ports.ts";
-import { capitalize } from "../../../core/base/wording.ts";
+import { capitalize, singleLine } from "../../../core/base/wording.ts";
 import { nameWords, normalizeName } from "../../../schema/example/name-words.ts";
 import { isIdName } from "../id-names.ts";
 import { formatChoice, label, pickOne, parsePairs } from "./format-value.ts";
@@ -151,7 +151,7 @@ const MAX_EXCERPT = 240;
 
 /** Returns the beginning of a long text, up to the end of a word. */
 export function excerpt(text: string): string {
-  const trimmed = text.trim().replaceAll(/\s+/gu, " ");
+  const trimmed = singleLine(text);
   if (trimmed.length <= MAX_EXCERPT) return trimmed;
   const cut = trimmed.slice(0, MAX_EXCERPT);
   const end = Math.max(cut.lastIndexOf(". ") + 1, 0);

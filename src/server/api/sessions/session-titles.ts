@@ -1,4 +1,5 @@
 /** Titles of sessions for lists, read from the beginning of a log and cached. */
+import { singleLine } from "../../../core/base/wording.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import type { EventPage, Store } from "../../../core/store.ts";
 import { truncateText } from "../../../core/base/truncate-text.ts";
@@ -96,10 +97,7 @@ function findTitle(events: readonly SessionEvent[]): string {
     const { content } = event.message;
     const text = typeof content === "string" ? content : (content.find((part) => part.type === "text")?.text ?? "");
     // longer than the title, since white space is collapsed
-    const title = text
-      .slice(0, 4 * MAX_CHARS)
-      .trim()
-      .replaceAll(/\s+/gu, " ");
+    const title = singleLine(text.slice(0, 4 * MAX_CHARS));
     if (title !== "") return truncateText(title, MAX_CHARS);
   }
   return "";
