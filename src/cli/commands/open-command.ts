@@ -2,6 +2,7 @@
 import { basename } from "node:path";
 import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { createSecret } from "../../net/secret.ts";
 import { serveFile } from "../../server/dashboard/file-server.ts";
 import { HttpError } from "../../server/http/http-error.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
@@ -49,7 +50,7 @@ const HINT = "For example: haft open travel.jsonl";
 async function serve(context: CommandContext, file: string): ReturnType<typeof serveFile> {
   const { clock, ids } = systemPorts;
   const { log } = { ...systemPorts, ...stderrPorts(context) };
-  const token = ids.next("token").slice("token_".length);
+  const token = createSecret();
   const open = (): ReadableStream<Uint8Array> => ReadableStream.from(encoded(readPieces(context, file)));
   try {
     return await serveFile({ token, open, port: readPort(context.options.port ?? "0", "--port"), ports: { clock, ids, log } }).catch(

@@ -1,6 +1,7 @@
 /** The clients that a server of the command line admits, and the addresses that it may have. */
 import { ToolError } from "../../core/error.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { createSecret } from "../../net/secret.ts";
 import { openServerAccess, type ServerAccess } from "../../server/auth/server-access.ts";
 import { staticToken } from "../../server/auth/static-token.ts";
 import { isLocalAddress } from "../../server/mcp/http-options.ts";
@@ -38,7 +39,7 @@ export function checkReachable({ options }: CommandContext, host: string): void 
 export function readOrCreateToken({ environment }: CommandContext, host: string): Token {
   const given = environment[TOKEN_VARIABLE];
   if (given !== undefined && given !== "") return { text: given, isNew: false };
-  if (isLocalAddress(host)) return { text: systemPorts.ids.next("token").slice("token_".length), isNew: true };
+  if (isLocalAddress(host)) return { text: createSecret(), isNew: true };
   throw new ToolError("invalid_argument", `A server on ${host} can be reached by others, and needs a secret.`, {
     hint: `Set ${TOKEN_VARIABLE} to 16 characters or more that cannot be guessed.`,
   });

@@ -12,8 +12,8 @@ import type { Tool } from "../../core/tool.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
 import { checkToolFields } from "../../registry/check-tool-fields.ts";
-import { systemPorts } from "../../core/system-ports.ts";
 import { replaceFile } from "../../documents/replace-file.ts";
+import { createSecret } from "../../net/secret.ts";
 import type { Environment } from "../variables.ts";
 
 const FORMAT = "haft-tools";
@@ -129,7 +129,7 @@ async function readSalt(folder: string): Promise<string> {
   try {
     const file = await open(path, "wx", FILE_MODE);
     try {
-      const salt = systemPorts.ids.next("salt") + systemPorts.ids.next("");
+      const salt = createSecret();
       await file.writeFile(salt);
       return salt;
     } finally {
