@@ -106,6 +106,8 @@ export class Keys implements Authenticator {
   readonly #cacheMs: number;
   /** Cached keys by the hash of the whole key, so that a memory dump holds no usable key. */
   readonly #cached = new Map<string, CachedKey>();
+  /** Counts how often keys were revoked here: a key that was read from the store before is not cached after. */
+  #revocations = 0;
 
   constructor(access: AccessStore, { clock, cacheMs = 1_000 }: KeysOptions) {
     this.#access = access;
@@ -146,7 +148,9 @@ export class Keys implements Authenticator {
         },
       );
     const { ttlMs = DEFAULT_SESSION_TTL_MS } = key;
-    const leftMs = (maker.expiresAt ?? Infinity) - this.#clock.wallTime();
+    checkTtl(ttlMs, MAX_SESSION_TTL_MS);
+    // a token may expire at a fraction of a second
+    const leftMs = Math.floor((maker.expiresAt ?? Infinity) - this.#clock.wallTime());
     const rules: KeyMaker = { name: maker.name, ...omitUndefined({ claims: maker.claims }), ...maker.tools };
     return this.#addSessionKey({ ...key, ttlMs: Math.max(1, Math.min(ttlMs, leftMs)), createdBy: maker.id }, rules);
   }
@@ -196,7 +200,7 @@ export class Keys implements Authenticator {
   async revoke(id: string): Promise<boolean> {
     checkString(id, "revoke() of keys", "the id of a key");
     const isRevoked = await this.#access.revokeKey({ id, at: this.#clock.wallTime() });
-    this.#cached.clear();
+    this.#dropCached();
     if (isRevoked || (await this.#access.key(id)) !== undefined) return isRevoked;
     const ids = (await this.#access.keys({ sessionKeys: true })).map((key) => key.id);
     throw new ToolError("not_found", `There is no key ${JSON.stringify(id.slice(0, 40))}.`, {
@@ -215,6 +219,11 @@ export class Keys implements Authenticator {
   /** Revokes the keys of a removed session: a later session of the same id is a different one. */
   async revokeOf(sessionId: string): Promise<void> {
     await revokeSessionKeys(this.#access, sessionId, this.#clock.wallTime());
+    this.#dropCached();
+  }
+
+  #dropCached(): void {
+    this.#revocations++;
     this.#cached.clear();
   }
 
@@ -230,11 +239,13 @@ export class Keys implements Authenticator {
     const digest = hashText(token);
     const known = this.#cached.get(digest);
     if (known !== undefined && known.until > this.#clock.now() && known.expiresAt > this.#clock.wallTime()) return known.principal;
+    const revocations = this.#revocations;
     const key = await this.#access.key(id);
     if (key === undefined || !isSameSecret(hashText(key.salt + secret), key.hash)) return undefined;
     const { revokedAt, expiresAt = Infinity } = key;
     if (revokedAt !== undefined || expiresAt <= this.#clock.wallTime() || !(await this.#isMakerValid(key))) return undefined;
     const principal = principalOf(key);
+    if (revocations !== this.#revocations) return principal;
     if (this.#cached.size >= MAX_CACHED) this.#cached.clear();
     this.#cached.set(digest, { principal, until: this.#clock.now() + this.#cacheMs, expiresAt });
     return principal;

@@ -117,6 +117,46 @@ test("issue 19.5 a key that is revoked while in use is rejected from the next re
   await expect(keys.revoke(`${stored.id.slice(0, -1)}z`)).rejects.toMatchObject({ code: "not_found", hint: `Did you mean ${stored.id}?` });
 });
 
+test("issue 19.5 a key that is revoked while it is read from the store is not accepted again from the cache", async () => {
+  const { access } = memoryStore();
+  const clock = new FakeClock();
+  let revoke: (() => Promise<unknown>) | undefined;
+  const slow = new Proxy(access, {
+    get: (target, name) => {
+      const method: unknown = Reflect.get(target, name, target);
+      if (typeof method !== "function") return method;
+      return async (...values: readonly unknown[]): Promise<unknown> => {
+        const found: unknown = await Reflect.apply(method, target, values);
+        const meanwhile = name === "key" ? revoke : undefined;
+        revoke = name === "key" ? undefined : revoke;
+        await meanwhile?.();
+        return found;
+      };
+    },
+  });
+  const keys = new Keys(slow, { clock });
+  const { key, stored } = await keys.add(READ);
+  const page = await keys.addSessionKey({ ...READ, sessionId: "desk" });
+  for (const [secret, end] of [
+    [key, () => keys.revoke(stored.id)],
+    [page.key, () => keys.revokeOf("desk")],
+  ] as const) {
+    revoke = end;
+    await keys.authenticate(requestWith(secret));
+    expect(await keys.authenticate(requestWith(secret))).toBeUndefined();
+  }
+});
+
+test("issue 19.5 a session key of a maker whose token expires at a fraction of a second ends no later than the token", async () => {
+  const { keys, clock } = keysOf();
+  const expiresAt = clock.wallTime() + 60_123.4;
+  const maker: Principal = { id: "token:https://login#ann", name: "ann", scopes: new Set(["read"]), expiresAt };
+  const { stored } = await keys.delegate({ name: "page", scopes: ["read"], sessionId: "desk" }, maker);
+  expect(stored.expiresAt).toBe(clock.wallTime() + 60_123);
+  const none = keys.delegate({ name: "page", scopes: ["read"], sessionId: "desk", ttlMs: -1 }, maker);
+  await expect(none).rejects.toThrow("ttlMs of a key is -1");
+});
+
 test("issue 19.5 a session key is bound to its session, has no scope beyond it, and lives at most a day", async () => {
   const { keys, clock } = keysOf();
   const { key, stored } = await keys.addSessionKey({ ...READ, sessionId: "trip" });
