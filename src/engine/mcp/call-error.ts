@@ -133,27 +133,57 @@ function httpError(status: number, name: string, error: unknown): ToolError {
   return new ToolError("execution_failed", message, { outcome: "failed", cause: error });
 }
 
+interface CredentialProblem {
+  readonly reason: string;
+  readonly operatorHint: string;
+}
+
+/** Names of the official client's errors about an authorization server. It is asked after the server has refused a request. */
+const TOKEN_REFUSALS: ReadonlySet<string> = new Set([
+  "OAuthError",
+  "IssuerMismatchError",
+  "AuthorizationServerMismatchError",
+  "InsecureTokenEndpointError",
+  "RegistrationRejectedError",
+]);
+
 /** The problem of the credentials; undefined if the error is not about credentials. */
-export function credentialProblem(
-  server: McpOptions,
-  error: unknown,
-): { readonly reason: string; readonly operatorHint: string } | undefined {
+export function credentialProblem(server: McpOptions, error: unknown): CredentialProblem | undefined {
   const scope = findMissingScope(error);
   if (scope !== undefined)
     return {
       reason: `it requires the scope ${scope} (HTTP 403)`,
       operatorHint: "Use credentials that have the scope, and name it in `scope` of `auth` if that is set.",
     };
+  const refusal = tokenProblem(error);
+  if (refusal !== undefined) return refusal;
   const status = findHttpStatus(error) ?? (hasErrorName(error, "UnauthorizedError") ? 401 : undefined);
   if (status !== 401 && status !== 403) return undefined;
-  const { headers = {}, auth, url = "" } = server.url === undefined ? {} : server;
-  const given = auth !== undefined || Object.keys(headers).length > 0 || /\/\/[^/]*@/u.test(String(url));
   if (status === 403) {
     return {
       reason: "it does not allow this (HTTP 403)",
       operatorHint: "Ask the operator of the server for the permission, or use other credentials.",
     };
   }
+  return missingCredentials(server);
+}
+
+/** The problem of credentials that an authorization server refused, or that were not sent to it; undefined for another error. */
+function tokenProblem(error: unknown): CredentialProblem | undefined {
+  const refused = [...causesOf(error)].find(
+    (each) => each instanceof ToolError || (each instanceof Error && TOKEN_REFUSALS.has(each.name)),
+  );
+  if (refused === undefined || refused instanceof ToolError) return undefined; // a ToolError says more
+  return {
+    reason: `no token could be obtained: ${describeThrown(refused).replace(/\.$/u, "")}`,
+    operatorHint: "Check the credentials and the issuer in `auth` of this server.",
+  };
+}
+
+/** The problem of credentials that a server answered with 401. */
+function missingCredentials(server: McpOptions): CredentialProblem {
+  const { headers = {}, auth, url = "" } = server.url === undefined ? {} : server;
+  const given = auth !== undefined || Object.keys(headers).length > 0 || /\/\/[^/]*@/u.test(String(url));
   if (!given)
     return {
       reason: "it requires credentials (HTTP 401)",

@@ -17,6 +17,7 @@ import { ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
 import { withRefusedTokens } from "./refused-token.ts";
 import { withSharedRenewals } from "./shared-renewals.ts";
+import { withQuotableRefusals, withTokenErrors } from "./token-answers.ts";
 import { quoteLongNumbers, quoteLongNumbersInEvents } from "./long-numbers.ts";
 import { serverUrl, redactUrl, type McpUrlOptions } from "./options.ts";
 import { ServerStream, isEventStream, withoutServerStream } from "./server-stream.ts";
@@ -69,7 +70,7 @@ export class HttpWire implements Wire {
     this.url = redactUrl(url);
     this.#client = new PreparedClient(httpClient({ ...clientOptions(server), maxBytes: MAX_MESSAGE_BYTES }, { clock, log }));
     const watched = withReceivedStats(guardedFetch(this.#client), this.#received, kind);
-    const fetch = withRefusedTokens(withSharedRenewals(withConfiguredHeaders(watched, server)));
+    const fetch = withRefusedTokens(withSharedRenewals(withTokenErrors(withQuotableRefusals(withConfiguredHeaders(watched, server)))));
     const setTimer = (fire: () => void, delayMs: number): (() => void) => this.#setTimer(fire, delayMs);
     const received = this.#received;
     const bare = new URL(url);

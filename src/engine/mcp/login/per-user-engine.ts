@@ -8,6 +8,7 @@ import { redactError, createRedactor, type Redact } from "../../../core/base/red
 import { RemoteJob } from "../../../core/remote-job.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";
+import { withQuotableRefusals } from "../token-answers.ts";
 import { httpClient } from "../../../net/http-client.ts";
 import { withTimeLimit } from "../../../processes/sleep.ts";
 import { principalIdOf } from "../../../core/principal-id.ts";
@@ -84,7 +85,7 @@ export class PerUserEngine implements Engine {
     const client = httpClient(clientOptions(this.#options), { clock, log });
     this.#closers.push(() => client.close());
     const url = serverUrl(this.#options);
-    const server = { url, sdk: await loadClient(), fetch: guardedFetch(client) };
+    const server = { url, sdk: await loadClient(), fetch: withQuotableRefusals(guardedFetch(client)) };
     this.#server = server;
     if (auth.type === "user-login")
       this.#closers.push(

@@ -8,6 +8,9 @@ import { parseJson } from "../../../core/base/parse-json.ts";
 /** Errors with which an authorization server does not refuse a request. @see https://www.rfc-editor.org/rfc/rfc6749#section-5.2 */
 const TRANSIENT_ERRORS: ReadonlySet<JsonValue | undefined> = new Set(["server_error", "temporarily_unavailable", "slow_down"]);
 
+/** A token that fits into a header, whose limit is 16,384 characters. @see https://www.rfc-editor.org/rfc/rfc6749#appendix-A.12 */
+const TOKEN = /^[\u0020-\u007e]{1,16000}$/u;
+
 /** A `fetch` that watches requests for tokens. */
 export interface WatchedRequests {
   readonly fetch: FetchLike;
@@ -47,12 +50,15 @@ export function watchTokenRequests(fetch: FetchLike, grantType: string): Watched
       const body = parseObject(text);
       const { error } = body;
       const isRefused = typeof error === "string" && !TRANSIENT_ERRORS.has(error);
-      const isGranted = response.ok && typeof body["access_token"] === "string";
-      fault = isRefused || isGranted ? undefined : { reason: `it answered ${response.status}` };
+      const token = body["access_token"];
+      const isGranted = response.ok && typeof token === "string" && TOKEN.test(token);
+      const answered = response.ok ? "without a usable token" : response.status;
+      fault = isRefused || isGranted ? undefined : { reason: `it answered ${answered}` };
       return new Response(text, response);
     } catch (thrown: unknown) {
-      const notAllowed = [...causesOf(thrown)].find((each): each is ToolError => isToolError(each) && each.code === "permission_denied");
-      fault = { reason: describeThrown(notAllowed ?? thrown).replace(/\.$/u, ""), notAllowed };
+      const inner = [...causesOf(thrown)].filter(isToolError);
+      const notAllowed = inner.find(({ code }) => code === "permission_denied");
+      fault = { reason: describeThrown(notAllowed ?? inner[0] ?? thrown).replace(/\.$/u, ""), notAllowed };
       throw thrown;
     }
   };
@@ -65,7 +71,7 @@ export function watchTokenRequests(fetch: FetchLike, grantType: string): Watched
   };
 }
 
-function parseObject(text: string): JsonObject {
+export function parseObject(text: string): JsonObject {
   try {
     const value = parseJson(text);
     return isJsonObject(value) ? value : {};
