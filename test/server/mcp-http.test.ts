@@ -129,6 +129,7 @@ describe("access checks", () => {
         await expect(listenMcp(runtime, { port: 0, host, ...options })).rejects.toMatchObject({ code: "invalid_argument" });
     }
     expect(() => mcpHandler(runtime, { token: "short" })).toThrow(ToolError);
+    expect(() => mcpHandler(runtime, { token: "a token with spaces" })).toThrow("a character that clients cannot send");
     const open = await listening(runtime, { host: "0.0.0.0", token: TOKEN, allowedHosts: ["localhost"] });
     expect((await send(open.port, { headers: { host: "localhost", authorization: `Bearer ${TOKEN}` } })).status).toBe(200);
   });

@@ -11,7 +11,7 @@ export interface McpHttpOptions extends McpServerOptions {
   readonly allowedHosts?: readonly string[];
   /** Other pages that may send requests, besides the server's own: origins such as `https://app.example`, or hosts with any port. @default none */
   readonly allowedOrigins?: readonly string[];
-  /** The token that every request must have: `Authorization: Bearer <token>`. At least 16 characters. @default no token is needed */
+  /** The token that every request must have: `Authorization: Bearer <token>`. At least 16 visible characters of ASCII. @default no token is needed */
   readonly token?: string;
   /**
    * Authenticates requests, in place of `token`. A principal needs the scope `execute`. Sessions and tasks belong to the principal that began them.
@@ -67,6 +67,7 @@ export interface HttpSettings {
 /** Host names of this machine. */
 export const LOCAL_HOST_NAMES: readonly string[] = ["localhost", "127.0.0.1", "[::1]"];
 const MIN_TOKEN_LENGTH = 16;
+const VISIBLE_ASCII = /^[\u0021-\u007e]+$/u;
 
 /** Applies the defaults. @throws ToolError `invalid_argument` for an invalid option */
 export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
@@ -75,6 +76,10 @@ export function httpSettingsOf(options: McpHttpOptions): HttpSettings {
   checkIntegers({ graceMs }, 0);
   if (token !== undefined && token.length < MIN_TOKEN_LENGTH)
     throw new ToolError("invalid_argument", `The token of an MCP server must have at least ${MIN_TOKEN_LENGTH} characters.`);
+  if (token !== undefined && !VISIBLE_ASCII.test(token))
+    throw new ToolError("invalid_argument", "The token of an MCP server has a character that clients cannot send in a bearer token.", {
+      hint: "Use letters, digits and punctuation of ASCII only, without spaces and without a line break at the end.",
+    });
   if (token !== undefined && options.authenticator !== undefined)
     throw new ToolError("invalid_argument", "An MCP server takes a token or an authenticator, not both.");
   return {

@@ -238,6 +238,17 @@ test("issue 19.5 the first authenticator that recognises the sender decides, inc
   expect(() => staticToken({ token: "short" })).toThrow("at least 16 characters");
 });
 
+test.each([
+  "a token with spaces in it",
+  "a-token-for-the-tests\n",
+  "p@ssw0rd!p@ssw0rd!",
+  "käse-token-with-umlaut",
+  "a=token-for-the-tests",
+])("the shared token %j is refused at once, because no client could send it", (token) => {
+  expect(() => staticToken({ token })).toThrow("a character that clients cannot send");
+  expect(() => staticToken({ token: "a-token_of.every~kind+/==" })).not.toThrow();
+});
+
 test("E04 an authenticator derived from another one decides by its own function, whatever it inherits", async () => {
   const inner = staticToken({ token: "a-secret-of-the-house" });
   const nobody = async (): Promise<undefined> => undefined;
