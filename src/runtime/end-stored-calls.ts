@@ -23,7 +23,7 @@ export async function endStoredCalls(
 ): Promise<void> {
   const { sessionId } = log;
   // The session of a call belongs to the owner of the call's log, and is taken over from a process that is still closing it.
-  for (const { callId } of calls) await endSessionOfCall(store, { sessionId, callId }, { reason, at, takeOver: true });
+  for (const { callId } of calls) await endSessionOfCall(store, { sessionId, callId }, { reason, at, takeOver: true, outer: log });
   const events: SessionEvent[] = calls.flatMap((call) => createCallEndEvents(call, cancelledJobError(call, reason), { sessionId, at }));
   if (events.length === 0) return;
   log.append(events);
@@ -37,7 +37,7 @@ export async function endStoredCalls(
 export async function endSessionsLeftOpen(store: Store, log: EventLog, at: number): Promise<void> {
   if (!log.wasLeftOpen) return;
   const { sessionId } = log;
-  const ending = { reason: "the call that had begun its session has ended", at };
+  const ending = { reason: "the call that had begun its session has ended", at, outer: log };
   const ended: string[] = [];
   try {
     for await (const events of readEventPages(log))
@@ -70,7 +70,7 @@ async function removeFromStore(store: Store, sessionId: string, at: number): Pro
   try {
     // While the session is claimed, no other process begins a branch of it.
     const isKept = (await findBranch(store, sessionId)) !== undefined;
-    if (!isKept) await endSessionsOfCalls(store, { sessionId, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
+    if (!isKept) await endSessionsOfCalls(store, { outer: log, callIds: await callsWithOpenSessions(store, log, log.wasLeftOpen), at });
     return await store.remove(sessionId);
   } finally {
     await log.close().catch(() => {}); // the claim is lost with its session
@@ -137,9 +137,10 @@ async function removeClosedFromStore(store: Store, sessionId: string, createdAt:
 /** Ends the open calls in sessions that calls of a removed session began. @throws ToolError the first failure, as a rejection */
 async function endSessionsOfCalls(
   store: Store,
-  { sessionId, callIds, at }: { readonly sessionId: string; readonly callIds: readonly string[]; readonly at: number },
+  { outer, callIds, at }: { readonly outer: EventLog; readonly callIds: readonly string[]; readonly at: number },
 ): Promise<void> {
-  const ending = { reason: "the session was removed", at, takeOver: true };
+  const { sessionId } = outer;
+  const ending = { reason: "the session was removed", at, takeOver: true, outer };
   const failed: unknown[] = []; // one failure does not keep the others from being ended
   for (const callId of callIds)
     await endSessionOfCall(store, { sessionId, callId }, ending).catch((thrown: unknown) => failed.push(thrown));
@@ -169,9 +170,9 @@ async function callsWithOpenSessions(store: Store, log: ReadableLog, mayBeLeftOp
 async function endSessionOfCall(
   store: Store,
   place: CallPlace,
-  { takeOver = false, ...ending }: EndingOptions & { readonly takeOver?: boolean },
+  { takeOver = false, outer, ...ending }: EndingOptions & { readonly takeOver?: boolean; readonly outer: EventLog },
 ): Promise<boolean> {
-  const log = await claimIfFree(store, nestedSessionId(place.sessionId, place.callId), takeOver);
+  const log = await claimIfFree(store, nestedSessionId(place.sessionId, place.callId), { takeOver, outer });
   if (log === undefined || log === "busy") return log === undefined;
   try {
     const { first, open } = await readFoldedLog(log);
@@ -192,9 +193,9 @@ async function endSessionOfCall(
 }
 
 /** Undefined if the session does not exist or cannot be written. @throws ToolError `store_failed`, as a rejection */
-async function claimIfFree(store: Store, id: string, takeOver: boolean = false): Promise<EventLog | "busy" | undefined> {
+async function claimIfFree(store: Store, id: string, options?: Parameters<Store["claim"]>[1]): Promise<EventLog | "busy" | undefined> {
   try {
-    return await store.claim(id, { takeOver });
+    return await store.claim(id, options);
   } catch (thrown: unknown) {
     rethrowStoreFailure(thrown);
     return ToolError.fromUnknown(thrown, "store_failed").code === "resource_busy" ? "busy" : undefined;

@@ -28,6 +28,8 @@ import { readCancelRequests } from "./stored-jobs.ts";
 /** How a session is resumed, by a program or by the call that it belongs to. */
 interface ResumeStoredOptions extends ResumeOptions {
   readonly parentCall?: CallPlace | undefined;
+  /** The log of that call's session: if another process has claimed it, the session of the call belongs to that process. */
+  readonly outerLog?: EventLog | undefined;
   /** The turn of that call, while its handler runs. */
   readonly callingTurn?: Turn | undefined;
   readonly resuming: PendingResume;
@@ -195,7 +197,8 @@ export class ResumedSessions {
   async #settleSessionOf({ id: sessionId, eventLog }: RuntimeSession, callId: string, takeOver: boolean = true): Promise<void> {
     const parentCall = { sessionId, callId };
     try {
-      const inner = await this.resume(nestedSessionId(sessionId, callId), { interrupted: "settle", takeOver, parentCall });
+      const options = { interrupted: "settle", takeOver, parentCall, outerLog: eventLog } as const;
+      const inner = await this.resume(nestedSessionId(sessionId, callId), options);
       await inner.close();
     } catch (thrown: unknown) {
       const { code, message } = ToolError.fromUnknown(thrown, "store_failed");
@@ -226,8 +229,12 @@ function mayHaveLeftSessionOpen(sessionId: string, registry: Registry, event: Se
 }
 
 /** Claims the log of a session. Undefined if there is none and `create` is set. @throws ToolError as `Store.claim`, as a rejection */
-function claimLog(store: Store, id: string, { takeOver, create }: ResumeOptions): Promise<EventLog | undefined> {
-  return store.claim(id, omitUndefined({ takeOver })).catch((thrown: unknown) => {
+function claimLog(
+  store: Store,
+  id: string,
+  { takeOver, create, outerLog: outer }: Pick<ResumeStoredOptions, "takeOver" | "create" | "outerLog">,
+): Promise<EventLog | undefined> {
+  return store.claim(id, omitUndefined({ takeOver, outer })).catch((thrown: unknown) => {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code !== "not_found") throw error;
     if (create === true) return undefined;

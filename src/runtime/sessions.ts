@@ -94,7 +94,7 @@ export class Sessions implements SessionHost {
       if (eventLog.options.durability !== "async") await whenCallIsStored(run, attempt.endSignal);
       return await this.#resumedSessions.resume(
         id,
-        { create: true, takeOver: true, ...resumeOptions, parentCall, callingTurn: turn },
+        { create: true, takeOver: true, ...resumeOptions, parentCall, outerLog: eventLog, callingTurn: turn },
         attempt,
       );
     }

@@ -154,8 +154,9 @@ class MemoryStore implements Store {
     );
   }
 
-  async claim(sessionId: string, { takeOver = false }: { readonly takeOver?: boolean } = {}): Promise<EventLog> {
+  async claim(sessionId: string, { takeOver = false, outer }: NonNullable<Parameters<Store["claim"]>[1]> = {}): Promise<EventLog> {
     this.#requireOpen();
+    if (outer?.failure !== undefined) throw outer.failure;
     const stored = this.#find(sessionId);
     if (stored.log !== undefined && !takeOver) {
       throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {

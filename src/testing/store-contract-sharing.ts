@@ -1,7 +1,7 @@
 /** The part of the store contract about several processes over the same data. */
 import { deepEqual, equal } from "node:assert/strict";
 import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
-import type { Store } from "../core/store.ts";
+import type { EventLog, Store } from "../core/store.ts";
 import { twoStoreCase, messageEvent, messageEvents, assertRejects, assertThrows, type StoreCase } from "./store-case.ts";
 
 export const sharingCases: readonly StoreCase[] = [
@@ -141,6 +141,27 @@ export const sharingCases: readonly StoreCase[] = [
       await assertRejects(() => one.claim("lost"), "resource_busy");
       await taken.close();
       equal((await one.claim("lost")).length, 2);
+    },
+  ),
+  twoStoreCase(
+    "I04 a session is not claimed for a call whose own session was taken over, whether or not another process has it open",
+    async (one, other) => {
+      const [outer, inner] = ["outer", "inner"].map((id) => one.create(id, { at: 1, durability: "sync" })) as [EventLog, EventLog];
+      outer.append([messageEvent("outer", 1)]);
+      await outer.whenDurable();
+      await inner.close();
+      await (await one.claim("inner", { outer })).close();
+      const taken = await one.claim("inner", { takeOver: true, outer });
+      const outerElsewhere = await other.claim("outer", { takeOver: true });
+      const innerElsewhere = await other.claim("inner", { takeOver: true, outer: outerElsewhere });
+      await assertRejects(() => one.claim("inner", { takeOver: true, outer }), "conflict");
+      innerElsewhere.append([messageEvent("inner", 1)]);
+      await innerElsewhere.close();
+      await assertRejects(() => one.claim("inner", { outer }), "conflict");
+      await assertRejects(async () => taken.confirm?.() ?? taken.whenDurable(), "conflict");
+      await outerElsewhere.close();
+      await assertRejects(() => other.claim("inner", { outer: outerElsewhere }), "conflict");
+      deepEqual((await other.read("inner")).events, [messageEvent("inner", 1)]);
     },
   ),
   twoStoreCase(

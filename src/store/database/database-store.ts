@@ -1,4 +1,5 @@
 /** A store over a database: the sessions that are open in this process, the one write buffer that they share, and queries. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -19,7 +20,8 @@ import { DatabaseLog, type DatabaseLogOptions } from "./database-log.ts";
 import { readStoredPage } from "../records/event-text.ts";
 import { Batcher } from "../records/batcher.ts";
 import { guardCache } from "../records/guarded-cache.ts";
-import { FIRST_EPOCH, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import { FIRST_EPOCH, type ClaimRequest, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import { outerLostError } from "../records/outer-lost-error.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "../records/store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
 
@@ -167,16 +169,21 @@ export class DatabaseStore implements Store {
     return log;
   }
 
-  async claim(sessionId: string, { takeOver = false }: { readonly takeOver?: boolean } = {}): Promise<EventLog> {
+  async claim(
+    sessionId: string,
+    { takeOver = false, outer: outerLog }: NonNullable<Parameters<Store["claim"]>[1]> = {},
+  ): Promise<EventLog> {
     this.#requireWritable();
+    const outer = outerLog === undefined ? undefined : this.#findOuter(outerLog);
     const open = this.#logs.get(sessionId);
     if (this.#claims.has(sessionId) || (open !== undefined && !takeOver)) throw this.#busyError(sessionId);
     open?.abandon(new ToolError("conflict", `Session ${JSON.stringify(sessionId)} was claimed again; this log can no longer write to it.`));
     this.#claims.add(sessionId);
     try {
       await this.open();
-      let answer = await this.#database.request("claim", { sessionId, takeOver, verified: 0 });
-      while (!answer.claimed) answer = await this.#database.request("claim", { sessionId, takeOver, verified: answer.verified });
+      const request = { sessionId, takeOver, ...omitUndefined({ outer }) };
+      let answer = await this.#database.request("claim", { ...request, verified: 0 });
+      while (!answer.claimed) answer = await this.#database.request("claim", { ...request, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
       const log = this.#createLog(sessionId, { ...answer, seen: answer });
       this.#lostSessions.delete(sessionId);
@@ -185,6 +192,14 @@ export class DatabaseStore implements Store {
     } finally {
       this.#claims.delete(sessionId);
     }
+  }
+
+  /** @throws ToolError `conflict` if the log was lost or closed */
+  #findOuter({ sessionId, failure }: EventLog): ClaimRequest["outer"] {
+    if (failure !== undefined) throw failure;
+    const open = this.#logs.get(sessionId);
+    if (open === undefined) throw outerLostError(sessionId);
+    return { sessionId, epoch: open.epoch };
   }
 
   async read(sessionId: string, options: ReadOptions = {}): Promise<EventPage> {

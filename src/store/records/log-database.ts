@@ -58,6 +58,8 @@ export interface StoredPage {
 export interface ClaimRequest {
   readonly sessionId: string;
   readonly takeOver: boolean;
+  /** Another log that this owner has claimed, with the epoch of that claim; nothing is claimed if the epoch has changed. */
+  readonly outer?: { readonly sessionId: string; readonly epoch: number };
   /** Number of events that earlier answers reported as sound. */
   readonly verified: number;
 }

@@ -3,6 +3,7 @@ import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store.ts";
 import type { ClaimAnswer, ClaimRequest, ClaimFacts } from "../records/log-database.ts";
+import { outerLostError } from "../records/outer-lost-error.ts";
 import type { FoundSession, LogReader } from "./log-reader.ts";
 import type { Owner } from "./owner.ts";
 import { parseStoredTextOrRaw, toStoredText } from "../records/stored-text.ts";
@@ -82,6 +83,7 @@ export class SessionClaims {
     retryState: ClaimRetryState,
   ): Promise<SessionTable | undefined> {
     const found = await this.#findClaimable(transaction, request);
+    await this.#requireOuter(transaction, request); // after the record was read: a claim by the new owner of the outer session changes that record
     retryState.wasLeftOpen ||= await this.#isLeftOpen(transaction, found.row);
     await this.#owner.register(transaction);
     if (!(await this.#setOwner(transaction, found.row))) return undefined;
@@ -89,6 +91,13 @@ export class SessionClaims {
     let verified = request.verified;
     while (verified < row.length) verified = await this.#verifyPage(transaction, { ...request, verified });
     return row;
+  }
+
+  /** @throws ToolError `conflict` if the outer session was claimed again, as a rejection. One that is not stored yet cannot have been claimed. */
+  async #requireOuter(transaction: Transaction<Tables>, { outer }: ClaimRequest): Promise<void> {
+    if (outer === undefined) return;
+    const found = await this.#reader.find(transaction, toStoredText(outer.sessionId));
+    if (found !== undefined && found.row.epoch !== outer.epoch) throw outerLostError(outer.sessionId);
   }
 
   /** Makes this owner the owner of a session, if its record is still as found. From then on no other owner can write it. */

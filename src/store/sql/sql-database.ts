@@ -115,7 +115,8 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   async #claim(id: string, request: ClaimRequest, retryState: ClaimRetryState): Promise<ClaimAnswer> {
-    const claimed = request.takeOver || request.verified > 0 ? undefined : (await this.#groupClaims?.add(id))?.get(id);
+    const isAlone = request.takeOver || request.outer !== undefined || request.verified > 0;
+    const claimed = isAlone ? undefined : (await this.#groupClaims?.add(id))?.get(id);
     if (claimed === undefined) return this.#run("could not claim a session", (tables) => this.#claims.claim(tables, request, retryState));
     const { row, ...facts } = claimed;
     this.#writer.cacheRecord(request.sessionId, row);

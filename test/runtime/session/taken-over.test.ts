@@ -173,3 +173,48 @@ test("a composite call that was made in a lost session starts no session of its 
     rmSync(folder, { recursive: true });
   }
 });
+
+test("L07 a process that continues after another has taken over its call leaves the session of that call to the other", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "haft-taken-session-"));
+  const worlds = (["first", "second"] as const).map((name) => {
+    const [entered, suspended, begun, release] = [1, 2, 3, 4].map(() => Promise.withResolvers<void>());
+    const look = tool("look", async () => (begun?.resolve(), await release?.promise, `seen by the ${name}`), { effects: pure });
+    const agent = tool(
+      "agent",
+      async (_input, context) => {
+        entered?.resolve();
+        if (name === "first") await suspended?.promise;
+        const own = await sessionWithin(context);
+        try {
+          return (await own.execute({ name: "look" })).output;
+        } finally {
+          await own.close();
+        }
+      },
+      { composite: true, effects: undefined as never },
+    );
+    const runtime = createRuntime({ tools: [look, agent], store: sqliteStore({ path: join(folder, "a.db") }), timeoutMs: 0 });
+    return { runtime, entered, suspended, begun, release };
+  });
+  const [first, second] = worlds as [(typeof worlds)[0], (typeof worlds)[0]];
+  try {
+    const session = first.runtime.session("s");
+    const lost = session.execute({ name: "agent" });
+    lost.catch(() => {}); // as the test says below
+    await first.entered?.promise;
+    await session.eventLog?.whenDurable();
+    const resumed = second.runtime.resume("s", { takeOver: true });
+    await second.begun?.promise;
+
+    first.release?.resolve();
+    first.suspended?.resolve(); // the process does not know yet that it has lost the session
+    await expect(lost).rejects.toMatchObject({ code: "conflict" });
+    second.release?.resolve();
+
+    expect((await resumed).history.map(({ result }) => result?.output)).toEqual(["seen by the second"]);
+  } finally {
+    for (const { release } of worlds) release?.resolve();
+    await Promise.allSettled(worlds.map(({ runtime }) => runtime.close()));
+    rmSync(folder, { recursive: true });
+  }
+});
