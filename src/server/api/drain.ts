@@ -9,9 +9,9 @@ import type { ApiServices } from "./services.ts";
 /**
  * Drains a server that already refuses new calls. Streams end with `draining`. Running calls and forwarded requests may end for `graceMs`; then calls
  * that declare no writes are cancelled. The others get `graceMs` again, then they are cancelled and their outcome is recorded as unknown. A session
- * in which nothing runs is closed or handed over at once, also if calls wait for a person; the others at the end, and sessions with jobs are handed
- * over if the store has a queue. Calls of stored sessions that have not begun by then are not cancelled: they continue where the session is opened
- * next. An abort of the signal ends the waits; its caller cancels the calls.
+ * in which nothing runs is closed or handed over at once, also if calls wait for a person; the others at the end. Jobs may end for `graceMs`; sessions
+ * whose jobs still run are handed over if the store outlives the process. Calls of stored sessions that have not begun by then are not cancelled: they
+ * continue where the session is opened next. An abort of the signal ends the waits; its caller cancels the calls.
  */
 export async function drain(services: ApiServices, signal?: AbortSignal): Promise<void> {
   const { events, submissions, forwardedWork, sessions, settings, clock } = services;
@@ -42,7 +42,7 @@ export function cancelCalls(
   shouldCancel = (_call: Pick<ToolCall, "name" | "input">): boolean => true,
 ): void {
   for (const id of runtime.sessions.resuming) handOverResume(id, { runtime, log });
-  const canHandOverJobs = store?.queue !== undefined;
+  const canHandOverJobs = store?.outlivesProcess === true;
   const waiting = new Set(runtime.underWay.flatMap(({ callId, waitsFor }) => (waitsFor === undefined ? [] : callId)));
   for (const { callId, name, input, jobId } of runtime.running)
     if (shouldCancel({ name, input }) && !(canHandOverJobs && jobId !== undefined) && !waiting.has(callId))

@@ -97,7 +97,9 @@ export class SessionClaims {
   async #requireOuter(transaction: Transaction<Tables>, { outer }: ClaimRequest): Promise<void> {
     if (outer === undefined) return;
     const found = await this.#reader.find(transaction, toStoredText(outer.sessionId));
-    if (found !== undefined && found.row.epoch !== outer.epoch) throw outerLostError(outer.sessionId);
+    if (found === undefined) return;
+    const { owner, epoch } = found.row;
+    if (epoch !== outer.epoch || owner !== (this.#owner.id ?? null)) throw outerLostError(outer.sessionId);
   }
 
   /** Makes this owner the owner of a session, if its record is still as found. From then on no other owner can write it. */

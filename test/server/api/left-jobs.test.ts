@@ -84,3 +84,51 @@ test.each(["beside", "within"])("a call made by a job is not cancelled by stoppi
     await stays;
   }
 });
+
+test.each([
+  { graceMs: 20_000, runs: 1, when: "ends while its server stops" },
+  { graceMs: 20, runs: 2, when: "lasts longer, and is run again by the next server" },
+])("L36 an accepted job of a store in a file is not cancelled by an orderly stop: it $when", async ({ graceMs, runs }) => {
+  const path = temporaryFile();
+  let begun = 0;
+  const stopping = Promise.withResolvers<void>();
+  const build = defineTool({
+    name: "build",
+    description: "Builds.",
+    effects: { writes: "out", idempotent: true },
+    mode: "background",
+    async execute() {
+      begun++;
+      await stopping.promise;
+      if (begun < runs) await new Promise<never>(() => {});
+      return "built";
+    },
+  });
+  const glance = defineTool({ name: "glance", description: "Opens the session.", effects: readOnly("view"), execute: () => "seen" });
+  const start = async () => {
+    const runtime = createRuntime({ tools: [build, glance], store: sqliteStore({ path, synchronous: "normal" }), ports: { log } });
+    const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs }, mcp: false, ports: { log } });
+    const { url } = await server.listen({ port: 0 });
+    const stop = async (): Promise<void> => {
+      await server.close();
+      await runtime.close();
+    };
+    onTestFinished(stop);
+    return { client: createClient({ url, token: TOKEN }), stop };
+  };
+  const first = await start();
+  await first.client.call("createSession", { body: { id: "s" } });
+  await first.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: [{ name: "build" }] } });
+  await vi.waitFor(() => expect(begun).toBe(1));
+  const stopped = first.stop();
+  await new Promise((resolve) => setTimeout(resolve, 300)); // a server that waits for nothing has closed its sessions by then
+  stopping.resolve();
+  await stopped;
+
+  const next = await start();
+  await next.client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: [{ name: "glance" }] } });
+  const { jobs } = await next.client.call("listJobs", { query: {} });
+  const job = await next.client.call("waitForJob", { params: { jobId: jobs[0]?.id ?? "" }, query: { timeoutMs: 20_000 } });
+  expect(job).toMatchObject({ state: "done" });
+  expect(begun).toBe(runs);
+});

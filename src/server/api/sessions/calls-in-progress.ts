@@ -32,7 +32,7 @@ export async function handOverWaiting(
   id: string,
   reason: string,
 ): Promise<{ readonly handedOver: Promise<unknown> } | undefined> {
-  const canHandOverJobs = runtime.store?.queue !== undefined;
+  const canHandOverJobs = runtime.store?.outlivesProcess === true;
   for (;;) {
     const calls = runtime.underWay.filter(({ sessionId }) => sessionId === id);
     if (!calls.some(({ waitsFor }) => waitsFor === "answer")) return undefined;

@@ -195,8 +195,8 @@ export class SessionPool {
   }
 
   /**
-   * Closes all sessions of the server. Sessions that are being resumed, and jobs that other processes can continue, may end for `graceMs` or until
-   * the signal aborts, and are then handed over.
+   * Closes all sessions of the server. Sessions that are being resumed, and jobs that a store keeps for the next process, may end for `graceMs` or
+   * until the signal aborts, and are then handed over.
    */
   async closeAll(signal?: AbortSignal): Promise<void> {
     this.#isDraining = true;
@@ -206,7 +206,7 @@ export class SessionPool {
     const { runtime, store, settings, clock } = this.#options;
     const resuming = (): Promise<unknown>[] => Array.from(this.#resuming.values(), ({ session }) => session);
     const work = resuming();
-    if (store?.queue !== undefined && runtime.jobs.runHere)
+    if (store?.outlivesProcess === true && runtime.jobs.runHere)
       for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
     await settlesWithin(Promise.allSettled(work), settings.graceMs, clock, signal);
     const handOvers = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
@@ -249,10 +249,10 @@ export class SessionPool {
     const { id } = session;
     const isHandedOver = waiting.length > 0 && this.#isDraining && (isWaiting || this.#closed);
     if (isHandedOver) this.releasedCalls.record(id, waiting);
-    const offered = session.jobs.length > 0 ? store?.queue : undefined;
-    if (offered === undefined && !isHandedOver) return session.close();
+    const hasJobs = session.jobs.length > 0 && store?.outlivesProcess === true;
+    if (!hasJobs && !isHandedOver) return session.close();
     await runtime.sessions.handOver(id);
-    await offered?.offer([id]);
+    if (hasJobs) await store?.queue?.offer([id]);
   }
 
   /** Releases unused sessions now, and soon after each call that ended or asked, which may have left its session unused. Checks all sessions. */

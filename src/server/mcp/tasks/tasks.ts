@@ -190,13 +190,13 @@ export class Tasks {
   }
 
   /**
-   * Must be called when no client can send requests any more. Hands over tasks that wait for a person, which stay in the store. If other processes
-   * continue jobs, the other tasks get `graceMs` to end, and those left are handed over as the jobs they are.
+   * Must be called when no client can send requests any more. Hands over tasks that wait for a person, which stay in the store. If the store
+   * outlives the process, the other tasks get `graceMs` to end, and those left are handed over as the jobs they are.
    */
   async leaveAll(graceMs: number, signal?: AbortSignal): Promise<void> {
     const { runtime, clock } = this.#options;
     await this.#handOverTasks(({ awaitsPerson }) => awaitsPerson);
-    if (runtime.store?.queue === undefined) return;
+    if (runtime.store?.outlivesProcess !== true) return;
     const jobs = runtime.sessions.list().flatMap((session) => (session.id.startsWith(TASK_SESSION_PREFIX) ? session.jobs : []));
     await settlesWithin(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), graceMs, clock, signal);
     await this.#handOverTasks(() => true);
