@@ -23,7 +23,8 @@ export interface ProviderToolsOptions {
  * Returns the tools to register for a conversation in this wire format: the program's own, and those the provider is known to run. A tool of the
  * program, with its own options, replaces the provider's of the same name; a tool that only another provider runs is left out.
  *
- * @throws ToolError `invalid_argument` for options that the tool does not take, or of a tool that no provider has, and for another type of `disable`
+ * @throws ToolError `invalid_argument` for options that the tool does not take, for a name in `disable` or `options` that no provider and no tool of the
+ * program has, and for another type of `disable`
  */
 export function providerTools(tools: readonly Tool[], format: string, options: ProviderToolsOptions = {}): readonly Tool[] {
   checkArgument(Array.isArray(tools), "providerTools(tools, format)", "an array of tools", tools);
@@ -32,7 +33,9 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
   const { disable = false, log } = options;
   checkArgument(isDisable(disable), 'The option "disable" of providerTools()', "a boolean or an array of names", disable);
   const patches = new Map(Object.entries(options.options ?? {}));
-  for (const name of patches.keys()) checkIsKnown(name, tools);
+  for (const name of patches.keys()) checkIsKnown(name, tools, "There are options for");
+  const disabled = new Set(typeof disable === "boolean" ? [] : disable);
+  for (const name of disabled) checkIsKnown(name, tools, 'The option "disable" names');
   const own = tools.filter((tool) => {
     const isOffered = isOfferedBy(tool, format);
     if (!isOffered)
@@ -40,7 +43,6 @@ export function providerTools(tools: readonly Tool[], format: string, options: P
     return isOffered;
   });
   const taken = new Set(own.map(({ name }) => name));
-  const disabled = new Set(typeof disable === "boolean" ? [] : disable);
   const advertised = disable === true ? [] : (PROVIDER_TOOLS.get(format) ?? []);
   const added = advertised.filter(({ name }) => !taken.has(name) && !disabled.has(name));
   return [
@@ -99,10 +101,11 @@ function toolFor({ name, description, declaration, optionsAt }: ProviderTool, fo
   return Object.freeze({ name, description, inputSchema: {}, providerExecuted: true, providers: { [format]: declared } });
 }
 
-function checkIsKnown(name: string, own: readonly Tool[]): void {
+/** A name that no provider has would otherwise do nothing, and leave the tool that was meant on. */
+function checkIsKnown(name: string, own: readonly Tool[], problem: string): void {
   const all = new Set([...PROVIDER_TOOLS.values()].flat().map((known) => known.name));
   if (all.has(name) || own.some((tool) => tool.name === name)) return;
-  throw new ToolError("invalid_argument", `There are options for ${JSON.stringify(name)}, which is not a provider tool.`, {
+  throw new ToolError("invalid_argument", `${problem} ${JSON.stringify(name)}, which is not a provider tool.`, {
     hint: `Provider tools: ${[...all].sort().join(", ")}.`,
   });
 }

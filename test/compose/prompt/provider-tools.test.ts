@@ -79,12 +79,22 @@ describe("the tools of a conversation", () => {
   });
 
   test("F1.18 disable leaves out a tool by its name, and all of them with true", () => {
-    expect(names(providerTools([], "anthropic-messages", { disable: ["web_fetch", "unknown"] }))).toEqual(["web_search", "code_execution"]);
+    expect(names(providerTools([], "anthropic-messages", { disable: ["web_fetch", "google_search"] }))).toEqual([
+      "web_search",
+      "code_execution",
+    ]);
     expect(providerTools([own], "anthropic-messages", { disable: true })).toEqual([own]);
     for (const disable of ["web_fetch", [5], 1, null] as unknown as readonly string[][])
       expect(() => providerTools([], "anthropic-messages", { disable })).toThrow(
         /^The option "disable" of providerTools\(\) takes a boolean or an array of names, not /u,
       );
+  });
+
+  test("F1.18 a misspelt name in disable is rejected, because the tool that was meant would stay on", () => {
+    expect(() => providerTools([own], "anthropic-messages", { disable: ["web_serach"] })).toThrow(
+      'The option "disable" names "web_serach", which is not a provider tool.',
+    );
+    expect(names(providerTools([own], "mistral", { disable: [own.name, "web_search"] }))).toEqual([own.name]);
   });
 
   test("F1.18 the program's own entry takes precedence with its options, also if it is not a provider tool", () => {
