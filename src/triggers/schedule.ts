@@ -6,7 +6,7 @@ import { WallClock } from "./wall-clock.ts";
 
 /** The rule of a schedule: exactly one of the first four fields. */
 export interface ScheduleRule {
-  /** Fires every so many minutes, counted from each midnight. */
+  /** Fires every so many minutes, counted from each midnight; 1,440 is once a day, also on a day of 25 hours. */
   readonly everyMinutes?: number;
   /** Fires once a day at this time, `HH:MM`. */
   readonly dailyAt?: string;
@@ -163,11 +163,17 @@ function parseCron(key: keyof ScheduleRule, expression: string, zone: string): C
   }
 }
 
-/** Makes intervals of equal length within a day, even on a day on which the clocks change; they start again at midnight. */
+const MIDNIGHT = "0 0 * * *";
+
+/**
+ * Makes intervals of equal length within a day, even on a day on which the clocks change; they start again at midnight. An interval of a whole day is
+ * one of any length: it begins at midnight only.
+ */
 function midnightAlignedSchedule(minutes: number, zone: string): Schedule {
   if (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > DAY_MS / MINUTE_MS)
     throw new SettingsError("everyMinutes", `${String(minutes)} is not a number of minutes.`, { hint: "It is an integer from 1 to 1440." });
-  const midnights = cronSchedule("everyMinutes", "0 0 * * *", zone);
+  if (minutes === DAY_MS / MINUTE_MS) return timeOfDaySchedule("everyMinutes", MIDNIGHT, zone);
+  const midnights = cronSchedule("everyMinutes", MIDNIGHT, zone);
   const intervalMs = minutes * MINUTE_MS;
   const latest = (at: number): number => {
     const midnight = midnights.latest(at) ?? Math.floor(at / DAY_MS) * DAY_MS;

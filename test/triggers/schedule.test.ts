@@ -73,6 +73,18 @@ describe("F1.60 the times of a schedule", () => {
       ["2026-03-29T11:00", "2026-03-29T22:00"],
     ],
     [
+      "once on a day of 25 hours, if it fires every 1,440 minutes",
+      { everyMinutes: 1_440, zone: "Europe/Berlin" },
+      "2026-10-24T20:00:00Z",
+      ["2026-10-24T22:00", "2026-10-25T23:00", "2026-10-26T23:00"],
+    ],
+    [
+      "once on a day with two midnights, if it fires every 1,440 minutes",
+      { everyMinutes: 1_440, zone: "America/Havana" },
+      "2026-10-31T05:00:00Z",
+      ["2026-11-01T04:00", "2026-11-02T05:00"],
+    ],
+    [
       "each of several times of a day that the clocks skip",
       { cron: "30 2,14 * * *", zone: "Europe/Berlin" },
       "2026-03-28T23:00:00Z",
