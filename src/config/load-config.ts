@@ -100,6 +100,7 @@ async function loadWith(path: string, options: LoadOptions, onlyStore: boolean):
     endings: [".toml", ".yaml", ".yml", ".json"],
     maxBytes: MAX_CONFIG_BYTES,
     hint: "Name the file itself, such as haft.toml.",
+    limits: { roundsBounds: true }, // of the schemas of its tools
     jsonComments: isForeignName,
   });
   const mayBeOfClient = isForeignName && path.toLowerCase().endsWith(".json"); // a mistyped key of ours must not be ignored

@@ -1,6 +1,12 @@
 /** Finds integers whose digits a double does not keep, also if they are written with a point or an exponent. */
 
 const PARTS = /^[-+]?(\d*)(?:\.(\d*))?(?:[eE]([-+]?\d+))?$/u;
+/** The keywords of a schema whose values are numbers. Such a bound may be rounded: generated schemas have those of 64 bits. */
+export const BOUND_KEYWORDS: ReadonlySet<string> = new Set(
+  "minimum,maximum,exclusiveMinimum,exclusiveMaximum,multipleOf,minLength,maxLength,minItems,maxItems,minContains,maxContains,minProperties,maxProperties".split(
+    ",",
+  ),
+);
 /** As many digits identify every double, and many programs print all of them: `3.8280000000000001e26`. */
 const DOUBLE_DIGITS = 17;
 

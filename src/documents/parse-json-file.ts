@@ -10,15 +10,17 @@ export interface JsonFileLimits {
   readonly maxNodes: number;
   /** Positions are recorded for keys down to this depth; a deeper key is reported at its nearest ancestor. @default all */
   readonly positionDepth?: number;
+  /** Whether a bound of a schema, such as a `maximum` of 64 bits, is rounded where it would lose digits, in place of an error. @default false */
+  readonly roundsBounds?: boolean;
 }
 
 /** Enough for any configuration file. */
 const CONFIG_LIMITS: JsonFileLimits = { maxDepth: 32, maxNodes: 100_000 };
 
 /** @throws ToolError `invalid_config` with line and column if the text is not JSON, or repeats a key */
-export function parseJsonFile(text: string, file: string, limits: JsonFileLimits = CONFIG_LIMITS): ParsedFile {
-  const { maxDepth, maxNodes, positionDepth = maxDepth } = limits;
-  const value = parseJsonText(text, file, { maxDepth, maxNodes });
+export function parseJsonFile(text: string, file: string, limits: Partial<JsonFileLimits> = {}): ParsedFile {
+  const { maxDepth, maxNodes, positionDepth = maxDepth, roundsBounds = false } = { ...CONFIG_LIMITS, ...limits };
+  const value = parseJsonText(text, file, { maxDepth, maxNodes, longIntegers: roundsBounds ? "round-bounds" : "refuse" });
   return { value, positions: new KeyPositions((positions) => scanPositions(text, positions, positionDepth)) };
 }
 

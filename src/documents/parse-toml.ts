@@ -1,5 +1,7 @@
 import { TomlError, parse } from "smol-toml";
-import type { ParsedFile } from "./key-positions.ts";
+import { BOUND_KEYWORDS } from "../core/lost-digits.ts";
+import type { KeyPath, KeyPositions, ParsedFile } from "./key-positions.ts";
+import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
 import { RefusedTomlError, findTomlPositions } from "./toml-positions.ts";
 
@@ -7,10 +9,11 @@ import { RefusedTomlError, findTomlPositions } from "./toml-positions.ts";
 const MAX_DEPTH = 32;
 
 /** Parses a document in TOML. @throws ToolError `invalid_config` with line and column if the text is not TOML 1.0 */
-export function parseToml(text: string, file: string): ParsedFile {
+export function parseToml(text: string, file: string, { roundsBounds = false }: Pick<JsonFileLimits, "roundsBounds"> = {}): ParsedFile {
   try {
-    const value = parse(text, { maxDepth: MAX_DEPTH });
-    return { value, positions: findTomlPositions(text, decodeKey) };
+    const value: unknown = parse(text, { maxDepth: MAX_DEPTH, integersAsBigInt: roundsBounds ? "asNeeded" : false });
+    const positions = findTomlPositions(text, decodeKey);
+    return { value: roundsBounds ? withRoundedBounds(value, [], { file, positions }) : value, positions };
   } catch (error: unknown) {
     if (error instanceof RefusedTomlError) throw syntaxError(file, error.position, `not valid TOML: ${error.message}.`, error);
     if (!(error instanceof TomlError)) throw error;
@@ -25,4 +28,24 @@ export function parseToml(text: string, file: string): ParsedFile {
 
 function decodeKey(quoted: string): string {
   return Object.keys(parse(`${quoted} = 1`))[0] ?? "";
+}
+
+interface Place {
+  readonly file: string;
+  readonly positions: KeyPositions;
+}
+
+/** Replaces integers of more digits than a double holds: a bound by the nearest number. @throws ToolError `invalid_config` for any other */
+function withRoundedBounds(value: unknown, path: KeyPath, place: Place): unknown {
+  if (typeof value === "bigint") {
+    if (BOUND_KEYWORDS.has(String(path.at(-1)))) return Number(value);
+    throw syntaxError(place.file, place.positions.get(path), "not valid TOML: integer value cannot be represented losslessly.");
+  }
+  if (typeof value !== "object" || value === null || value instanceof Date) return value;
+  for (const [key, item] of Object.entries(value)) {
+    const name = Array.isArray(value) ? Number(key) : key;
+    const read = withRoundedBounds(item, [...path, name], place);
+    if (read !== item) Object.defineProperty(value, key, { value: read, enumerable: true, writable: true, configurable: true });
+  }
+  return value;
 }

@@ -16,7 +16,7 @@ import {
 } from "yaml";
 import type { ToolError } from "../core/error.ts";
 import { shortenNumber } from "../core/base/truncate-text.ts";
-import { losesIntegerDigits } from "../core/lost-digits.ts";
+import { BOUND_KEYWORDS, losesIntegerDigits } from "../core/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
@@ -39,7 +39,8 @@ export const YAML_FILE_LIMITS: YamlLimits = { maxTokens: 50_000, maxDepth: 32, m
  *
  * @throws ToolError `invalid_config` with line and column
  */
-export function parseYaml(text: string, file: string, limits: YamlLimits = YAML_FILE_LIMITS): ParsedFile {
+export function parseYaml(text: string, file: string, given: Partial<YamlLimits> = {}): ParsedFile {
+  const limits = { ...YAML_FILE_LIMITS, ...given };
   const lines = new LineCounter();
   lines.addNewLine(0);
   const composer = new Composer({
@@ -169,7 +170,7 @@ class YamlReader {
     if (isAlias(node)) return this.#readAlias(node, path);
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null;
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-    if (isScalar(node)) return this.#readScalar(node);
+    if (isScalar(node)) return this.#readScalar(node, path.at(-1));
     if (isMap(node)) return this.#readMap(node.items, path);
     return node.items.map((item, index) => {
       const itemPath = [...path, index];
@@ -178,10 +179,14 @@ class YamlReader {
     });
   }
 
-  #readScalar(node: Scalar): unknown {
+  #readScalar(node: Scalar, key: string | number | undefined): unknown {
     const { value, source = "" } = node;
-    if (typeof value !== "number" || this.#limits.roundsIntegers === true || keepsDigits(source, value)) return value;
+    if (typeof value !== "number" || this.#rounds(key) || keepsDigits(source, value)) return value;
     throw this.#error(offsetOf(node), `the integer ${shortenNumber(source)} would lose digits; write it in quotes, as a string.`);
+  }
+
+  #rounds(key: string | number | undefined): boolean {
+    return this.#limits.roundsIntegers === true || (this.#limits.roundsBounds === true && BOUND_KEYWORDS.has(String(key)));
   }
 
   #readAlias(alias: Node & { readonly source: string }, path: KeyPath): unknown {

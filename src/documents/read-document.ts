@@ -17,8 +17,8 @@ export interface LoadedDocument extends ParsedFile {
 
 export interface DocumentFile extends Omit<TextFile, "code"> {
   readonly endings: readonly DocumentEnding[];
-  /** @default those of a configuration file */
-  readonly limits?: YamlLimits;
+  /** @default each that of a configuration file */
+  readonly limits?: Partial<YamlLimits>;
   /** Whether JSON may have comments and trailing commas. @default false */
   readonly jsonComments?: boolean;
 }
@@ -64,7 +64,7 @@ export function findEndingProblem(path: string, endings: readonly DocumentEnding
   return `must end in ${rest === "" ? "" : `${rest} or `}${endings.at(-1) ?? ""}.`;
 }
 
-type DocumentParser = (text: string, file: string, limits?: YamlLimits) => ParsedFile;
+type DocumentParser = (text: string, file: string, limits?: Partial<YamlLimits>) => ParsedFile;
 
 async function loadParser(ending: string): Promise<DocumentParser> {
   if (ending === ".toml") return (await import("./parse-toml.ts")).parseToml;

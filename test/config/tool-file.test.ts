@@ -32,6 +32,14 @@ const DEFINITION = { description: "Looks up.", parameters: SCHEMA };
 const lookup = { name: "lookup", ...DEFINITION };
 const TOOL = { name: "lookup", description: "Looks up.", inputSchema: SCHEMA };
 
+test.each([
+  ["tools.json", '[{"name": "find", "description": "Finds.", "parameters": {"properties": {"id": {"maximum": 9223372036854775807}}}}]'],
+  ["tools.yaml", "- {name: find, description: Finds., parameters: {properties: {id: {maximum: 9223372036854775807}}}}"],
+])("a file whose tools have bounds of 64 bits, as generated schemas do, is read: %s", async (name, text) => {
+  const [tool] = (await read(name, text)).tools.get("default") ?? [];
+  expect(tool?.inputSchema).toMatchObject({ properties: { id: { maximum: 2 ** 63 } } });
+});
+
 describe("shapes", () => {
   const shapes: Readonly<Record<string, unknown>> = {
     "namespace → list": { default: [lookup] },

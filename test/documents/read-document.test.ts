@@ -2,15 +2,22 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { readDocument } from "../../src/documents/read-document.ts";
+import { readDocument, type DocumentFile } from "../../src/documents/read-document.ts";
 
 const ENDINGS = [".toml", ".yaml", ".json"] as const;
 
-function read(name: string, text: string): Promise<object> {
+function read(name: string, text: string, more: Pick<DocumentFile, "limits"> = {}): Promise<object> {
   const folder = mkdtempSync(join(tmpdir(), "haft-document-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
   writeFileSync(join(folder, name), text);
-  return readDocument({ path: join(folder, name), what: "configuration", endings: ENDINGS, maxBytes: 1_000, hint: "Give a file." });
+  return readDocument({
+    path: join(folder, name),
+    what: "configuration",
+    endings: ENDINGS,
+    maxBytes: 1_000,
+    hint: "Give a file.",
+    ...more,
+  });
 }
 
 test.each([
@@ -50,6 +57,21 @@ test.each([
     code: "invalid_config",
     message: expect.stringMatching(/a\.\w+:1:\d+: .*(?:would lose digits|cannot be represented losslessly)/u),
   });
+});
+
+test.each([
+  ["a.toml", "[tool]\nminimum = -9223372036854775808\nmaximum = 9223372036854775807\n"],
+  ["a.yaml", "tool: {minimum: -9223372036854775808, maximum: 9223372036854775807}"],
+  ["a.json", '{"tool": {"minimum": -9223372036854775808, "maximum" : \n9223372036854775807}}'],
+])("a bound of 64 bits is rounded where the reader wants it, and another integer is not: %s", async (name, text) => {
+  const roundsBounds = { limits: { roundsBounds: true } };
+  expect(await read(name, text, roundsBounds)).toMatchObject({ value: { tool: { minimum: -(2 ** 63), maximum: 2 ** 63 } } });
+  await expect(read(name, text)).rejects.toMatchObject({ code: "invalid_config" });
+  for (const other of ["id", "maxima", "xmaximum"])
+    await expect(read(name, text.replace("maximum", other), roundsBounds)).rejects.toMatchObject({
+      code: "invalid_config",
+      message: expect.stringMatching(/a\.\w+:\d+:\d+: .*(?:would lose digits|cannot be represented losslessly)/u),
+    });
 });
 
 test("an integer that keeps its digits, a fraction, and a text of digits are read from YAML", async () => {

@@ -90,6 +90,7 @@ export async function readDescriptor(file: string, options: DescriptorOptions): 
     endings: [".toml"],
     maxBytes: MAX_BYTES,
     hint: "Name the file itself.",
+    limits: { roundsBounds: true },
   });
   return toDescriptor(parsed, file, options);
 }

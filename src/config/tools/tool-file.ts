@@ -36,7 +36,14 @@ export interface ReadTools {
 
 const MAX_BYTES = 16 * 1024 * 1024;
 /** Places are recorded for the keys of a tool, but not within its schemas. */
-const LIMITS: YamlLimits = { maxTokens: 1_000_000, maxDepth: 64, maxAliases: 1_000, maxNodes: 1_000_000, positionDepth: 4 };
+const LIMITS: YamlLimits = {
+  maxTokens: 1_000_000,
+  maxDepth: 64,
+  maxAliases: 1_000,
+  maxNodes: 1_000_000,
+  positionDepth: 4,
+  roundsBounds: true,
+};
 
 /**
  * Reads the tools of a YAML or JSON file: an array of them, an object of them by name, an object of arrays by namespace, or `{namespace, tools:

@@ -1,6 +1,7 @@
 /** Keeps the digits of numbers in a server's answers: a number that a double cannot hold is read as a string. */
 import { findStringEnd } from "../../core/base/parse-exactly.ts";
 import { LONG_NUMBER, stringifyLongNumber } from "../../core/base/parse-json.ts";
+import { BOUND_KEYWORDS } from "../../core/lost-digits.ts";
 import { SCHEMA_MAP_KEYWORDS } from "../../schema/keyword-names.ts";
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/uy;
@@ -60,12 +61,6 @@ function quoteInLines(pieces: readonly Uint8Array[]): Uint8Array {
   return LONG_NUMBER.test(lines) ? Buffer.from(lines.replaceAll(/^data[^\r\n]*/gmu, quoteLongNumbers), "latin1") : bytes;
 }
 
-/** The keywords of a schema whose values are numbers. */
-const NUMBER_KEYWORDS: ReadonlySet<string> = new Set(
-  "minimum,maximum,exclusiveMinimum,exclusiveMaximum,multipleOf,minLength,maxLength,minItems,maxItems,minContains,maxContains,minProperties,maxProperties".split(
-    ",",
-  ),
-);
 /** Keywords whose values are data, such as the string that an output must be. */
 export const DATA_KEYWORDS: ReadonlySet<string> = new Set(["const", "default", "enum", "example", "examples"]);
 /** Keywords whose keys are names. */
@@ -104,7 +99,7 @@ function restoreIn(value: unknown, place: Place): unknown {
 
 function restoreKeyword(key: string, value: unknown, depth: number): unknown {
   if (DATA_KEYWORDS.has(key)) return value;
-  if (!NUMBER_KEYWORDS.has(key) || typeof value !== "string") return restoreIn(value, { isKeyword: !NAMED.has(key), depth });
+  if (!BOUND_KEYWORDS.has(key) || typeof value !== "string") return restoreIn(value, { isKeyword: !NAMED.has(key), depth });
   const bound = LONG_NUMBER.test(value) && LONG_TEXT.test(value) ? Number(value) : Number.NaN;
   return Number.isFinite(bound) ? bound : value;
 }
