@@ -33,6 +33,22 @@ test("the answer is cancel without an ask function, in a simulation, and when as
   ]);
 });
 
+test("an answer that the form of a handler's question does not allow is cancel, and one to a form that cannot be used is passed on", async () => {
+  const colour = { type: "string", enum: ["red", "blue"] };
+  const form: Question = { message: "Which?", schema: { type: "object", properties: { colour }, required: ["colour"] } };
+  const { runtime } = testRuntime({ tools: [asks(form), { ...asks({ message: "Which?", schema: { type: "colour" } }), name: "odd" }] });
+  const answered = async (name: string, content?: QuestionAnswer & { readonly action: "accept" }) =>
+    (await runtime.execute({ name }, { ask: () => content ?? { action: "accept" } })).output;
+  const green = { action: "accept", content: { colour: "green" } } as const;
+  const red = { action: "accept", content: { colour: "red" } } as const;
+  expect([await answered("paint", red), await answered("paint", green), await answered("paint"), await answered("odd", green)]).toEqual([
+    red,
+    { action: "cancel" },
+    { action: "cancel" },
+    green,
+  ]);
+});
+
 test("D13 a call can ask at most sixteen questions, and a page needs an http or https URL", async () => {
   let asked = 0;
   const many = tool("many", async (_input, { ask }) => {

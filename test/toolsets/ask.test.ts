@@ -47,6 +47,15 @@ describe("F1.72 ask_user and show_card", () => {
     expect((await runtime.execute({ name, input }, { ask: () => answer })).output).toBe("Blue");
   });
 
+  test.each([
+    ["ask_user", { question: "Which colour?", options: ["Blue", "Red"] }],
+    ["show_card", { title: "Colours", actions: ["Blue", "Red"] }],
+  ])("F1.72 an answer that is none of the choices of %s is not passed on as one", async (name, input) => {
+    const { runtime, ports } = bench(() => ({ action: "accept", content: { answer: "Green" } }));
+    expect((await runtime.execute({ name, input })).error?.code).toBe("unavailable");
+    expect(ports.log.lines.at(-1)?.message).toContain("its answer does not match the question: $.answer: ");
+  });
+
   test("F1.72 a declined question is an answer", async () => {
     const { runtime } = bench(() => ({ action: "decline" }));
     expect((await runtime.execute({ name: "ask_user", input: { question: "Your age?" } })).output).toBe("The user declined to answer.");

@@ -3,6 +3,7 @@ import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject } from "../../core/base/json.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
+import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import type { CallRun } from "../call-run.ts";
 
 /** Maximum number of questions of one call. */
@@ -33,7 +34,9 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // `ask` may also throw synchronously
     const endWatch = run.services.claims.noteQuestion(run);
-    return checkAnswer(await rejectOnAbort(answer, signal).finally(endWatch));
+    const checked = checkAnswer(await rejectOnAbort(answer, signal).finally(endWatch));
+    if (asker === toolName) checkContent(checked, request.schema); // a server completes the form that it asks, and checks it itself
+    return checked;
   } catch (error: unknown) {
     if (signal.aborted) return CANCELLED_ANSWER;
     run.services.ports.log.warn(`A question from ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
@@ -58,4 +61,21 @@ function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
   const copy = copyJson(content).value;
   if (!isJsonObject(copy)) throw new ToolError("invalid_argument", "the content of its answer must be an object");
   return { action: "accept", content: copy };
+}
+
+/** Refuses content that the form of the question does not allow, such as a choice that it does not offer: the handler relies on its schema. */
+function checkContent(answer: QuestionAnswer, schema: Question["schema"]): void {
+  if (answer.action !== "accept" || schema === undefined) return;
+  const [problem] = compileForm(schema)?.problems(answer.content ?? {}, 1) ?? [];
+  if (problem === undefined) return;
+  throw new ToolError("invalid_argument", `its answer does not match the question: ${problem.path}: ${problem.message}`);
+}
+
+/** Undefined for a form that is no JSON Schema that can be used: it was shown all the same. */
+function compileForm(schema: NonNullable<Question["schema"]>): Validator | undefined {
+  try {
+    return compileSchema(copyJson(schema).value);
+  } catch {
+    return undefined;
+  }
 }
