@@ -60,6 +60,8 @@ export interface ProgramOptions {
   readonly signal: AbortSignal;
   /** Called with the output as it arrives. */
   readonly onOutput?: (text: string) => void;
+  /** Called with the whole output so far, as in the result: at once with the first of it, then at most every `PARTIAL_MS`. */
+  readonly onPartial?: (output: string) => void;
 }
 
 /** Why the program was ended before it ended by itself. */
@@ -87,6 +89,8 @@ const WATCH_SHARE = 10;
 const GROWTH_MS = 10;
 /** If the machine has this many times more new tasks than a program may have, other programs are hardly the cause: the program is checked at once. */
 const FAR_BEYOND = 4;
+/** Minimum time between two reports of the whole output so far, in milliseconds. */
+const PARTIAL_MS = 100;
 /** How long to wait for the last output, in milliseconds, if another process holds the pipe. */
 const LAST_OUTPUT_MS = 250;
 /** The kernel counts threads as processes. */
@@ -145,6 +149,8 @@ class Program {
   readonly #mark = `HAFT_PROGRAM=${systemPorts.ids.next("program")}`;
   #stop: ProgramStop | undefined;
   #stopping: Promise<void> | undefined;
+  /** Ends the wait for the next report of the output so far; undefined if none is due. */
+  #cancelPartial: (() => void) | undefined;
 
   constructor(options: ProgramOptions) {
     this.#options = options;
@@ -173,6 +179,7 @@ class Program {
     } finally {
       cancelTimer();
       cancelWatch();
+      this.#cancelPartial?.();
       signal.removeEventListener("abort", aborted);
       releaseGroup(root.pid);
       child.stdout?.destroy();
@@ -253,12 +260,31 @@ class Program {
   #listen({ stdin, stdout, stderr }: ChildProcess, root: TreeRoot): void {
     const take = (kept: OutputBuffer) => (chunk: Buffer) => {
       kept.push(chunk);
+      if (kept === this.#output) this.#notePartial();
       if (this.#output.bytes + this.#errors.bytes > this.#options.limits.maxOutputBytes) this.#stopTree(root, "output");
     };
     stdout?.on("data", take(this.#output));
     stderr?.on("data", take(this.#errors));
     for (const stream of [stdin, stdout, stderr]) stream?.on("error", () => undefined); // the program ended without reading; its exit code counts
     stdin?.end(this.#options.stdin);
+  }
+
+  /** Reports the output so far, unless that was done a moment ago: then once the moment has passed. */
+  #notePartial(): void {
+    const { clock, onPartial } = this.#options;
+    if (onPartial === undefined || this.#cancelPartial !== undefined) return;
+    let written = this.#output.bytes;
+    const look = (): void => {
+      this.#cancelPartial = undefined;
+      if (this.#output.bytes === written) return;
+      written = this.#output.bytes;
+      report();
+    };
+    const report = (): void => {
+      onPartial(this.#output.text());
+      this.#cancelPartial = clock.timer(look, PARTIAL_MS);
+    };
+    report();
   }
 
   #watchLimits(root: TreeRoot): () => void {

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalRequest } from "../../src/core/ask.ts";
@@ -131,6 +131,22 @@ describe("F1.64 a command that is rejected or fails", () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const { error } = await bash(runtime, `echo 'vim x'; vim "my file" 'b c'`);
     expect(error?.message).toBe(`The command "vim \\"my file\\" 'b c'" is not run: it needs a terminal, and there is none.`);
+  });
+
+  test("a command that is cancelled, or ignores SIGTERM at the deadline of its call, keeps its output until then", async () => {
+    const root = folderWith();
+    const runtime = await openedRuntime({ root, sandbox: "none" });
+    const controller = new AbortController();
+    const command = "trap '' TERM; echo first; sleep 0.02; echo second; : > ready; sleep 30 & wait; wait; sleep 30";
+    const call = runtime.execute({ name: "shell::bash", input: { command } }, { signal: controller.signal });
+    await expect.poll(() => existsSync(join(root, "ready")), { timeout: 20_000 }).toBe(true);
+    await new Promise((resolve) => setTimeout(resolve, 150)); // the output is kept ten times a second
+    controller.abort();
+    expect(await call).toMatchObject({ status: "cancelled", output: "first\nsecond\n" });
+    const hasty = createRuntime({ toolsets: [shellToolset({ root, sandbox: "none" })], approval: { never: ["*"] }, deadlineMs: 700 });
+    onTestFinished(async () => void (await hasty.close()));
+    await hasty.open();
+    expect(await bash(hasty, command)).toMatchObject({ error: { code: "timeout" }, output: "first\nsecond\n" });
   });
 
   test("an exit code other than 0 is an error with the output and the code", async () => {

@@ -122,7 +122,7 @@ export class ProgramRunner {
   /** Runs a program until it ends. @param place if `merged`, standard error is part of the output */
   async runToEnd(
     start: ProgramStart,
-    place: { readonly context: Pick<ToolContext, "deadline" | "signal" | "output">; readonly merged: boolean },
+    place: { readonly context: Pick<ToolContext, "deadline" | "signal" | "output" | "partial">; readonly merged: boolean },
   ): Promise<RunEnd> {
     const running = this.#run(start, place);
     this.#running.add(running);
@@ -150,6 +150,7 @@ export class ProgramRunner {
         clock,
         signal: AbortSignal.any([context.signal, this.#closing.signal]),
         onOutput: context.output,
+        onPartial: context.partial,
         ...(this.#bubblewrap === undefined || opened === undefined
           ? {}
           : { sandbox: { bubblewrap: this.#bubblewrap, policy: this.#policy(), exceptions: opened.exceptions } }),

@@ -94,6 +94,7 @@ function runCommand(start: Omit<ProgramStart, "timeoutMs">, location: CommandLoc
     clock,
     signal: context.signal,
     onOutput: context.output,
+    onPartial: context.partial,
   });
 }
 
