@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { ignoreRejection } from "../../core/ignore-rejections.ts";
+import { ignoreRejection, ignoreRejections } from "../../core/ignore-rejections.ts";
 import { describeValueType } from "../../core/base/wording.ts";
 import type { HistoryEntry } from "../../core/history.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -211,6 +211,7 @@ export class AttemptContext implements ToolContext {
       if (this.#endReason !== undefined) return Promise.resolve({ action: "cancel" });
       markUnshared(this.#run, "its handler asked a person");
       this.#endController ??= new AbortController();
+      ignoreRejections(question);
       return askQuestion(question, { run: this.#run, signal: this.#endController.signal, asker });
     };
   }
@@ -227,7 +228,7 @@ export class AttemptContext implements ToolContext {
   /** A bound function, so that a handler may destructure it from its context: `(input, { progress }) => …`. */
   get progress(): (update: ProgressUpdate) => void {
     return (update) => {
-      ignoreRejection(update);
+      if (typeof update === "object") ignoreRejections(update); // no promise in it is awaited
       if (this.#endReason !== undefined) return;
       const { services, options, call } = this.#run;
       options.onProgress?.(update, { callId: this.callId, id: call.id, toolName: this.toolName });
@@ -251,7 +252,7 @@ export class AttemptContext implements ToolContext {
   /** Like `progress`, may be destructured from the context. */
   get partial(): (output: unknown) => void {
     return (output) => {
-      ignoreRejection(output);
+      if (typeof output === "object") ignoreRejections(output);
       if (this.#endReason === undefined) this.#run.answer.partialOutput = output;
     };
   }
@@ -263,6 +264,7 @@ export class AttemptContext implements ToolContext {
 
   get log(): (message: string, fields?: LogFields) => void {
     return (message, given = {}) => {
+      if (typeof given === "object") ignoreRejections(given);
       const fields: unknown = given; // an untyped handler may give a text or bytes, which have a key for each character
       const areFields = typeof fields === "object" && !ArrayBuffer.isView(fields);
       this.#run.services.ports.log.debug(message, { callId: this.callId, toolName: this.toolName, ...(areFields ? fields : { fields }) });
