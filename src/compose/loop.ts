@@ -15,6 +15,7 @@ import { EmergencyStop } from "./emergency-stop.ts";
 import { checkCostIsCounted, checkLoopLimits, type CheckedLimits } from "./loop-limits.ts";
 import { checkStopConditions } from "./stop-conditions.ts";
 import { EventQueue } from "./event-queue.ts";
+import { withCheckedCallbacks } from "./loop-callbacks.ts";
 import type { LoopEvent } from "./loop-event.ts";
 import { LoopConversation } from "./loop-conversation.ts";
 import { checkLoopOptions, type LoopOptions, type LoopRound } from "./loop-options.ts";
@@ -152,12 +153,12 @@ class SessionLoop implements Loop {
   constructor(options: LoopOptions) {
     checkModelAndSession(options);
     checkLoopOptions(options);
-    this.#options = options;
+    this.#options = withCheckedCallbacks(options);
     this.#limits = checkLoopLimits(options.limits);
     checkStopConditions(options.stopWhen, "stopWhen of a loop");
     checkCostIsCounted(options, "A loop");
     this.#parts = createSessionParts(options.session, options);
-    this.#visibilityFor = compileAllow(options.allow);
+    this.#visibilityFor = compileAllow(this.#options.allow);
     const { emergencyStop } = options;
     this.emergencyStop = emergencyStop === false ? undefined : (emergencyStop ?? new EmergencyStop());
   }

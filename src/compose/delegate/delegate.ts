@@ -5,7 +5,8 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkArgument } from "../../core/check-argument.ts";
+import { checkArgument, wrongTypeError } from "../../core/check-argument.ts";
+import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";
@@ -177,9 +178,16 @@ async function runDelegateLoop(
   const hasStarted = messages.some(({ role }) => role === "user");
   const shared = hasStarted || messages.length > 0 ? undefined : sharedContext(share, shownHistoryOf(context) ?? []);
   if (shared !== undefined) await session.addMessage(shared);
-  const result = await loop.run(hasStarted ? undefined : prompt(input), { signal, ...omitUndefined({ output }) });
+  const result = await loop.run(hasStarted ? undefined : checkPrompt(prompt(input)), { signal, ...omitUndefined({ output }) });
   signal.throwIfAborted();
   return report.buildAnswer(result);
+}
+
+/** @throws ToolError `invalid_argument` for anything but a string, such as a promise */
+function checkPrompt(prompt: unknown): string {
+  if (typeof prompt === "string") return prompt;
+  ignoreRejection(prompt);
+  throw wrongTypeError("prompt() of a delegate returns a string", prompt);
 }
 
 function pickLoopOptions(options: DelegateOptions): DelegateLoopOptions {
