@@ -21,7 +21,7 @@ export interface CallSettings {
   readonly deadlineMs?: number;
   /** Maximum number of attempts, the first included. Integer ≥ 1. @default 4 */
   readonly maxAttempts?: number;
-  /** Maximum size of a result that the model sees, in UTF-8 bytes; 0 = no limit. @default 65_536 */
+  /** Maximum size of a result that the model sees, in UTF-8 bytes; an error may have 1,000 more. 0 = no limit. @default 65_536 */
   readonly maxResultBytes?: number;
   /** In a session: how long a call runs before it continues as a background job, in milliseconds; 0 = never. @default 0 */
   readonly promoteAfterMs?: number;

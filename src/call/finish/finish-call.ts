@@ -11,6 +11,7 @@ import { hasAnswer, type OkResult, type Origin, type ResultWithError, type ToolR
 import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { mentionErrorFiles, type AnswerParts } from "../../policy/results/artifact-parts.ts";
 import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
+import { truncateError } from "../../policy/results/truncate-error.ts";
 import { truncateResult } from "../../policy/results/truncate-result.ts";
 import { ASK_FOR_LESS, READ_RESULT, formatReadHint } from "../../registry/read-result-tool.ts";
 import { isVisible } from "../../registry/visible-tool.ts";
@@ -236,6 +237,7 @@ function applyHookChange(
 }
 
 function recordResult(run: CallRun, result: Mutable<ToolResult>): ToolResult {
+  limitError(run, result);
   const cut = findRecordedTruncation(run, result);
   if (cut !== undefined) result.truncation = cut;
   else if (run.plan !== undefined && !isKnownSmall(run, run.plan.settings.maxResultBytes, result))
@@ -332,6 +334,14 @@ function findRecordedTruncation({ answer, failure, plan }: CallRun, result: Trun
 /** Whether the answer is known to be within the limit without measuring it. */
 function isKnownSmall({ answer: { output, outputBound } }: CallRun, maxResultBytes: number, result: TruncatableResult): boolean {
   return outputBound !== undefined && outputBound <= maxResultBytes && result.output === output && result.content === undefined;
+}
+
+/** Truncates the error's texts. A model reads them with the output, and each of them may be longer than the tool's limit. */
+function limitError({ plan }: CallRun, result: Mutable<ToolResult>): void {
+  const { error } = result;
+  if (error === undefined || plan === undefined) return;
+  const shown = truncateError(error, plan.settings.maxResultBytes);
+  if (shown !== error) result.error = Object.freeze(shown);
 }
 
 /** The truncatable fields of a result that is being built. */
