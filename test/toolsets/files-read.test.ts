@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdirSync, truncateSync, utimesSync } from "node:fs";
+import { mkdirSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { pdfOf } from "./pdf-document.ts";
@@ -131,7 +131,7 @@ describe("F1.65 read", () => {
   });
 
   test("F1.65 images and PDFs are returned as content parts, recognized by their content", async () => {
-    const workspace = new TemporaryWorkspace({ "a.png": PNG, "named.txt": PNG, "a.pdf": "%PDF-1.7 …" });
+    const workspace = new TemporaryWorkspace({ "a.png": PNG, "named.txt": PNG, "a.pdf": "%PDF-1.7 … %%EOF" });
     const image = { content: [{ type: "image", mediaType: "image/png", data: PNG.toString("base64") }] };
     expect(await workspace.call("read", { path: "a.png" })).toMatchObject({
       ...image,
@@ -141,7 +141,7 @@ describe("F1.65 read", () => {
     expect((await workspace.call("read", { path: "a.pdf" })).content).toEqual([
       {
         type: "file",
-        uri: `data:application/pdf;base64,${Buffer.from("%PDF-1.7 …").toString("base64")}`,
+        uri: `data:application/pdf;base64,${Buffer.from("%PDF-1.7 … %%EOF").toString("base64")}`,
         mediaType: "application/pdf",
         name: "a.pdf",
       },
@@ -150,7 +150,7 @@ describe("F1.65 read", () => {
 
   test.each([
     ["a.png", PNG, 3_500_000, "image/png", "3.5 MB, the largest image"],
-    ["a.pdf", "%PDF-1.7 …", 4_500_000, "application/pdf", "4.5 MB, the largest PDF"],
+    ["a.pdf", "%PDF-1.7 … %%EOF", 4_500_000, "application/pdf", "4.5 MB, the largest PDF"],
   ])("F1.65 %s is shown up to its limit; above it, only type and size are reported", async (path, content, limit, mediaType, largest) => {
     const workspace = new TemporaryWorkspace({ [path]: content });
     truncateSync(workspace.path(path), limit);
@@ -162,6 +162,22 @@ describe("F1.65 read", () => {
         { type: "text", text: `[file ${path}: ${mediaType}, ${limit + 1} bytes]\n(not shown: it is larger than ${largest} that is shown)` },
       ],
       output: { path, mediaType, bytes: limit + 1, tooLarge: true },
+    });
+  });
+
+  test.each<[string, Uint8Array | string, string]>([
+    ["a.png", PNG.subarray(0, 8), "image/png"],
+    ["a.png", PNG.subarray(0, 60), "image/png"],
+    ["a.jpg", Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(500)]), "image/jpeg"],
+    ["a.gif", "GIF89a", "image/gif"],
+    ["a.webp", Buffer.from("RIFF\xff\xff\0\0WEBPVP8 0123456789012345", "latin1"), "image/webp"],
+    ["a.pdf", "%PDF-1.4\n1 0 obj", "application/pdf"],
+  ])("F1.65 a damaged file is not shown, because every later request with it would fail: %s %j", async (path, bytes, mediaType) => {
+    const workspace = new TemporaryWorkspace({ [path]: bytes });
+    const text = `[file ${path}: ${mediaType}, ${bytes.length} bytes]\n(not shown: it is damaged or incomplete)`;
+    expect(await workspace.call("read", { path })).toMatchObject({
+      content: [{ type: "text", text }],
+      output: { path, mediaType, bytes: bytes.length, damaged: true },
     });
   });
 
@@ -289,6 +305,18 @@ describe("F1.65 pdfText", () => {
     expect(await workspace.say("read", { path: "f.pdf" })).toBe("     1\t--- page 1 of 1 ---\n     2\tFerries of May");
     expect(await workspace.say("read", { path: "f.pdf", offset: 2 })).toMatch(/^ {5}2\tFerries of May/u);
     expect((await workspace.refusal("read", { path: "f.pdf", offset: 9 })).message).toBe('"f.pdf" has 2 lines; line 9 is past its end.');
+  });
+
+  test("F1.65 a PDF is converted once for the reads of its parts, and again when it has changed", async () => {
+    const workspace = new TemporaryWorkspace({ "f.pdf": pdfOf("Ferries of May") }, { pdfText: true });
+    let conversions = 0;
+    const count = (): void => void conversions++; // each conversion has a thread of its own
+    process.on("worker", count);
+    onTestFinished(() => void process.off("worker", count));
+    for (const offset of [1, 2, 1]) await workspace.call("read", { path: "f.pdf", offset });
+    expect(conversions).toBe(1);
+    writeFileSync(workspace.path("f.pdf"), pdfOf("Ferries of June"));
+    expect(await workspace.say("read", { path: "f.pdf", offset: 2 })).toMatch(/Ferries of June/u);
   });
 
   test("F1.65 a damaged PDF is rejected with an error that says so", async () => {

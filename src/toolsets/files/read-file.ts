@@ -2,6 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolError } from "../../core/error.ts";
+import type { JsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -16,10 +17,13 @@ import { pathLine } from "./path-list.ts";
 import { recordRead, findShowingCall } from "./track-reads.ts";
 import { MAX_MEDIA_BYTES } from "../../policy/results/media-limits.ts";
 import { supersedesFileCalls } from "./supersede-file-calls.ts";
+import { isDamaged } from "./whole-media.ts";
 import { type ResolvedPath, type Workspace, pathSchema } from "./workspace-path.ts";
 
 /** Maximum size of a PDF that is read as text, in bytes. */
 const MAX_PDF_BYTES = 32 * 1024 * 1024;
+/** Maximum length of the text of a PDF that is kept for the next read. */
+const MAX_KEPT_CHARS = 4 * 1024 * 1024;
 const MAX_LINE_MIB = MAX_LINE_BYTES / 1024 / 1024;
 const AFTER_LONG_LINE = "Read a part of the file with a command such as tail -c, or ask the user to split it.";
 
@@ -50,6 +54,7 @@ export interface ReadOptions {
 }
 
 export function readTool(workspace: Workspace, options: ReadOptions): Tool {
+  const texts = new PdfTexts();
   return {
     name: "read",
     description:
@@ -59,11 +64,26 @@ export function readTool(workspace: Workspace, options: ReadOptions): Tool {
     effects: { reads: (input) => [workspace.key(input["path"])], writes: [], idempotent: true },
     supersedes: supersedesFileCalls(workspace),
     maxResultBytes: 0, // it has its own limits, and a truncated PDF is invalid
-    execute: (input: ReadInput, context: ToolContext) => readFile({ workspace, options, input, context }),
+    execute: (input: ReadInput, context: ToolContext) => readFile({ texts, workspace, options, input, context }),
   };
 }
 
+/** The text of the PDF that was read last: a model reads a long one in several calls, and each conversion takes up to seconds. */
+class PdfTexts {
+  #last: { readonly hash: string; readonly text: string } | undefined;
+
+  /** @throws as `convertDocument` */
+  async get(bytes: Uint8Array, signal: AbortSignal): Promise<string> {
+    const hash = createHash("sha256").update(bytes).digest("base64");
+    if (this.#last?.hash === hash) return this.#last.text;
+    const { text } = await convertDocument({ kind: "pdf", bytes }, signal);
+    this.#last = text.length > MAX_KEPT_CHARS ? undefined : { hash, text };
+    return text;
+  }
+}
+
 interface ReadRequest {
+  readonly texts: PdfTexts;
   readonly workspace: Workspace;
   readonly options: ReadOptions;
   readonly input: ReadInput;
@@ -91,6 +111,7 @@ async function readMedia(request: ReadRequest, found: { resolved: ResolvedPath; 
   const { resolved, file, media } = found;
   const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES[media.kind], signal: request.context.signal });
   if (bytes === undefined) return tooLargeOutput(resolved, { file, media });
+  if (isDamaged(bytes, media.mediaType)) return damagedOutput(resolved, { file, media });
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
   const earlier = findEarlierRead(request, resolved, known);
   if (earlier !== undefined) return unchangedOutput(resolved, earlier);
@@ -108,7 +129,7 @@ async function readPdfText(request: ReadRequest, resolved: ResolvedPath, file: O
   const bytes = await readWhole(file, { maxBytes: MAX_PDF_BYTES, signal: context.signal });
   if (bytes === undefined) throw fileTooLargeError(resolved.shown, MAX_PDF_BYTES);
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
-  const { text } = await convertDocument({ kind: "pdf", bytes }, context.signal);
+  const text = await request.texts.get(bytes, context.signal);
   const first = input.offset ?? 1;
   const window = new LineWindow(first, input.limit ?? Number.MAX_SAFE_INTEGER);
   window.add(Buffer.from(text));
@@ -132,12 +153,25 @@ function lineNotReachedError(resolved: ResolvedPath, overlongLine: number, first
 }
 
 /** The file is not shown, so it does not count as read. */
-function tooLargeOutput(resolved: ResolvedPath, { file, media }: { readonly file: OpenFile; readonly media: Media }): ToolOutput {
+function tooLargeOutput(resolved: ResolvedPath, { file, media }: FoundMedia): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
+  return notShownOutput(resolved, { file, media }, { why: `it is larger than ${limit}, the largest ${kind} that is shown`, tooLarge: true });
+}
+
+function damagedOutput(resolved: ResolvedPath, found: FoundMedia): ToolOutput {
+  return notShownOutput(resolved, found, { why: "it is damaged or incomplete", damaged: true });
+}
+
+interface FoundMedia {
+  readonly file: OpenFile;
+  readonly media: Media;
+}
+
+function notShownOutput(resolved: ResolvedPath, { file, media }: FoundMedia, { why, ...output }: { readonly why: string } & JsonObject): ToolOutput {
   const { mediaType } = media;
   const bytes = file.stats.size;
-  const text = `[file ${pathLine(resolved.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: it is larger than ${limit}, the largest ${kind} that is shown)`;
-  return textOutput(text, { path: resolved.shown, mediaType, bytes, tooLarge: true });
+  const text = `[file ${pathLine(resolved.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: ${why})`;
+  return textOutput(text, { path: resolved.shown, mediaType, bytes, ...output });
 }
 
 async function readLines(request: ReadRequest, resolved: ResolvedPath, file: OpenFile): Promise<ToolOutput> {
