@@ -145,6 +145,8 @@ export type SessionEvent =
       readonly reason: string;
       /** Set if the session's own rule asks: `reason` includes that of the rule. */
       readonly warned?: true;
+      /** Set if the call was resumed after a crash, and may have been run before it: the question does not show that it was not. */
+      readonly begun?: true;
       /** Answers after this time do not count. */
       readonly expiresAt?: number;
     })

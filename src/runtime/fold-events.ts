@@ -262,7 +262,10 @@ export class SessionFold {
       if (event.status !== "allowed") return;
       open.askedReason = undefined;
       open.approvedDigest = event.digest;
-    } else if (event.warned === true) open.askedReason = event.reason;
+      return;
+    }
+    if (event.warned === true) open.askedReason = event.reason;
+    open.hadBegun = event.begun === true;
   }
 
   #applyIntent(event: SessionEvent & { readonly type: "call-intent" | "call-remote" }): void {

@@ -44,9 +44,9 @@ function passedStrictChecks({ intent, job, remoteId, reachedApproval, hasMadeCal
   return intent !== undefined || job !== undefined || remoteId !== undefined || reachedApproval || hasMadeCalls;
 }
 
-/** Whether a call without an intent may have been run: it was not still queued, did not wait for approval, and no stand-in was to answer it. */
-export function mayHaveBegun({ job, askedAt, answerFrom }: OpenCall): boolean {
-  return job?.starts !== 0 && askedAt === undefined && answerFrom?.every(isRealSource) !== false;
+/** Whether a call without an intent may have been run: it was not still queued, did not wait for its first approval, and no stand-in was to answer it. */
+export function mayHaveBegun({ job, askedAt, hadBegun, answerFrom }: OpenCall): boolean {
+  return job?.starts !== 0 && (askedAt === undefined || hadBegun) && answerFrom?.every(isRealSource) !== false;
 }
 
 /** Whether a call without an intent may have written: it may have been run, and its writes may be repeated, so that it needs none, or its tool is gone. */

@@ -55,6 +55,8 @@ export interface OpenCall {
   approvedDigest: string | undefined;
   /** When an approver was asked, if the answer was not recorded. */
   askedAt: number | undefined;
+  /** The latest question was asked after a crash, before which it may have been run. */
+  hadBegun: boolean;
   /** Whether all open calls of the session that its handler had begun wait for approval. */
   awaitsWithin: boolean;
   /** The handler of a composite tool has made calls in it, so it was allowed to run before. Its nested calls still need approval. */
@@ -112,6 +114,7 @@ export function toOpenCall(
     askedReason: asks,
     approvedDigest: undefined,
     askedAt: undefined,
+    hadBegun: false,
     awaitsWithin: false,
     hasMadeCalls: false,
     hasNestedIntent: false,

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { createRuntime } from "../../src/runtime/runtime.ts";
+import { createRuntime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -301,5 +301,36 @@ test.each(["after it ended", "while it ran"])(
     for (let round = 0; round < 10; round++) await settle();
     const { history } = await begin(false).resume("s", { takeOver: true });
     expect([history.find(({ call }) => call.name === "outer")?.result?.error?.code, made]).toEqual(["outcome_unknown", 1]);
+  },
+);
+
+test.each<readonly [string, Partial<RuntimeOptions>]>([
+  ["its approval is refused", { approval: { always: ["put"], approve: () => "deny" } }],
+  ["its tool is denied", { permission: { deny: ["*put"] } }],
+  ["its tool is gone", { tools: [] }],
+])(
+  "B07 the outcome of a call that may have run before a crash, was asked about after it and crashed again, is unknown if %s",
+  async (_, third) => {
+    const disk = new CrashDisk();
+    const ports = fakePorts();
+    const store = disk.store();
+    const put: Tool = { ...PUT, execute: () => new Promise(() => {}) };
+    void createRuntime({ store, ports, tools: [put] })
+      .session("s")
+      .execute({ name: "put" });
+    await flushAll(store);
+    store.die(1);
+
+    const second = disk.store();
+    const approval: RuntimeOptions["approval"] = { always: ["put"], approve: () => new Promise(() => {}) };
+    void createRuntime({ store: second, ports, tools: [put], approval }).resume("s");
+    await flushAll(second);
+    expect(disk.events("s").map(({ type }) => type)).toContain("approval-ask");
+    second.die(1);
+
+    const last = disk.store();
+    const resuming = createRuntime({ store: last, ports, tools: [put], ...third }).resume("s");
+    await flushAll(last);
+    expect((await resuming).history.at(-1)?.result?.error?.outcome).toBe("unknown");
   },
 );

@@ -115,7 +115,9 @@ function recordNote(run: AdmittedCall, asked: AskedReason, note: ApprovalNote): 
   const { id, digest } = note;
   if (note.type === "ask") {
     const { expiresAt } = note;
-    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, ...asked, ...omitUndefined({ expiresAt }) });
+    const begun = run.resumed?.mayHaveBegun === true ? true : undefined;
+    const more = { ...asked, ...omitUndefined({ begun, expiresAt }) } as const;
+    run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, ...more });
     return run.durableLog?.whenDurable();
   }
   const { status, scope, ruleId, by } = note;

@@ -228,6 +228,7 @@ const FIELDS = {
     input: anyObject,
     reason: anyText,
     warned: optional(anyBoolean),
+    begun: optional(anyBoolean),
     expiresAt: optional(at),
   },
   "approval-answer": {

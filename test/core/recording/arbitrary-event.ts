@@ -195,6 +195,7 @@ export const arbitraryEvent: fc.Arbitrary<SessionEvent> = fc.oneof(
       input: object,
       reason: text,
       warned: fc.constant(true as const),
+      begun: fc.constant(true as const),
       expiresAt: fc.nat(),
     },
     { requiredKeys: ["type", "sessionId", "at", "callId", "turnId", "toolName", "approvalId", "digest", "input", "reason"] },
