@@ -115,8 +115,8 @@ function recordNote(run: AdmittedCall, asked: AskedReason, note: ApprovalNote): 
   const { id, digest } = note;
   if (note.type === "ask") {
     const { expiresAt } = note;
-    const begun = run.resumed?.mayHaveBegun === true ? true : undefined;
-    const more = { ...asked, ...omitUndefined({ begun, expiresAt }) } as const;
+    const begun = run.resumed?.mayHaveBegun === true ? ({ begun: true } as const) : {};
+    const more = { ...asked, ...begun, ...omitUndefined({ expiresAt }) };
     run.record({ ...eventBase, type: "approval-ask", toolName, approvalId: id, digest, input, ...more });
     return run.durableLog?.whenDurable();
   }
