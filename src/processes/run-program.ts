@@ -4,6 +4,7 @@ import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
+import { CredentialFilter } from "./credential-filter.ts";
 import { findCommandFile } from "./find-command-file.ts";
 import { sandboxArguments, type Bubblewrap, type SandboxException, type SandboxPolicy } from "./bubblewrap.ts";
 import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";
@@ -48,6 +49,8 @@ export interface ProgramOptions {
   readonly folder: string;
   /** All environment variables of the program. */
   readonly environment: Readonly<Record<string, string>>;
+  /** The variables of `environment` whose credentials are struck out of the output. @default none */
+  readonly ownVariables?: Readonly<Record<string, string>>;
   /** The text of its standard input. @default none: standard input is empty */
   readonly stdin?: string;
   readonly limits: ProgramLimits;
@@ -144,6 +147,7 @@ function spawnProgram(file: string, args: readonly string[], options: StartOptio
 
 class Program {
   readonly #options: ProgramOptions;
+  readonly #filter: CredentialFilter;
   readonly #output: OutputBuffer;
   readonly #errors = new OutputBuffer();
   readonly #mark = `HAFT_PROGRAM=${systemPorts.ids.next("program")}`;
@@ -154,7 +158,8 @@ class Program {
 
   constructor(options: ProgramOptions) {
     this.#options = options;
-    this.#output = new OutputBuffer(options.onOutput);
+    this.#filter = new CredentialFilter(options.ownVariables ?? {}, options.onOutput);
+    this.#output = new OutputBuffer(this.#filter.push);
   }
 
   async run(): Promise<ProgramEnd> {
@@ -281,7 +286,7 @@ class Program {
       report();
     };
     const report = (): void => {
-      onPartial(this.#output.text());
+      onPartial(this.#filter.redact(this.#output.text()));
       this.#cancelPartial = clock.timer(look, PARTIAL_MS);
     };
     report();
@@ -338,9 +343,10 @@ class Program {
   #result(child: ChildProcess): ProgramEnd {
     this.#output.end();
     this.#errors.end();
-    const output = this.#output.text();
+    this.#filter.end();
+    const output = this.#filter.redact(this.#output.text());
     const { leftOutChars } = this.#output;
-    const errorOutput = this.#errors.text();
+    const errorOutput = this.#filter.redact(this.#errors.text());
     if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, leftOutChars, errorOutput };
     const { sandbox, mergesStderr } = this.#options;
     // matched by its prefix: before `exec 2>&1`, the shell may warn too, for example that its locale is not installed

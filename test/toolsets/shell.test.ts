@@ -3,7 +3,7 @@ import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { ApprovalRequest } from "../../src/core/ask.ts";
-import type { RuntimeEvent } from "../../src/core/event.ts";
+import type { EventListener, RuntimeEvent } from "../../src/core/event.ts";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { pythonToolset, shellToolset } from "../../src/toolsets/shell.ts";
@@ -131,6 +131,20 @@ describe("F1.64 a command that is rejected or fails", () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const { error } = await bash(runtime, `echo 'vim x'; vim "my file" 'b c'`);
     expect(error?.message).toBe(`The command "vim \\"my file\\" 'b c'" is not run: it needs a terminal, and there is none.`);
+  });
+
+  test("E12 a credential in the variables of a command is struck out of its output, its error and its progress; other variables are not", async () => {
+    const env = { API_TOKEN: "s3cr3t-canary", GREETING: "good-morning" };
+    const heard: string[] = [];
+    const onEvent: EventListener = (event) => void (event.type === "job-output" && heard.push(event.text));
+    const runtime = await openedRuntime({ root: folderWith(), sandbox: "none", env }, { onEvent });
+    const command = "echo $GREETING; printf s3cr3t-; sleep 0.1; echo canary; echo $API_TOKEN >&2; exit 3";
+    expect(await bash(runtime, command)).toMatchObject({ status: "error", output: "good-morning\n[API_TOKEN]\n[API_TOKEN]\n" });
+    heard.length = 0;
+    const session = runtime.session();
+    const { callId } = await session.execute({ name: "shell::bash", input: { command } }, { background: true });
+    await runtime.jobs.wait(callId);
+    expect(heard.join("")).toBe("good-morning\n[API_TOKEN]\n[API_TOKEN]\n");
   });
 
   test("a command that is cancelled, or ignores SIGTERM at the deadline of its call, keeps its output until then", async () => {

@@ -62,7 +62,7 @@ export const commandType: ToolsetType<CommandConfig> = {
     const runner = isSandboxed(config) ? await createRunner(config, context) : undefined;
     const placeOf = ({ environment }: Tool, sandbox: SandboxKind = ofAll): CommandLocation =>
       runner === undefined || sandbox === "none"
-        ? { ...open, environment: serverEnvironment({ ...env, ...environment }) }
+        ? { ...open, environment: serverEnvironment({ ...env, ...environment }), ownVariables: { ...env, ...environment } }
         : { sandbox: runner };
     return {
       toolset: {

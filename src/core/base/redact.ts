@@ -94,3 +94,26 @@ function hasSecretInCauses(cause: unknown, redact: Redact): boolean {
   }
   return false;
 }
+
+/** Names of what only its owner may know; other variables and headers of a server or program hold ordinary words. Authors, authorities and tokenizers are none. */
+const CREDENTIAL_NAME =
+  /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
+/** Names of something about a credential: where it is, or of which kind. */
+const CREDENTIAL_METADATA_NAME = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
+/** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */
+const FOLDER_VARIABLES: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
+/** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
+export const MIN_LENGTH_IN_ANSWER = 8;
+
+/** Returns the values that are credentials, by their names. They are struck out of answers as well: some repeat their environment or their request. */
+export function pickCredentials(values: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
+  return Object.fromEntries(
+    Object.entries(values).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && isCredential(name, value)),
+  );
+}
+
+/** An address with a user or a query may hold the credential itself. */
+function isCredential(name: string, value: string): boolean {
+  if (!CREDENTIAL_NAME.test(name) || FOLDER_VARIABLES.has(name)) return false;
+  return !CREDENTIAL_METADATA_NAME.test(name) || /[@?]/u.test(value);
+}

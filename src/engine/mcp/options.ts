@@ -1,3 +1,4 @@
+import { pickCredentials } from "../../core/base/redact.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -284,27 +285,9 @@ export function collectSecrets(options: McpOptions): Readonly<Record<string, str
   return secrets;
 }
 
-/** Names of what only its owner may know; other variables and headers of a server hold ordinary words. Authors, authorities and tokenizers are none. */
-const CREDENTIAL_NAME =
-  /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
-/** Names of something about a credential: where it is, or of which kind. */
-const CREDENTIAL_METADATA_NAME = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
-/** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */
-const FOLDER_VARIABLES: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
-/** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
-export const MIN_LENGTH_IN_ANSWER = 8;
-
 /** The credentials of a server, which are struck out of its answers as well: some repeat their environment or their request. */
 export function collectCredentials(options: McpOptions): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(collectSecrets(options)).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && isCredential(name, value)),
-  );
-}
-
-/** An address with a user or a query may hold the credential itself. */
-function isCredential(name: string, value: string): boolean {
-  if (!CREDENTIAL_NAME.test(name) || FOLDER_VARIABLES.has(name)) return false;
-  return !CREDENTIAL_METADATA_NAME.test(name) || /[@?]/u.test(value);
+  return pickCredentials(collectSecrets(options));
 }
 
 function addAuthSecrets(auth: McpAuth | undefined, addSecret: (name: string, value: unknown) => void): void {

@@ -155,7 +155,11 @@ function lineNotReachedError(resolved: ResolvedPath, overlongLine: number, first
 /** The file is not shown, so it does not count as read. */
 function tooLargeOutput(resolved: ResolvedPath, { file, media }: FoundMedia): ToolOutput {
   const [kind, limit] = media.kind === "image" ? ["image", "3.5 MB"] : ["PDF", "4.5 MB"];
-  return notShownOutput(resolved, { file, media }, { why: `it is larger than ${limit}, the largest ${kind} that is shown`, tooLarge: true });
+  return notShownOutput(
+    resolved,
+    { file, media },
+    { why: `it is larger than ${limit}, the largest ${kind} that is shown`, tooLarge: true },
+  );
 }
 
 function damagedOutput(resolved: ResolvedPath, found: FoundMedia): ToolOutput {
@@ -167,7 +171,11 @@ interface FoundMedia {
   readonly media: Media;
 }
 
-function notShownOutput(resolved: ResolvedPath, { file, media }: FoundMedia, { why, ...output }: { readonly why: string } & JsonObject): ToolOutput {
+function notShownOutput(
+  resolved: ResolvedPath,
+  { file, media }: FoundMedia,
+  { why, ...output }: { readonly why: string } & JsonObject,
+): ToolOutput {
   const { mediaType } = media;
   const bytes = file.stats.size;
   const text = `[file ${pathLine(resolved.shown)}: ${mediaType}, ${bytes} bytes]\n(not shown: ${why})`;

@@ -27,7 +27,10 @@ export interface ProgramOptions {
   readonly read?: readonly string[];
   /** More folders that programs in the sandbox may change. @default none */
   readonly write?: readonly string[];
-  /** Environment variables of programs, in addition to the few that all have. Models can read them. @default none */
+  /**
+   * Environment variables of programs, in addition to the few that all have. Models can read them; the values of credentials,
+   * by their names, are struck out of the output, unless a command encodes them. @default none
+   */
   readonly env?: Readonly<Record<string, string>>;
   /**
    * Globs, relative to the workspace, of sensitive files that are allowed: programs in the sandbox may change those that other programs run or obey,

@@ -145,6 +145,7 @@ export class ProgramRunner {
         ...start,
         folder: resolve(root, start.folder ?? "."),
         environment: { ...this.environment(), ...start.environment },
+        ownVariables: { ...this.#settings.env, ...start.environment },
         limits,
         mergesStderr,
         clock,

@@ -36,6 +36,8 @@ export type CommandLocation =
       readonly folder: string;
       /** The variables of the program, those of its tool included. */
       readonly environment: Readonly<Record<string, string>>;
+      /** Those of `environment` that the toolset and the tool declare. Credentials among them are struck out of the output. */
+      readonly ownVariables: Readonly<Record<string, string>>;
       readonly clock: Clock;
     }
   | { readonly sandbox: ProgramRunner };
@@ -83,12 +85,13 @@ export function commandTool(tool: Tool, template: CommandTemplate, location: Com
 
 function runCommand(start: Omit<ProgramStart, "timeoutMs">, location: CommandLocation, context: ToolContext): Promise<ProgramEnd> {
   if ("sandbox" in location) return location.sandbox.runToEnd({ ...start, timeoutMs: TIMEOUT_BOUNDS.max }, { context, merged: false });
-  const { environment, clock } = location;
+  const { environment, ownVariables, clock } = location;
   const leftMs = context.deadline - clock.now() - STOP_MARGIN_MS;
   return runProgram({
     ...start,
     folder: resolve(location.folder, start.folder ?? "."),
     environment,
+    ownVariables,
     limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
     mergesStderr: false,
     clock,

@@ -1,0 +1,43 @@
+/** Strikes the credentials that a program was given out of what it writes. */
+import { createRedactor, pickCredentials, type Redact } from "../core/base/redact.ts";
+
+/** Passes on text as it arrives, without credentials, also where one is split over writes: a text that may begin one is held until it is known. */
+export class CredentialFilter {
+  readonly #redact: Redact;
+  readonly #secrets: readonly string[];
+  readonly #listener: (text: string) => void;
+  #held = "";
+
+  /** @param variables those that the program was given, besides inherited ones; which are credentials is known by their names */
+  constructor(variables: Readonly<Record<string, string>>, listener: (text: string) => void = () => undefined) {
+    const credentials = pickCredentials(variables);
+    this.#redact = createRedactor(credentials);
+    this.#secrets = Object.values(credentials);
+    this.#listener = listener;
+  }
+
+  /** Returns a whole text without the credentials. */
+  readonly redact = (text: string): string => (this.#secrets.length === 0 ? text : this.#redact(text));
+
+  readonly push = (text: string): void => {
+    const all = this.redact(this.#held + text);
+    const start = all.length - this.#heldChars(all);
+    this.#held = all.slice(start);
+    if (start > 0) this.#listener(all.slice(0, start));
+  };
+
+  /** Passes on the rest. */
+  end(): void {
+    if (this.#held !== "") this.#listener(this.#held);
+    this.#held = "";
+  }
+
+  /** The length of the longest end of the text that begins a credential. */
+  #heldChars(text: string): number {
+    let most = 0;
+    for (const secret of this.#secrets)
+      for (let length = Math.min(secret.length - 1, text.length); length > most; length--)
+        if (text.endsWith(secret.slice(0, length))) most = length;
+    return most;
+  }
+}

@@ -1,0 +1,37 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { CredentialFilter } from "../../src/processes/credential-filter.ts";
+
+const VARIABLES = { API_TOKEN: "aabaabaac", DB_PASSWORD: "bcabcabc", GREETING: "good morning" };
+
+function passedOn(texts: readonly string[]): string {
+  const heard: string[] = [];
+  const filter = new CredentialFilter(VARIABLES, (text) => heard.push(text));
+  for (const text of texts) filter.push(text);
+  filter.end();
+  return heard.join("");
+}
+
+test("E12 a credential is struck out wherever it is split over writes, and all other text is passed on in its order", () => {
+  const piece = fc.oneof(
+    fc.constantFrom(...Object.values(VARIABLES)),
+    fc.string({ unit: fc.constantFrom("a", "b", "c", "\n"), maxLength: 6 }),
+  );
+  fc.assert(
+    fc.property(fc.array(piece, { maxLength: 8 }), fc.array(fc.nat({ max: 40 }), { maxLength: 6 }), (pieces, cuts) => {
+      const text = pieces.join("");
+      const ends = [...cuts.filter((cut) => cut < text.length).toSorted((one, other) => one - other), text.length];
+      const passed = passedOn(ends.map((end, index) => text.slice(ends[index - 1] ?? 0, end)));
+      expect(passed).not.toContain(VARIABLES.API_TOKEN);
+      expect(passed).not.toContain(VARIABLES.DB_PASSWORD);
+      expect(passed.replaceAll("[API_TOKEN]", VARIABLES.API_TOKEN).replaceAll("[DB_PASSWORD]", VARIABLES.DB_PASSWORD)).toBe(text);
+    }),
+  );
+});
+
+test("E12 text that begins no credential is passed on at once, and other variables are not struck out", () => {
+  const heard: string[] = [];
+  const filter = new CredentialFilter(VARIABLES, (text) => heard.push(text));
+  for (const text of ["good morning\n", "x aab", "aabaac!"]) filter.push(text);
+  expect(heard).toEqual(["good morning\n", "x ", "[API_TOKEN]!"]);
+});
