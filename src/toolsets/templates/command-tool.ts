@@ -36,7 +36,7 @@ export type CommandLocation =
       readonly folder: string;
       /** The variables of the program, those of its tool included. */
       readonly environment: Readonly<Record<string, string>>;
-      /** Those of `environment` that the toolset and the tool declare. Credentials among them are struck out of the output. */
+      /** The variables of `environment` that the toolset and the tool declare. Credentials among them are struck out of the output. */
       readonly ownVariables: Readonly<Record<string, string>>;
       readonly clock: Clock;
     }
