@@ -41,6 +41,7 @@ const UNNAMED = {
     "SchemaType",
     "ToolInputOf",
   ],
+  "for the message of the compiler": ["NeedsJsonSchema"],
   "bases of the members of a union": ["CallEvent", "Phase", "SessionFact"],
   "given and taken by another framework": [
     "AiSdkCallOptions",

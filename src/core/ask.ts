@@ -25,6 +25,9 @@ export type ApprovalAnswer = "allow-once" | "allow-input" | "allow-always" | "de
  * Answers an approval request. Throwing, or returning anything else, denies. An approver that can reach no one throws a `ToolError` with the code
  * `approval_required`, whose message says why: the call then ends as if no approver were configured.
  *
+ * Called at once for each call that needs approval, so several of its promises may be pending: an approver that can ask only one question at a time,
+ * such as one in a terminal, asks them one after the other.
+ *
  * TypeScript reads the result of an `async` function with one answer as `string`: write `async () => "deny" as const`.
  */
 export type Approver = (request: ApprovalRequest) => ApprovalAnswer | Promise<ApprovalAnswer>;

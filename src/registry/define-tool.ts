@@ -20,7 +20,17 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
  * A JSON Schema, which TypeBox may have made, or a schema of any library that supports Standard Schema and Standard JSON Schema: zod ≥ 4.2, arktype ≥
  * 2.1.28, valibot with `toStandardJsonSchema` of `@valibot/to-json-schema`, and others.
  */
-export type SchemaSource = JsonSchema | (StandardSchemaV1 & StandardJSONSchemaV1) | TypeBoxSchema;
+export type SchemaSource = JsonSchema | (StandardSchemaV1 & StandardJSONSchemaV1) | TypeBoxSchema | NeedsJsonSchema;
+
+/**
+ * Accepts nothing that a JSON Schema does not: it is here for the message of the compiler. A schema of zod 3 or valibot has no index signature, so the
+ * compiler compares it with the member of the union that has most keys in common, and names this property.
+ */
+type NeedsJsonSchema = {
+  readonly "~standard": {
+    readonly 'JSON Schema: use zod ≥ 4.2 imported from "zod", and wrap schemas of valibot in toStandardJsonSchema() of @valibot/to-json-schema': never;
+  };
+} & { readonly [keyword: string]: unknown };
 
 /** A JSON Schema of TypeBox 1, whose types are interfaces and so do not match `JsonSchema`, which has an index signature. */
 export interface TypeBoxSchema {

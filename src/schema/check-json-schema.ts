@@ -18,11 +18,24 @@ export function checkJsonSchema(source: unknown): void {
 export function checkNotLibrarySchema(source: unknown): void {
   if (isLibrarySchema(source))
     throw new ToolError("invalid_schema", `This is a schema of ${JSON.stringify(source["~standard"].vendor)}, not a JSON Schema.`, {
-      hint: "Pass it to defineTool() as it is. z.toJSONSchema(schema) converts a zod schema to JSON Schema.",
+      hint: libraryHint(source["~standard"].vendor),
     });
   checkNoFunctions(source);
   checkNoLibraryFields(source);
 }
+
+/** How a schema of a library is used where a JSON Schema is expected. */
+function libraryHint(vendor: string): string {
+  const conversion = CONVERSIONS.get(vendor);
+  return `Pass it to defineTool() as it is.${conversion === undefined ? "" : ` ${conversion} converts it to JSON Schema.`}`;
+}
+
+/** The call that writes a schema of each library as JSON Schema, by vendor. */
+const CONVERSIONS: ReadonlyMap<string, string> = new Map([
+  ["zod", "z.toJSONSchema(schema) of zod 4"],
+  ["valibot", "toJsonSchema(schema) of @valibot/to-json-schema"],
+  ["arktype", "schema.toJsonSchema()"],
+]);
 
 /** True for a schema of a library. JSON Schema written by a library, as by `z.toJSONSchema()`, has a non-enumerable `~standard` and is none. */
 function isLibrarySchema(value: unknown): value is Parameters<typeof isHaftSchema>[0] {
@@ -41,7 +54,7 @@ function checkNoLibraryFields(source: unknown): void {
   const field = fields.find(([, value]) => isLibrarySchema(value) || findFunctionName(value) !== undefined);
   if (field === undefined) return;
   throw new ToolError("invalid_schema", `${JSON.stringify(field[0])} is a schema of a library, which cannot be part of a JSON Schema.`, {
-    hint: "Combine the fields into one schema: z.object({ … }) in zod.",
+    hint: "Combine the fields into one schema: z.object({ … }) in zod, v.object({ … }) in valibot, type({ … }) in arktype.",
   });
 }
 

@@ -28,3 +28,21 @@ export function conversionHint(vendor: string): string {
     "Use a library or a version of it that has `~standard.jsonSchema`, such as zod ≥ 4.2, or give a JSON Schema."
   );
 }
+
+/** Options for the libraries that refuse to write a rule which JSON Schema cannot express. zod and arktype leave such a rule out, and only check it. */
+const WRITER_OPTIONS: ReadonlyMap<string, Readonly<Record<string, unknown>>> = new Map([["valibot", { overrideAction: keepWithoutRule }]]);
+
+/** Returns the `libraryOptions` with which the JSON Schema of a library's schema is written; undefined if it needs none. */
+export function writerOptions(vendor: string): Record<string, unknown> | undefined {
+  const options = WRITER_OPTIONS.get(vendor);
+  return options === undefined ? undefined : { ...options };
+}
+
+/** For valibot: `v.check()` and other validations change nothing in the JSON Schema if they cannot be written. Transformations are still refused. */
+function keepWithoutRule(context: {
+  readonly valibotAction: { readonly kind: string };
+  readonly jsonSchema: unknown;
+  readonly errors?: readonly string[];
+}): unknown {
+  return context.errors !== undefined && context.valibotAction.kind === "validation" ? context.jsonSchema : undefined;
+}

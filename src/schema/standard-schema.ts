@@ -3,10 +3,11 @@ import { unescapePointerStep } from "../core/base/json-pointer.ts";
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import { ToolError } from "../core/error.ts";
 import { copyJson, formatJsonPath, type JsonObject, type JsonValue } from "../core/base/json.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
 import type { JsonSchema, ParsedInput } from "../core/tool.ts";
 import type { Validator } from "./compile-schema.ts";
 import { copySchema } from "./import-schema.ts";
-import { conversionHint } from "./library-schema.ts";
+import { conversionHint, writerOptions } from "./library-schema.ts";
 import { mapKeywords } from "./keywords/map-keywords.ts";
 import { isLinearPattern } from "./pattern/pattern.ts";
 import { repairInput, type RepairOptions } from "./repair/repair-input.ts";
@@ -63,7 +64,10 @@ function toJsonSchema(standard: StandardSchemaV1.Props, direction: "input" | "ou
     );
   }
   try {
-    return standard.jsonSchema[direction]({ target: "draft-2020-12" });
+    return standard.jsonSchema[direction]({
+      target: "draft-2020-12",
+      ...omitUndefined({ libraryOptions: writerOptions(standard.vendor) }),
+    });
   } catch (error: unknown) {
     const cause = ToolError.fromUnknown(error);
     throw new ToolError(

@@ -19,6 +19,7 @@ import { type } from "arktype";
 import { createRuntime, defineHook, defineTool } from "haft";
 import * as v from "valibot";
 import { z } from "zod";
+import { z as zod3 } from "zod/v3";
 const base = { name: "take", description: "Takes." };
 const literal = { type: "object", properties: { item: { type: "string" }, n: { type: "integer" } }, required: ["item"] } as const;
 const zod = z.object({ item: z.string() });
@@ -55,7 +56,13 @@ const MISTAKES = [
   'void createRuntime().loop({ model: "x/y" }).run("?", { output: zod }).then(({ output }) => output?.itme);',
   "defineTool({ ...base, inputSchema: literal, efects: {} });",
   "createRuntime({ toolz: [] });",
+  "defineTool({ ...base, inputSchema: v.object({ item: v.string() }) });",
+  "defineTool({ ...base, inputSchema: zod3.object({ item: zod3.string() }) });",
+  "defineTool({ ...base, outputSchema: zod3.object({ item: zod3.string() }), execute: () => ({ item: '' }) });",
 ];
+
+/** The message for each of the last three. */
+const WAY_OUT = /use zod ≥ 4\.2 imported from .+ is missing in type '(?:Standard)?Props</u;
 
 interface Compilation {
   readonly version: string;
@@ -142,7 +149,12 @@ describe.runIf(inCI)(`the type declarations of the package compile ${IN_CI}`, ()
   );
 
   /** The lines of files, as one program, that do not compile. */
-  async function faults({ version, resolution, files, isWhole = false }: Compilation): Promise<readonly string[]> {
+  async function faults(compilation: Compilation): Promise<readonly string[]> {
+    return (await messages(compilation)).filter((line) => line.includes("error") && !ofOthers(line));
+  }
+
+  /** All lines that the compiler prints for files, as one program. */
+  async function messages({ version, resolution, files, isWhole = false }: Compilation): Promise<readonly string[]> {
     const module = resolution === "nodenext" ? "nodenext" : "esnext";
     const settings = [
       "--noEmit",
@@ -160,7 +172,7 @@ describe.runIf(inCI)(`the type declarations of the package compile ${IN_CI}`, ()
       ({ stdout }) => stdout,
       (error: { readonly stdout: string }) => error.stdout,
     );
-    return output.split("\n").filter((line) => line.includes("error") && !ofOthers(line));
+    return output.split("\n");
   }
 
   // Each version, the oldest and the newest among them, and each of both ways to resolve imports with two of them.
@@ -171,7 +183,9 @@ describe.runIf(inCI)(`the type declarations of the package compile ${IN_CI}`, ()
     ["7", "bundler"],
   ] as const;
   test.each(cases)("with TypeScript %s, %s", { timeout: 240_000 }, async (version, resolution) => {
-    const all = await faults({ version, resolution, files: ["good.ts", "bad.ts", "all.ts"] });
+    const printed = await messages({ version, resolution, files: ["good.ts", "bad.ts", "all.ts"] });
+    expect(printed.filter((line) => WAY_OUT.test(line))).toHaveLength(3);
+    const all = printed.filter((line) => line.includes("error") && !ofOthers(line));
     expect(all.filter((line) => !line.startsWith("bad.ts("))).toEqual([]);
     const lines = new Set(all.map((line) => Number(/bad\.ts\((\d+),/u.exec(line)?.[1])));
     const first = HEAD.split("\n").length;

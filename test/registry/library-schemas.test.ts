@@ -86,6 +86,53 @@ test("a string that is no date, address or UUID for zod is answered with what is
   ]);
 });
 
+test.each<readonly [string, SchemaSource]>([
+  ["zod", z.object({ code: z.string().refine((code) => code.startsWith("A"), "an A") })],
+  ["arktype", type({ code: type("string").narrow((code, context) => code.startsWith("A") || context.mustBe("an A")) })],
+  [
+    "valibot",
+    valibot({
+      code: v.pipe(
+        v.string(),
+        v.check((code) => code.startsWith("A"), "an A"),
+      ),
+    }),
+  ],
+])("a rule that JSON Schema cannot express is checked by the library alone: %s", async (_, inputSchema) => {
+  const tool = defineTool({
+    name: "a",
+    description: "A.",
+    effects: pure,
+    inputSchema,
+    outputSchema: inputSchema,
+    execute: (input) => input,
+  });
+  const { runtime } = testRuntime({ tools: [tool] });
+  expect(tool.inputSchema).toMatchObject({ properties: { code: { type: "string" } }, required: ["code"] });
+  expect(await runtime.execute({ name: "a", input: { code: "A1" } })).toMatchObject({ status: "ok", output: { code: "A1" } });
+  const { error } = await runtime.execute({ name: "a", input: { code: "B1" } });
+  expect([error?.code, error?.details?.[0]]).toEqual(["invalid_input", expect.stringContaining("an A")]);
+});
+
+test("types and transforms that valibot cannot write as JSON Schema are still refused", () => {
+  const define = (schema: SchemaSource, side: string) => () => defineTool({ name: "a", description: "A.", [side]: schema });
+  const date = v.pipe(
+    v.string(),
+    v.transform((text) => new Date(text)),
+  );
+  expect(define(valibot({ day: v.date() }), "inputSchema")).toThrow("date");
+  expect(define(valibot({ day: date }), "outputSchema")).toThrow("transform");
+});
+
+test.each([
+  ["zod", z.object({ a: z.string() }), "z.toJSONSchema(schema) of zod 4 converts it"],
+  ["valibot", v.object({ a: v.string() }), "toJsonSchema(schema) of @valibot/to-json-schema converts it"],
+  ["arktype", type({ a: "string" }), "schema.toJsonSchema() converts it"],
+])("a schema of %s in a plain tool is refused with the call of this library that converts it", (_, inputSchema, hint) => {
+  const plain = { name: "a", description: "A.", inputSchema: inputSchema as never, execute: () => 1 };
+  expect(() => testRuntime({ tools: [plain] })).toThrow(expect.objectContaining({ hint: expect.stringContaining(hint) }));
+});
+
 describe("a handler may change its input", () => {
   test.each<readonly [string, SchemaSource]>([
     ["zod", z.object({ l: z.any() })],
