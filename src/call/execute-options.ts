@@ -121,11 +121,11 @@ export interface ProgressingCall {
   readonly toolName: string;
 }
 
-/** Returns the error of invalid options; undefined if they are valid. */
-export function findOptionsError(options: ExecuteOptions): ToolError | undefined {
+/** Returns the error of invalid options; undefined if they are valid. @param calls the argument before them */
+export function findOptionsError(options: ExecuteOptions, calls: unknown): ToolError | undefined {
   if (!isOptionsObject(options)) return wrongTypeError("The options of execute() must be an object", options);
   const unknown = findUnknownKeyError(options, EXECUTE_OPTIONS, "execute()");
-  if (unknown !== undefined) return unknown;
+  if (unknown !== undefined) return typeof calls === "string" ? twoArgumentsError(calls) : unknown;
   const { signal, onError, allow, shown, strict } = options;
   if (signal !== undefined && !(typeof signal?.aborted === "boolean" && typeof signal.addEventListener === "function")) {
     const hint = signal instanceof AbortController ? "Give controller.signal." : undefined;
@@ -144,6 +144,13 @@ export function findOptionsError(options: ExecuteOptions): ToolError | undefined
   if (wrongRules !== undefined) return wrongRules;
   if (onError === undefined || onError === "result" || onError === "throw") return undefined;
   return new ToolError("invalid_argument", `The option "onError" of execute() must be "result" or "throw", not ${quoteValue(onError)}.`);
+}
+
+/** For `execute("weather", { city: "Oslo" })`. */
+function twoArgumentsError(name: string): ToolError {
+  return new ToolError("invalid_argument", "execute() takes a call as one argument, not the name of a tool and its input as two.", {
+    hint: `Write execute({ name: ${JSON.stringify(name.slice(0, 100))}, input: { … } }).`,
+  });
 }
 
 function findRulesError(allow: VisibilityRules): ToolError | undefined {

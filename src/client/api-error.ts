@@ -20,8 +20,7 @@ export class ApiError extends Error {
 
   /** @internal */
   static unreachable(url: string, cause: unknown): ApiError {
-    const why = cause instanceof Error ? cause.message : String(cause);
-    return new ApiError(`The server at ${new URL(url).origin} did not answer: ${why}`, { status: 0, cause });
+    return new ApiError(`The server at ${new URL(url).origin} did not answer: ${describeFailure(cause)}`, { status: 0, cause });
   }
 
   /** @internal */
@@ -30,6 +29,14 @@ export class ApiError extends Error {
     const what = `The server at ${new URL(url).origin} redirects to ${to}, and a redirect is not followed for a request that changes something.`;
     return new ApiError(`${what} Give the client the address that it redirects to.`, { status });
   }
+}
+
+/** Node's `fetch` says only "fetch failed"; the reason is its cause, which has just a code if several addresses were tried. */
+function describeFailure(thrown: unknown): string {
+  const reason = thrown instanceof TypeError && thrown.cause instanceof Error ? thrown.cause : thrown;
+  if (!(reason instanceof Error)) return String(reason);
+  if (reason.message !== "") return reason.message;
+  return "code" in reason ? String(reason.code) : reason.name;
 }
 
 /** Makes the error of an unsuccessful response. */

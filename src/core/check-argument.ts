@@ -38,7 +38,14 @@ export function hasMethods(given: unknown, ...names: readonly string[]): boolean
 
 /** Refuses a value that is not a runtime. @throws ToolError `invalid_argument` */
 export function checkRuntime(given: unknown, owner: string): void {
-  checkArgument(hasMethods(given, "session", "execute", "subscribe"), owner, "a runtime", given, "createRuntime() makes one.");
+  checkArgument(hasMethods(given, "session", "execute", "subscribe"), owner, "a runtime", given, runtimeHint(given));
+}
+
+function runtimeHint(given: unknown): string {
+  if (hasMethods(given, "execute", "fork"))
+    return "This is a session: give its runtime. Adapters take the session as an option, { session }.";
+  const isTool = typeof given === "object" && given !== null && "inputSchema" in given;
+  return isTool ? "This is a tool: createRuntime({ tools: [tool] }) makes a runtime of it." : "createRuntime() makes one.";
 }
 
 /** Refuses a value that is not a registry of tools. @throws ToolError `invalid_argument` */

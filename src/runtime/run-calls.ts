@@ -69,7 +69,7 @@ export class CallRunner {
     callingTurn?: Turn,
   ): Promise<Results> {
     const misuse =
-      (options === NO_OPTIONS ? undefined : (findOptionsError(options) ?? needsSessionError(options))) ??
+      (options === NO_OPTIONS ? undefined : (findOptionsError(options, calls) ?? needsSessionError(options))) ??
       (simulations.inUse ? realInSimulationError() : undefined);
     if (misuse !== undefined) return Promise.reject(misuse);
     // With sequential engines, later calls see the results of earlier ones, which needs a log.
@@ -84,7 +84,7 @@ export class CallRunner {
 
   /** Runs the next turn of a session; see `RuntimeSession.execute`. */
   run(session: RuntimeSession, calls: ToolCall | readonly ToolCall[], options: ExecuteOptions, submission?: Submission): Promise<Results> {
-    const refusal = findRefusal(session) ?? (options === NO_OPTIONS ? undefined : findOptionsError(options));
+    const refusal = findRefusal(session) ?? (options === NO_OPTIONS ? undefined : findOptionsError(options, calls));
     if (refusal !== undefined) return Promise.reject(refusal);
     const mayWait = session.ready !== undefined || session.turns.busy || options.concurrent === true;
     const copied = mayWait ? preReadCalls(calls, servicesOf(session).inputLimits) : calls;

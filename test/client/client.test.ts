@@ -267,3 +267,21 @@ test.each([
   await expect(client.call("execute", { body: { calls: [] }, ...key })).rejects.toMatchObject({ status: 0 });
   expect(received).toBe(times);
 });
+
+test.each([
+  [
+    "a refused connection",
+    new TypeError("fetch failed", { cause: new Error("connect ECONNREFUSED 127.0.0.1:1") }),
+    "connect ECONNREFUSED 127.0.0.1:1",
+  ],
+  [
+    "several addresses that refuse",
+    new TypeError("fetch failed", { cause: Object.assign(new AggregateError([]), { code: "ECONNREFUSED" }) }),
+    "ECONNREFUSED",
+  ],
+  ["a browser, which gives no cause", new TypeError("Failed to fetch"), "Failed to fetch"],
+])("a server that cannot be reached is reported with the reason: %s", async (_, failure, reason) => {
+  const { client } = clientOf(() => Promise.reject(failure));
+  const message = `The server at http://server.example did not answer: ${reason}`;
+  await expect(client.call("execute", { body: { calls: [] } })).rejects.toMatchObject({ status: 0, message });
+});

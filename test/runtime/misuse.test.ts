@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
 import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import { isToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
@@ -184,6 +185,24 @@ test("an unknown option of createRuntime is rejected by name", () => {
     expect.objectContaining({ message: 'createRuntime() has no option "ladder".', hint: 'Did you mean "answers"?' }),
   );
   expect(make({ registree: {} })).toThrow(expect.objectContaining({ message: 'createRuntime() has no option "registree".' }));
+});
+
+test("a name and an input as two arguments of execute are rejected with the call to write, in a session and without one", async () => {
+  const made = runtime();
+  const refused = {
+    code: "invalid_argument",
+    message: "execute() takes a call as one argument, not the name of a tool and its input as two.",
+    hint: 'Write execute({ name: "t", input: { … } }).',
+  };
+  for (const target of [made, made.session()])
+    await expect(target.execute("t" as never, { city: "Oslo" } as never)).rejects.toMatchObject(refused);
+});
+
+test("a session or a tool in place of a runtime is rejected with what to give", () => {
+  const given = (value: unknown) => () => toAiSdkTools(value as never);
+  expect(given(runtime().session())).toThrow(expect.objectContaining({ hint: expect.stringContaining("{ session }") }));
+  expect(given(tool("t", () => 1))).toThrow(expect.objectContaining({ hint: expect.stringContaining("createRuntime({ tools: [tool] })") }));
+  expect(given({})).toThrow(expect.objectContaining({ hint: "createRuntime() makes one." }));
 });
 
 describe("F0.3 the properties of a call", () => {

@@ -17,20 +17,30 @@ const OPAQUE_CLASS_HINTS: ReadonlyMap<string, string> = new Map([
   ["Response", "Give what it holds: await response.json(), or await response.text()."],
   ["ReadableStream", "Read it to its end and give its text, or each part as progress: context.progress()."],
   ["ArrayBuffer", BYTES_HINT],
+  ["Blob", "Give what it holds: await blob.text()."],
+  ["Headers", "Give its entries: Object.fromEntries(headers)."],
+  ["URLSearchParams", "Give its text: String(parameters)."],
+  ...["Generator", "AsyncGenerator"].map((tag) => [tag, "Return one value. Give each part as progress: context.progress()."] as const),
+  ...["Array", "Map", "Set"].map((kind) => [`${kind} Iterator`, "Give an array of its values: [...values]."] as const),
   ...["WeakMap", "WeakSet", "WeakRef", "RegExp", "Date"].map((tag) => [tag, NO_FIELDS_HINT] as const),
 ]);
 
 function hintFor(value: object): string | undefined {
   if (ArrayBuffer.isView(value)) return BYTES_HINT;
   if (value instanceof Error) return "Give its message, or throw it.";
-  return OPAQUE_CLASS_HINTS.get(Object.prototype.toString.call(value).slice("[object ".length, -1));
+  return OPAQUE_CLASS_HINTS.get(tagOf(value));
+}
+
+function tagOf(value: object): string {
+  return Object.prototype.toString.call(value).slice("[object ".length, -1);
 }
 
 /** Returns why an instance would be recorded as if it were empty; undefined if its fields hold its content. @param keys its own enumerable keys */
 export function findOpaqueProblem(value: object, keys: readonly string[]): { readonly problem: string; readonly hint: string } | undefined {
   const hint = hintFor(value);
   if (hint === undefined && keys.length > 0) return undefined;
-  const name = nameOf(value);
+  const tag = tagOf(value);
+  const name = OPAQUE_CLASS_HINTS.has(tag) && nameOf(value) === "object" ? tag : nameOf(value); // a generator has no class
   const article = /^[aeiou]/iu.test(name) ? "an" : "a";
   return {
     problem: `${article} ${name} is not JSON`,

@@ -69,7 +69,9 @@ export class DatasetWriter {
     if (split === 0 || typeof out !== "string") return { dataset, notes: [] };
     const { train, test } = this.#partCounts;
     const empty = test === 0 ? "tests" : "training";
-    const note = `There is nothing for ${empty}: conversations of one template, or of the same tools in the same order, stay in one file.`;
+    const note =
+      `There is nothing for ${empty}: conversations of one template, or of the same tools in the same order, stay in one file. ` +
+      "Use more templates or tools, other numbers of calls, or another seed.";
     return { dataset, split: { train, test, testFile: testFilePath(out) }, notes: train > 0 && test > 0 ? [] : [note] };
   }
 

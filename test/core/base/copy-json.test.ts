@@ -63,6 +63,8 @@ describe("F0.10 the output of a handler", () => {
     [new Uint8Array(3), "$: an Uint8Array is not JSON"],
     [new Serialised(undefined), "$: undefined is not JSON"],
     [new URLSearchParams("a=1"), "$: an URLSearchParams is not JSON"],
+    [(function* () {})(), "$: a Generator is not JSON"],
+    [{ parts: (async function* () {})() }, "$.parts: an AsyncGenerator is not JSON"],
     [circular, "$.list[0].deep: is circular: it contains itself"],
   ])("%# that JSON cannot hold is rejected with its place", (value, message) => {
     expect(() => copyJson(value)).toThrow(expect.objectContaining({ code: "not_json", message }));
@@ -104,10 +106,17 @@ describe("F0.10 the output of a handler", () => {
     expect(copied).toEqual({ id: 1, rows: [{ id: 2 }] });
   });
 
-  test("that cannot be recorded is rejected with a hint", async () => {
-    const runtime = createRuntime({ tools: [{ name: "rows", description: "", inputSchema: {}, execute: () => ({ rows: new Map() }) }] });
+  test.each([
+    ["a Map", () => ({ rows: new Map() }), "Give its entries: Object.fromEntries(map)."],
+    ["an async generator", async function* () {}, "Return one value. Give each part as progress: context.progress()."],
+    ["an iterator", () => [1].values(), "Give an array of its values: [...values]."],
+    ["a Blob", () => new Blob(["text"]), "Give what it holds: await blob.text()."],
+    ["a Headers", () => new Headers(), "Give its entries: Object.fromEntries(headers)."],
+    ["a URLSearchParams", () => new URLSearchParams(), "Give its text: String(parameters)."],
+  ])("that cannot be recorded is rejected with a hint: %s", async (_, execute, hint) => {
+    const runtime = createRuntime({ tools: [{ name: "rows", description: "", inputSchema: {}, execute }] });
     const { error } = await runtime.execute({ name: "rows" });
-    expect(error).toMatchObject({ code: "not_json", outcome: "unknown", hint: "Give its entries: Object.fromEntries(map)." });
+    expect(error).toMatchObject({ code: "not_json", outcome: "unknown", hint });
   });
 });
 
