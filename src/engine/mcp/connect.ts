@@ -1,7 +1,7 @@
 /** Connects to a server with the official client, and negotiates the version of the protocol. */
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
-import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
+import { ToolError, describeThrown, isToolError, pickHints } from "../../core/error.ts";
 import { loadPackage } from "../../core/lazy-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -253,7 +253,8 @@ function envelopeOf(sdk: ClientModule, client: Client, server: McpOptions): Json
   };
 }
 
-function connectError({ name, signal, redact }: ConnectOptions, wire: Wire | undefined, error: unknown): ToolError {
+function connectError({ name, signal, redact, log }: ConnectOptions, wire: Wire | undefined, error: unknown): ToolError {
+  logLastLines(name, { signal, log, lines: wire?.stderrTail ?? [] });
   const ended = wire?.endReason;
   let reason = ended === undefined || ended === CLOSED_REASON ? stripControlCharacters(redact(describeThrown(error))) : ended;
   if (signal.aborted) reason = "it did not answer in time";
@@ -262,6 +263,20 @@ function connectError({ name, signal, redact }: ConnectOptions, wire: Wire | und
     cause: error,
   });
   return redactError(connectionError, redact);
+}
+
+/** Logs what a server printed that did not open in time: its toolset has failed by then, with an error that says only this. */
+function logLastLines(
+  name: string,
+  { signal, log, lines }: Pick<ConnectOptions, "signal" | "log"> & { readonly lines: readonly string[] },
+): void {
+  const isLate = signal.aborted && isToolError(signal.reason) && signal.reason.code === "timeout";
+  if (!isLate || lines.length === 0) return;
+  const printed = stripControlCharacters(lines.join(" / ")).slice(0, MAX_QUOTED);
+  log.warn(
+    `MCP server ${JSON.stringify(name)} did not open in time. The last lines that it printed: ${printed}. ` +
+      "A server writes messages to its standard output, and everything else to its standard error.",
+  );
 }
 
 function httpConnectError({ name, signal, redact }: ConnectOptions, server: McpUrlOptions, error: unknown): ToolError {
