@@ -35,7 +35,7 @@ export class ApiError extends Error {
 function describeFailure(thrown: unknown): string {
   const reason = thrown instanceof TypeError && thrown.cause instanceof Error ? thrown.cause : thrown;
   if (!(reason instanceof Error)) return String(reason);
-  if (reason.message !== "") return reason.message;
+  if (reason.message !== "") return reason.message.trim();
   return "code" in reason ? String(reason.code) : reason.name;
 }
 

@@ -26,11 +26,11 @@ export type SchemaSource = JsonSchema | (StandardSchemaV1 & StandardJSONSchemaV1
  * Accepts nothing that a JSON Schema does not: it is here for the message of the compiler. A schema of zod 3 or valibot has no index signature, so the
  * compiler compares it with the member of the union that has most keys in common, and names this property.
  */
-type NeedsJsonSchema = {
-  readonly "~standard": {
-    readonly 'JSON Schema: use zod ≥ 4.2 imported from "zod", and wrap schemas of valibot in toStandardJsonSchema() of @valibot/to-json-schema': never;
-  };
-} & { readonly [keyword: string]: unknown };
+type NeedsJsonSchema = { readonly "~standard": WritesJsonSchema } & { readonly [keyword: string]: unknown };
+
+interface WritesJsonSchema {
+  readonly "JSON Schema (use zod 4.2 or newer, imported from zod itself; for valibot, toStandardJsonSchema() of @valibot/to-json-schema)": never;
+}
 
 /** A JSON Schema of TypeBox 1, whose types are interfaces and so do not match `JsonSchema`, which has an index signature. */
 export interface TypeBoxSchema {

@@ -62,7 +62,7 @@ const MISTAKES = [
 ];
 
 /** The message for each of the last three. */
-const WAY_OUT = /use zod ≥ 4\.2 imported from .+ is missing in type '(?:Standard)?Props</u;
+const WAY_OUT = /use zod 4\.2 or newer, .+ is missing in type '(?:Standard)?Props<.+ but required in type 'WritesJsonSchema'/u;
 
 interface Compilation {
   readonly version: string;
