@@ -67,7 +67,13 @@ export class EventFeeds {
         for (const tail of this.#sessions.values()) tail.wake();
         this.#all?.wake();
       },
+      onCheck: () => this.#checkRemovals(),
     });
+  }
+
+  /** Reads the tails of sessions that are not open here, one after the other: a tail fails when its session was removed. */
+  async #checkRemovals(): Promise<void> {
+    for (const tail of this.#sessions.values()) if (this.#source.findOpenSession(tail.sessionId) === undefined) await tail.catchUp();
   }
 
   /** @throws ToolError `invalid_argument` */

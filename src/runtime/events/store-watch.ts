@@ -13,6 +13,8 @@ const LIVE_POLL_MS = 2_000;
  */
 const SETTLING_MS = 1_000;
 const SETTLING_POLL_MS = 50;
+/** How often it is checked whether followed sessions still exist, in milliseconds: the feed does not tell when a session was removed. */
+const CHECK_MS = 10_000;
 /** Shortest time between two reads of the store, in milliseconds, however many notifications arrive. */
 const MIN_INTERVAL_MS = 10;
 
@@ -23,6 +25,8 @@ export interface StoreWatchOptions {
   readonly onEvent: (sessionId: string, position: number) => void;
   /** Called if the store no longer has what was read before, for example after a failover: each session may have different events. */
   readonly onLost: () => void;
+  /** Called now and then to check whether the sessions with a reader still exist. Must not reject; the next read waits for it. */
+  readonly onCheck: () => Promise<void>;
   /** Whether this session has a reader. */
   readonly hasReader: (sessionId: string) => boolean;
 }
@@ -36,6 +40,7 @@ export class StoreWatch {
   #isPolling = false;
   #polledAt = -Infinity;
   #notifiedAt = -Infinity;
+  #checkedAt = -Infinity;
   /** A notification arrived since the last read began. */
   #mustPollAgain = false;
   /** The next read is scheduled as soon as possible. */
@@ -72,6 +77,7 @@ export class StoreWatch {
     this.#follower.stop();
     this.#follower = store.follow((change) => this.#onChange(change));
     this.#mark = await store.feed.latest();
+    this.#checkedAt = this.#options.ports.clock.now();
     this.#schedule(this.#pollMs);
   }
 
@@ -109,6 +115,10 @@ export class StoreWatch {
       this.#isWarned = false;
     } catch (thrown: unknown) {
       if (this.#starting === starting) this.#warn(ToolError.fromUnknown(thrown, "store_failed"));
+    }
+    if (this.#starting === starting && this.#polledAt - this.#checkedAt >= CHECK_MS) {
+      this.#checkedAt = this.#polledAt;
+      await this.#options.onCheck();
     }
     this.#isPolling = false;
     if (this.#starting !== starting || starting === undefined) return;

@@ -1,4 +1,5 @@
 /** `Runtime.events` of one session. */
+import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
@@ -6,7 +7,7 @@ import type { Store } from "../../../src/core/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
-import { MemoryLog } from "../../../src/testing/fake-ports.ts";
+import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { tool } from "../bench-runtime.ts";
 import { line, readPositions, readUntil } from "./followed.ts";
@@ -235,6 +236,29 @@ test("a reader of a removed session gets nothing of the next session with its id
   await runtime.sessions.forget("s");
   await begun();
   for (const feed of feeds) await expect(feed.read()).rejects.toMatchObject({ code: "not_found" });
+});
+
+test("a reader gets an error within ten seconds after another process has removed the session", async () => {
+  const path = temporaryFile();
+  const clock = new FakeClock();
+  await using runtime = createRuntime({ tools: TOOLS, store: sqliteStore({ path }) });
+  await using other = createRuntime({ tools: TOOLS, store: sqliteStore({ path }), ports: { clock } });
+  await runtime.session("s").execute([{ name: "echo" }]);
+  await runtime.session("stays").execute([{ name: "echo" }]);
+  const feed = other.events({ session: "s" });
+  const stays = other.events({ session: "stays" });
+  for (const one of [feed, stays]) await readUntil(one, (item) => line(item).endsWith("call-end"));
+  const states = { feed: "open", stays: "open" };
+  const read = feed.read();
+  read.catch(() => (states.feed = "failed"));
+  void stays.read().then(() => (states.stays = "ended"));
+  await runtime.sessions.forget("s");
+  for (let steps = 0; steps < 22 && states.feed === "open"; steps++) {
+    await clock.advance(500);
+    await pause(5); // the other reader reads a real file
+  }
+  await expect(read).rejects.toMatchObject({ code: "not_found" });
+  expect(states.stays).toBe("open");
 });
 
 /** Its next read of a log fails once its feed has named an event behind a position. */

@@ -34,6 +34,7 @@ async function watched(isLive: boolean) {
     ports: { ...fakePorts(), clock },
     onEvent() {},
     onLost() {},
+    async onCheck() {},
     hasReader: (id) => id === "shop",
   }); // what the watch uses
   await watch.start();
@@ -92,6 +93,7 @@ test("issue 21.2 readers are advanced by each page, even if the next page cannot
     ports: { ...fakePorts(), clock },
     onEvent: (sessionId, position) => void moved.push(`${sessionId} ${position}`),
     onLost() {},
+    async onCheck() {},
     hasReader: () => true,
   });
   await watch.start();
@@ -115,6 +117,7 @@ test("a watch that is stopped during a read neither reads on nor warns", async (
     ports: { ...fakePorts(), clock, log: { debug: () => {}, warn: (message) => void warned.push(message) } },
     onEvent() {},
     onLost() {},
+    async onCheck() {},
     hasReader: () => true,
   });
   await watch.start();
