@@ -58,14 +58,17 @@ export const jobHandlers = {
   },
 
   async getJobOutput({ runtime, principal, params: { jobId }, query: { from, tail, maxChars } }, services) {
-    await findJob(jobId, { runtime, principal, services });
+    const job = await findJob(jobId, { runtime, principal, services });
+    if (runtime.jobs.get(jobId) === undefined) throw outputElsewhereError(job);
     return runtime.jobs.read(jobId, { from, maxChars, ...(tail === undefined ? {} : { tail }) });
   },
 
   async sendToJob({ runtime, principal, params: { jobId }, body: { input } }, services) {
-    const { toolName } = await findJob(jobId, { runtime, principal, services });
+    const job = await findJob(jobId, { runtime, principal, services });
+    const { toolName } = job;
     if (services.access.visibilityOf(principal)?.permits(toolName) === false)
       throw new ToolError("permission_denied", `The job is a call of ${toolName}, which you may not call.`, { outcome: "not_started" });
+    if (runtime.jobs.get(jobId) === undefined) throw inputElsewhereError(job);
     runtime.jobs.send(jobId, input, { principal: principal.id });
     return { sent: true };
   },
@@ -86,6 +89,29 @@ async function findJob(jobId: string, { runtime, principal, services: { store } 
   throw new ToolError("not_found", `There is no job ${JSON.stringify(jobId.slice(0, 200))}, or it ended too long ago.`, {
     hint: "GET /v1/jobs lists them.",
   });
+}
+
+/** The error of a read of the output that another process has: of a job that runs there, or ended there or in an earlier process. */
+function outputElsewhereError({ id, state, openedBy = "another process" }: ApiJob): ToolError {
+  const name = JSON.stringify(id.slice(0, 200));
+  if (UNENDED.has(state))
+    return new ToolError("not_found", `Job ${name} is open in ${openedBy}, which alone has its output until it ends.`, {
+      hint: "Ask the server of that process.",
+    });
+  return new ToolError(
+    "not_found",
+    `This process has no output of job ${name}: it ended in another or an earlier process, or too long ago.`,
+    {
+      hint: "The events of its session have the beginning of its output.",
+    },
+  );
+}
+
+/** The error of an answer for a job that waits in another process, or has ended there. */
+function inputElsewhereError({ id, state, openedBy = "another process" }: ApiJob): ToolError {
+  const name = JSON.stringify(id.slice(0, 200));
+  const message = UNENDED.has(state) ? `Job ${name} is open in ${openedBy}, which alone can receive this.` : `Job ${name} has ended.`;
+  return new ToolError("not_found", message, { hint: "Nothing was sent.", outcome: "not_started" });
 }
 
 /** Returns undefined if another process continues the job. @throws any other error of the wait */
