@@ -103,7 +103,12 @@ function findScreen([name = "", id, part, callId]: readonly (string | undefined)
 function createQueryClient(): QueryClient {
   return new QueryClient({
     defaultOptions: {
+      // "Offline" in a browser is about the network of its machine: a server on the same machine still answers. Requests that wait for the network would
+      // hide that the server does not answer, and an answer to a question would be sent hours later.
+      mutations: { networkMode: "always" },
       queries: {
+        networkMode: "always",
+        refetchOnReconnect: true,
         staleTime: 1_000,
         // The client repeats requests itself.
         retry: false,

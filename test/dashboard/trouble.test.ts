@@ -510,6 +510,38 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     await page.context().close();
   });
 
+  test("without a network the page says so, and sends neither an answer nor a message later", async () => {
+    const [question] = await ask("unplugged");
+    if (question === undefined) throw new Error("There is no question.");
+    const approving = await openPage(browser, scene, approvalPath(question));
+    const writing = await openPage(browser, scene, "/agents/clerk");
+    const text = writing.page.getByRole("textbox", { name: "Message to the agent" });
+    const pages = [approving.page, writing.page];
+    await approving.page.getByRole("button", { name: "Allow", exact: true }).waitFor();
+    await text.fill("Sent without a network.");
+    const sent: string[] = [];
+    for (const page of pages) {
+      page.on("request", (one) => one.method() === "POST" && !one.url().endsWith("/preview") && sent.push(one.url()));
+      await page.context().setOffline(true);
+    }
+    await approving.page.getByRole("button", { name: "Allow", exact: true }).click();
+    await text.press("Enter");
+    for (const page of pages) {
+      await page.getByText("The server does not answer.").waitFor();
+      await page.getByText("It may have taken effect. Press again to repeat the same request").waitFor();
+    }
+    expect(await text.inputValue()).toBe("Sent without a network.");
+    sent.length = 0;
+    for (const page of pages) {
+      await page.context().setOffline(false);
+      await page.getByText("The server answers again.").waitFor();
+    }
+    await pause(1_000);
+    expect([sent, (await questions("unplugged")).length]).toEqual([[], 1]);
+    await decide(question, "deny");
+    for (const page of pages) await page.context().close();
+  });
+
   test("a list that cannot be reloaded is marked as outdated until it loads", async () => {
     const { page } = await openPage(browser, scene, "/agents");
     await page.getByRole("link", { name: /clerk/u }).waitFor();

@@ -100,15 +100,23 @@ function JobDetails({ job }: { readonly job: Job }): ReactNode {
 
 function Output({ job }: { readonly job: Job }): ReactNode {
   const { client } = useConnection();
-  const { data } = useQuery({
+  const { data, error } = useQuery({
     queryKey: ["job-output", job.id],
     queryFn: async ({ signal }) => {
       const output = await client.call("getJobOutput", { params: { jobId: job.id }, query: { tail: TAIL }, signal });
       return { ...output, isWhole: hasEnded(job) };
     },
     // Until the output was read once more after the end of the job.
-    refetchInterval: ({ state }) => (state.data?.isWhole === true ? false : EVERY_MS),
+    refetchInterval: ({ state }) => (state.data?.isWhole === true || (state.error !== null && hasEnded(job)) ? false : EVERY_MS),
   });
+  if (data === undefined && describeFailure(error).isGone)
+    return (
+      <Section title="Output">
+        <p className="muted">
+          <UntrustedText text={describeFailure(error).text} maxLength={1_000} />
+        </p>
+      </Section>
+    );
   if (data === undefined || data.total === 0) return null;
   return (
     <Section
