@@ -61,7 +61,8 @@ export class EventFeed implements AsyncIterable<FeedItem> {
   /**
    * Returns the available events, at most 256; waits for the first one. An empty array = the feed was closed, or the session has ended.
    *
-   * @throws ToolError as `begin`; `corrupt_record` in place of a damaged event, and `not_found` once the session was removed; as a rejection
+   * @throws ToolError as `begin`; `corrupt_record` in place of a damaged event, and `not_found` once the session was removed, about ten
+   * seconds later if another process removed it; as a rejection
    */
   async read(): Promise<readonly FeedItem[]> {
     const tail = await this.#joinOnce();
