@@ -628,6 +628,23 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard under faults, in a
     await page.context().close();
   });
 
+  test("the replay and the comparison of a session can be reached on a phone and at a zoom of 200 %", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/away");
+    for (const [width, height] of [
+      [360, 720],
+      [680, 400],
+    ] as const) {
+      await page.setViewportSize({ width, height });
+      for (const name of ["Replay", "Compare"]) {
+        const link = page.getByRole("link", { name, exact: true });
+        await link.waitFor();
+        await link.click({ trial: true });
+      }
+      expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(width);
+    }
+    await page.context().close();
+  });
+
   test("a key with an invalid character is rejected as such, and is not stored", async () => {
     const { page } = await openPage(browser, scene, "/sessions", { as: "" });
     await page.getByLabel("Key or token").fill(`${KEY}\u200b`);

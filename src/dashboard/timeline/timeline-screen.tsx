@@ -54,10 +54,10 @@ export function TimelineScreen({ sessionId, callId }: { readonly sessionId: stri
           <button type="button" className="button" aria-pressed={follow === "yes"} onClick={() => setFollow(follow === "yes" ? "" : "yes")}>
             Follow
           </button>
-          <Link href={replayPath(sessionId)} className="button wide-only">
+          <Link href={replayPath(sessionId)} className="button">
             Replay
           </Link>
-          <Link href={diffPath(sessionId)} className="button wide-only">
+          <Link href={diffPath(sessionId)} className="button">
             Compare
           </Link>
           <SaveMenu sessionId={sessionId} log={log} />
