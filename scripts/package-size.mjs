@@ -1,6 +1,7 @@
 /**
  * Checks what an install of the package brings: its size as it is packed, how many packages it is with those it depends on, how many files
- * `import "haft"` and the start of a command read, and that no entry makes Node load its `fetch`, which a top-level mention of `Response` does and takes 30 ms.
+ * `import "haft"` and the start of a command read, that these files are ASCII (see bundle.ts), and that no entry makes Node load its `fetch`, which a
+ * top-level mention of `Response` does and takes 30 ms.
  */
 import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
@@ -24,6 +25,7 @@ const [{ size, files }] = JSON.parse(
 const installed = installedPackages();
 const atStart = filesAtStart("index.js");
 const ofCommand = filesAtStart("chunks/process-run.js");
+const notAscii = [...atStart, ...ofCommand].filter((file) => /[^\x00-\x7f]/u.test(readFileSync(new URL(file), "utf8")));
 const withFetch = entriesThatLoadFetch();
 const problems = [
   ...(size > MAX_BYTES ? [`The package is ${size} bytes in ${files.length} files; at most ${MAX_BYTES} are wanted.`] : []),
@@ -36,6 +38,7 @@ const problems = [
   ...(ofCommand.size > MAX_FILES_OF_COMMAND
     ? [`A command reads ${ofCommand.size} files before it begins, at most ${MAX_FILES_OF_COMMAND} are wanted: see scripts/chunks.ts.`]
     : []),
+  ...notAscii.map((file) => `${file} has characters outside of ASCII, with which Node takes longer to load it: see scripts/bundle.ts.`),
   ...withFetch.map(
     (entry) => `Importing ${entry} loads the fetch of Node.js: name Response, Request, Headers and the like where they are used.`,
   ),
