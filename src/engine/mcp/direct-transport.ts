@@ -53,7 +53,10 @@ export function directTransport(
         throw error;
       }
       const reply = text === undefined ? undefined : parsePlainAnswer(text, sent.id);
-      if (reply !== undefined) return this.onmessage?.(reply);
+      if (reply !== undefined) {
+        this.onmessage?.(reply);
+        return options?.onRequestStreamEnd?.(); // the answer was all of it: nothing is left to abort
+      }
       if (answer.status === 401 && directOptions.isRenewed) {
         answer.discard();
         return await super.send(message, options);

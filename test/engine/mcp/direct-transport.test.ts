@@ -1,7 +1,7 @@
 /** Calls that are posted without the SDK's transport end as they do with it, whatever a server answers. */
 import type { ServerResponse } from "node:http";
 import fc from "fast-check";
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";
 import { mcpToolset } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
@@ -119,3 +119,18 @@ test(
     await fc.assert(property, { numRuns: inCI ? 200 : 50 });
   },
 );
+
+test("a call whose answer was read completely leaves nothing behind that a later call would abort", async () => {
+  const { url } = await loopbackMcp({
+    ...modern(),
+    "tools/call": () => ({ resultType: "complete", content: [{ type: "text", text: "fine" }] }),
+  });
+  const runtime = createRuntime({ toolsets: [mcpToolset("one", { url })] });
+  onTestFinished(async () => void (await runtime.close()));
+  expect((await runtime.open()).failed).toEqual([]);
+  const aborted = vi.spyOn(AbortController.prototype, "abort");
+  onTestFinished(() => aborted.mockRestore());
+  for (let count = 0; count < 40; count++) expect(await runtime.execute({ name: "one::echo", input: {} })).toMatchObject({ status: "ok" });
+  const reasons = aborted.mock.calls.map(([reason]: unknown[]) => String(reason));
+  expect(reasons).toEqual([]);
+});
