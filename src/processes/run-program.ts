@@ -26,6 +26,8 @@ import { systemErrorCode } from "../core/base/system-error-code.ts";
 
 export interface ProgramLimits {
   readonly timeoutMs: number;
+  /** Time between SIGTERM and SIGKILL, in milliseconds. @default 3_000 */
+  readonly graceMs?: number;
   /** Maximum memory of all processes together. Only enforced on Linux. */
   readonly maxMemoryBytes: number;
   /** Only enforced on Linux. */
@@ -82,8 +84,8 @@ export interface ProgramEnd {
   readonly errorOutput: string;
 }
 
-/** Time between SIGTERM and SIGKILL, in milliseconds. */
-const GRACE_MS = 3_000;
+/** Default of `ProgramLimits.graceMs`. */
+export const GRACE_MS = 3_000;
 const POLL_MS = 50;
 /** Minimum time between two checks of the program's usage, in milliseconds; at least WATCH_SHARE times the duration of a check. */
 const WATCH_MS = 100;
@@ -333,9 +335,11 @@ class Program {
 
   /** Ends all processes. SIGTERM is not sent to bubblewrap itself, which would end at once, with everything in the sandbox. */
   async #endTree(root: TreeRoot, gently: boolean): Promise<void> {
-    const { clock, sandbox } = this.#options;
+    const { clock, sandbox, limits } = this.#options;
     if (gently && signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid])) > 0) {
-      for (let waitedMs = 0; waitedMs < GRACE_MS && isTreeAlive(root); waitedMs += POLL_MS) await sleep(clock, POLL_MS);
+      const killAt = clock.now() + (limits.graceMs ?? GRACE_MS);
+      // compared with the clock, as each check reads all processes of the machine and may take longer than the pause between two
+      while (clock.now() < killAt && isTreeAlive(root)) await sleep(clock, Math.min(POLL_MS, killAt - clock.now()));
     }
     await killTree(root, clock);
   }

@@ -136,7 +136,8 @@ function isRunning(child: ChildProcessWithoutNullStreams): boolean {
 }
 
 async function pollUntil(done: () => boolean, clock: Clock): Promise<void> {
-  for (let waitedMs = 0; waitedMs < graceMs && !done(); waitedMs += POLL_MS) await sleep(clock, POLL_MS);
+  const startedAt = clock.now();
+  while (clock.now() < startedAt + graceMs && !done()) await sleep(clock, POLL_MS); // by the clock, as `done` may read all processes of the machine
 }
 
 /** Returns the few inherited variables and the declared ones. */

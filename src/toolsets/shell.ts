@@ -45,8 +45,9 @@ const SHELLS = ["bash", "sh", "zsh"];
  * Each command is a new process, with empty standard input and few environment variables. When it ends, all processes that it started are ended too,
  * even those in the background or in a session of their own. Only without a sandbox, a process that has cleared its environment and left both its
  * session and its parent remains. Its output, standard error included, is streamed (`context.output`) and is the result;
- * an exit code other than 0 is an error that keeps the output. At its timeout a command gets SIGTERM, then SIGKILL after 3 s, and ends with the
- * output so far and the exit code -1. A call that is cancelled, or ends at its deadline, has the output until a tenth of a second before.
+ * an exit code other than 0 is an error that keeps the output. At its timeout a command gets SIGTERM, then SIGKILL after 3 s, or sooner if
+ * its call has less time left, and ends with the output so far and the exit code -1. A call that is cancelled, or ends at its deadline, has the output
+ * until a tenth of a second before.
  *
  * In the sandbox a command can only change the workspace, and only read the workspace and the programs of the system; it has no network unless
  * `network` is set. Files that other programs obey are read-only there, and files that hold credentials cannot be opened. This covers files that

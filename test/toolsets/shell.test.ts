@@ -205,6 +205,18 @@ describe("F1.64 a command that is rejected or fails", () => {
     });
   });
 
+  testInCI("a command that ignores SIGTERM in a call with little time left is killed in time to answer with its output", async () => {
+    const { tools = [], ...shell } = shellToolset({ root: folderWith(), sandbox: "none" });
+    const limited = { ...shell, tools: tools.map((tool) => ({ ...tool, timeoutMs: 6_000 })) };
+    await using runtime = createRuntime({ toolsets: [limited], approval: { never: ["*"] } });
+    await runtime.open();
+    expect(await bash(runtime, "trap '' TERM; echo begun; while :; do sleep 0.1; done")).toMatchObject({
+      status: "error",
+      exitCode: -1,
+      output: "begun\n",
+    });
+  });
+
   test("a command that times out gets SIGTERM first, so that it can end cleanly", async () => {
     const runtime = await openedRuntime({ root: folderWith(), sandbox: "none" });
     const result = await bash(runtime, "trap 'echo saved; exit' TERM; echo ready; while :; do sleep 0.05; done", 0.4);
