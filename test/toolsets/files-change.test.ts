@@ -313,7 +313,11 @@ describe("F1.66 edit", () => {
   test.each([
     ["no such lines", "@@ -1 +1 @@\n-five\n+5\n", "hunk 1 shows lines that are not in the file"],
     ["two places", "@@ -1 +1 @@\n-two\n+2\n", "hunk 1 fits 2 places, at lines 3, 6"],
-    ["a second hunk before the first", "@@ @@\n-four\n+4\n@@ @@\n-one\n+1\n", "hunk 2 shows lines that are not in the file"],
+    [
+      "a second hunk before the first",
+      "@@ @@\n-four\n+4\n@@ @@\n-one\n+1\n",
+      "hunk 2 shows lines that are only found at line 1, and the hunk before it ends at line 7",
+    ],
     ["no hunk", "two becomes 2", "diff cannot be read: it has no hunk"],
     ["a hunk that changes nothing", "@@ -1 +1 @@\n one\n", "diff cannot be read: a hunk changes nothing"],
     [

@@ -139,11 +139,11 @@ function findHunk(hunk: Hunk, lines: readonly string[], { from, shift }: HunkSea
   const old = hunk.lines.filter(({ mark }) => mark !== "+").map(({ text }) => text);
   const announced = hunk.line === undefined ? undefined : hunkStart(hunk, hunk.line) + shift;
   if (old.length === 0) return findInsertion(announced, lines, from);
+  const fits = (at: number): boolean => old.every((text, index) => withoutCarriageReturn(lines[at + index]) === text);
   const places: number[] = [];
-  for (let at = from; at + old.length <= lines.length; at++)
-    if (old.every((text, index) => withoutCarriageReturn(lines[at + index]) === text)) places.push(at);
+  for (let at = from; at + old.length <= lines.length; at++) if (fits(at)) places.push(at);
   const [only] = places;
-  if (only === undefined) return { problem: "shows lines that are not in the file", hint: COPY_EXACTLY };
+  if (only === undefined) return notFoundProblem(fits, from);
   if (places.length === 1) return only;
   if (announced !== undefined && places.includes(announced)) return announced;
   const named = places.slice(0, MAX_NAMED_LINES).map((at) => at + 1);
@@ -152,6 +152,17 @@ function findHunk(hunk: Hunk, lines: readonly string[], { from, shift }: HunkSea
     problem: `fits ${places.length} places, at lines ${named.join(", ")}${more}`,
     hint: "Show more lines before or after the change, or give the line that the hunk begins at.",
   };
+}
+
+/** The lines may be in the part of the file that earlier hunks have used: the hunks are in the wrong order, or two of them overlap. */
+function notFoundProblem(fits: (at: number) => boolean, from: number): Problem {
+  for (let at = 0; at < from; at++)
+    if (fits(at))
+      return {
+        problem: `shows lines that are only found at line ${at + 1}, and the hunk before it ends at line ${from}`,
+        hint: "Give the hunks in the order of their lines, and each line in one hunk only.",
+      };
+  return { problem: "shows lines that are not in the file", hint: COPY_EXACTLY };
 }
 
 /** Returns the index of the line where a hunk says it begins. A hunk that only adds gives the line before it. */

@@ -82,8 +82,9 @@ function toPageOutput(text: string, { url, title = "", from, maxChars }: PageTex
   const line = singleLine(title); // with line ends, it could look like another address
   const heading = `${line === "" ? "" : `${line}\n`}${url}\n\n`;
   const rest = end < text.length ? `\n\n(${text.length - end} more characters; continue with from: ${end})` : "";
+  const none = text === "" ? "(no text)" : `(no text from there on: it has ${text.length} characters)`;
   return new ToolOutput({
-    content: [{ type: "text", text: `${heading}${part === "" ? "(no text)" : part}${rest}` }],
+    content: [{ type: "text", text: `${heading}${part === "" ? none : part}${rest}` }],
     output: { url, title, text: part, from, length: text.length },
   });
 }
