@@ -282,6 +282,16 @@ describe("F1.67 list", () => {
     },
   );
 
+  test.skipIf(process.platform !== "linux")(
+    "F1.67 a file that the system opens but cannot read is counted, and does not hide the matches of other files",
+    async () => {
+      const workspace = new TemporaryWorkspace({}, { root: `/proc/self/task/${process.pid}` }); // reading `mem` at its start is an error
+      const text = await workspace.say("grep", { pattern: ".", glob: "{comm,mem}" });
+      expect(text).toMatch(/^comm:1: .+\n\(1 file could not be read to the end\)$/u);
+      expect((await workspace.refusal("grep", { pattern: ".", path: "mem" })).message).toMatch(/^Cannot read "mem": /u);
+    },
+  );
+
   testInCI("F1.67 an endless line does not make the search exceed its limit", async () => {
     const workspace = new TemporaryWorkspace({ "a.log": `start\n${"x".repeat(9_000)}` });
     truncateSync(workspace.path("a.log"), 100 * 1024 ** 3);

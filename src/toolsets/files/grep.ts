@@ -4,6 +4,7 @@ import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
+import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { plural } from "../../core/base/wording.ts";
 import { supersedesSameInput } from "../../history/supersede.ts";
 import { type LinearPattern, linearPattern } from "../../schema/pattern/pattern.ts";
@@ -88,6 +89,7 @@ class Grep {
   #matches = 0;
   #bytesLeft = MAX_SEARCHED_BYTES;
   #unreadable = 0;
+  #unread = 0;
   #withheld = 0;
   #cutLines = 0;
   #isOneFile = false;
@@ -137,7 +139,7 @@ class Grep {
     try {
       const limit = this.#limit - this.#matches + 1;
       const search = new LineSearch({ pattern: this.#pattern, context: this.#input.context ?? 0, limit });
-      this.#bytesLeft -= await searchFile(search, file, { signal: this.#signal, maxBytes: this.#bytesLeft });
+      this.#bytesLeft -= await this.#read(search, file, mustRead ? path : undefined);
       if (mustRead && search.binaryReason !== undefined) throw binaryFileError(path, search.binaryReason);
       if (search.otherEncoding !== undefined) this.#otherEncodings.push(`${pathLine(path)} (${search.otherEncoding})`);
       if (search.matches > 0) this.#foundFiles.push({ path, lines: search.found });
@@ -145,6 +147,19 @@ class Grep {
       this.#cutLines += search.cutLines;
     } finally {
       await file.handle.close();
+    }
+  }
+
+  /** Counts a file that cannot be read to its end, and keeps the lines found before. Throws instead if the call names the file, as `named`. */
+  async #read(search: LineSearch, file: OpenFile, named: string | undefined): Promise<number> {
+    try {
+      return await searchFile(search, file, { signal: this.#signal, maxBytes: this.#bytesLeft });
+    } catch (thrown: unknown) {
+      this.#signal.throwIfAborted();
+      if (thrown instanceof ToolError || systemErrorCode(thrown) === undefined) throw thrown;
+      if (named !== undefined) throw fileError(thrown, { verb: "read", shown: named });
+      this.#unread++;
+      return 0;
     }
   }
 
@@ -159,6 +174,7 @@ class Grep {
       walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
       walk.unopenedCount > 0 ? `folders that could not be opened and were not searched: ${walk.unopenedCount}` : undefined,
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
+      this.#unread > 0 ? `${plural(this.#unread, "file")} could not be read to the end` : undefined,
       this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,
       this.#cutLines > 0 ? `lines of which only the first ${MAX_SEARCHED_CHARS} characters were searched: ${this.#cutLines}` : undefined,
       otherEncodingsNote(this.#otherEncodings),
