@@ -41,7 +41,7 @@ Run the tests first.
 Set "version".
 2.0.0
 Error (not_found): There is no skill "relaese". Did you mean "release"?
-Hint: There are: release.
+Hint: Known skills: release.
 [… skill, session work] {"name":"release"} → ---
 description: Releases a version.
 ---

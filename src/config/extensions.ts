@@ -91,7 +91,7 @@ export class ExtensionTable {
 }
 
 function unknownType(type: string, known: readonly string[]): string {
-  return `${JSON.stringify(type)} is not registered. There are: ${known.join(", ")}.${nearHint(type, known)}`;
+  return `${JSON.stringify(type)} is not registered. Known types: ${known.join(", ")}.${nearHint(type, known)}`;
 }
 
 interface Registration<Factory> {

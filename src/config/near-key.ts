@@ -90,7 +90,7 @@ export function nearHint(key: string, known: readonly string[]): string {
 
 /** Returns `unknown key. Did you mean "root"?`, or the list of known keys. */
 export function unknownKey(key: string, known: readonly string[]): string {
-  return `unknown key.${nearHint(key, known) || ` There are: ${known.join(", ")}.`}`;
+  return `unknown key.${nearHint(key, known) || ` Known keys: ${known.join(", ")}.`}`;
 }
 
 function plain(key: string): string {

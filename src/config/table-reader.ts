@@ -95,7 +95,9 @@ export class TableReader {
   /** Reads strings that must all be among the words. @param thing a noun for messages, such as `scope` */
   choices<Word extends string>(key: string, words: readonly Word[], thing: string): readonly Word[] | undefined {
     const isOne = (text: string): text is Word => words.some((word) => word === text);
-    return this.texts(key, (text) => (isOne(text) ? undefined : `is not a known ${thing}. There are: ${words.join(", ")}.`))?.filter(isOne);
+    return this.texts(key, (text) => (isOne(text) ? undefined : `is not a known ${thing}. Expected one of: ${words.join(", ")}.`))?.filter(
+      isOne,
+    );
   }
 
   table(key: string): TableReader | undefined {

@@ -31,7 +31,7 @@ export class Artifacts {
       value === undefined
         ? `There is no artifact ${JSON.stringify(key)}.`
         : `The artifact ${JSON.stringify(key)} is not of the type ${type.name}, so another enrichment made it.`,
-      { hint: `Run the enrichment that makes it. There are${known.length === 0 ? " none" : `: ${known.join(", ")}`}.` },
+      { hint: `Run the enrichment that makes it. ${known.length === 0 ? "There are none yet." : `Known artifacts: ${known.join(", ")}.`}` },
     );
   }
 }

@@ -57,7 +57,7 @@ export interface NamedSamplers {
 }
 
 function unknownSampler(name: string, known: readonly string[]): ToolError {
-  return new ToolError("not_found", `There is no sampler ${JSON.stringify(name)}. There are: ${known.join(", ")}.`, {
+  return new ToolError("not_found", `There is no sampler ${JSON.stringify(name)}. Known samplers: ${known.join(", ")}.`, {
     hint: didYouMean(name, known) ?? "Register others with namedSamplers({ name: make }).",
   });
 }

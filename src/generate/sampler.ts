@@ -86,7 +86,7 @@ export function checkNamespaces(tools: readonly CatalogTool[], names: readonly s
   const unknown = names.find((name) => !known.has(name));
   if (unknown === undefined) return;
   throw new ToolError("invalid_argument", `${owner} was given the namespace ${quoteValue(unknown)}, which no tool has.`, {
-    hint: didYouMean(unknown, known) ?? `There are: ${formatList([...known])}.`,
+    hint: didYouMean(unknown, known) ?? `Known namespaces: ${formatList([...known])}.`,
   });
 }
 

@@ -45,7 +45,7 @@ function checkDependencies({ key, dependsOn = [] }: Enrichment, byKey: ReadonlyM
     "invalid_argument",
     `The enrichment ${JSON.stringify(key)} needs ${JSON.stringify(missing)}, which is not among them.`,
     {
-      hint: `There are: ${[...byKey.keys()].join(", ")}.`,
+      hint: `Given enrichments: ${[...byKey.keys()].join(", ")}.`,
     },
   );
 }

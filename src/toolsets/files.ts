@@ -107,6 +107,6 @@ function selectTools(all: readonly Tool[], names: readonly string[]): readonly T
   const unknown = names.find((name) => !all.some((tool) => tool.name === name));
   if (unknown === undefined) return all.filter(({ name }) => names.includes(name));
   throw new ToolError("invalid_argument", `filesToolset() has no tool ${quoteValue(unknown)}.`, {
-    hint: `There are: ${all.map(({ name }) => name).join(", ")}.`,
+    hint: `Known tools: ${all.map(({ name }) => name).join(", ")}.`,
   });
 }

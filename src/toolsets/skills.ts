@@ -94,7 +94,7 @@ class SkillsEngine implements Engine {
       `There is no skill ${JSON.stringify(name)}.${near === undefined ? "" : ` Did you mean ${JSON.stringify(near)}?`}`,
       {
         outcome: "not_started",
-        hint: names.length === 0 ? "There are no skills." : `There are: ${names.slice(0, 50).join(", ")}.`,
+        hint: names.length === 0 ? "There are no skills." : `Known skills: ${names.slice(0, 50).join(", ")}.`,
       },
     );
   }

@@ -42,7 +42,7 @@ export function triggersToolset(options: TriggersToolsetOptions): Toolset {
   const unknown = tools?.find((name) => !universal.some(({ toolName }) => toolName === name));
   if (unknown !== undefined)
     throw new ToolError("invalid_argument", `No trigger has the tool ${quoteValue(unknown)}.`, {
-      hint: `There are ${universal.map(({ toolName }) => toolName).join(", ")}.`,
+      hint: `Known tools: ${universal.map(({ toolName }) => toolName).join(", ")}.`,
     });
   const offered = universal.filter(({ toolName }) => tools?.includes(toolName) ?? true);
   return {

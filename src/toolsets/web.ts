@@ -35,7 +35,7 @@ function checkProvider(search: SearchProviderOptions): void {
     const given: unknown = provider;
     throw invalid(
       `The search provider ${JSON.stringify(provider)} is unknown.`,
-      didYouMean(String(given), SEARCH_PROVIDER_NAMES) ?? `There are: ${SEARCH_PROVIDER_NAMES.join(", ")}.`,
+      didYouMean(String(given), SEARCH_PROVIDER_NAMES) ?? `Known providers: ${SEARCH_PROVIDER_NAMES.join(", ")}.`,
     );
   }
   const { needsKey, address } = SEARCH_PROVIDERS[provider];

@@ -108,7 +108,7 @@ test.each([
   [
     "a type that is not there",
     "{ type: datafow }",
-    /^haft\.yaml:1:\d+: tools\.enrichments\[0\]\.type: "datafow" is no enrichment\..*"dataflow"/u,
+    /^haft\.yaml:1:\d+: tools\.enrichments\[0\]\.type: "datafow" is not an enrichment\..*"dataflow"/u,
   ],
   ["no type", "{ model: m }", /tools\.enrichments\[0\].*type/u],
   ["a key that it does not have", "{ type: dataflow, minscore: 1 }", /tools\.enrichments\[0\]\.minscore: unknown key/u],
@@ -125,7 +125,7 @@ test("F0.13 an enrichment of a module of extensions is found, and one that no mo
   });
   const error = await configError(configuredRuntime(join(folder, "haft.yaml"), { environment: {} }));
 
-  expect(error.details).toEqual([expect.stringMatching(/enrichments\[1\]\.type: "stomp" is no enrichment\..*stamp/u)]);
+  expect(error.details).toEqual([expect.stringMatching(/enrichments\[1\]\.type: "stomp" is not an enrichment\..*stamp/u)]);
 });
 
 test("F0.13 names of enrichments and samplers are given once, and unknown ones list those there are", async () => {
@@ -142,7 +142,7 @@ test("F0.13 names of enrichments and samplers are given once, and unknown ones l
 
   expect(samplers.make("mine", enriched, { k: 1 }).sample()).toHaveLength(1);
   expect(() => samplers.make("tc/rendom", enriched, { k: 1 })).toThrow(
-    /There are: tc\/random, tc\/chain, tc\/fan_out, tc\/fan_in, tc\/neighbor, mine/u,
+    /Known samplers: tc\/random, tc\/chain, tc\/fan_out, tc\/fan_in, tc\/neighbor, mine/u,
   );
   expect(() => samplers.make("toString", enriched, { k: 1 })).toThrow(/no sampler/u);
 });

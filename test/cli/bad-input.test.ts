@@ -138,7 +138,7 @@ describe.concurrent("an invalid configuration exits with 3 and names file, line 
   test("--json prints the error as one JSON object on standard output", async () => {
     const { exitCode, stdout } = await withConfig({ "haft.toml": "retries = 3\n" }, "list", "--json");
     const message =
-      "haft.toml:1:1: retries: unknown key. There are: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.";
+      "haft.toml:1:1: retries: unknown key. Known keys: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.";
     expect({ exitCode, ...JSON.parse(stdout) }).toEqual({
       exitCode: 3,
       error: { code: "invalid_config", message, retryable: false, outcome: "not_started", details: [message] },

@@ -119,7 +119,7 @@ describe.concurrent("haft chain", { timeout: PATIENCE_MS }, () => {
 
   test.each([
     [["run", "nope"], 4, 'There is no chain "nope" in haft.toml.'],
-    [["run", "bok"], 4, "There are: trips::book"],
+    [["run", "bok"], 4, "Known chains: trips::book"],
     [["run", "book", "[1]"], 5, "The input of the chain is not an object."],
     [["run", "book", "{"], 5, "The input of the chain: "],
     [["run"], 2, "haft chain run"],

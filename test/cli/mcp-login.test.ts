@@ -41,7 +41,7 @@ test("issue 19.7 haft mcp login accepts only servers with user logins", async ()
     const other = await haft(["mcp", command, "notes"], { folder: notes, environment });
     expect([other.exitCode, other.stderr]).toEqual([
       2,
-      expect.stringMatching(/^haft: invalid_argument: "notes" is not a server[^]*There are: tickets\./u),
+      expect.stringMatching(/^haft: invalid_argument: "notes" is not a server[^]*Known servers: tickets\./u),
     ]);
   }
   const missing = await haft(["mcp", "login"], { folder, environment });

@@ -180,7 +180,7 @@ describe("ensembles", () => {
 
     expect(await warningsOf(files)).toEqual([
       'A descriptor is left out: 1.toml:1:2: ensemble: "name" is missing: what its tools are grouped under.',
-      "A descriptor is left out: 2.toml:3:1: ensemble.timeout: unknown key. There are: name, enabled, enable, description, module.",
+      "A descriptor is left out: 2.toml:3:1: ensemble.timeout: unknown key. Known keys: name, enabled, enable, description, module.",
       expect.stringMatching(/^A descriptor is left out: 3\.toml:1:\d+: not valid TOML: /u),
       "A descriptor is left out: 4.toml:1:1: a descriptor has [ensemble], [invoker] or [mcp.NAME].",
       'A descriptor is left out: 5.toml:2:1: ensemble.name: The toolset name "a::b" holds "::", which separates toolset and tool.',

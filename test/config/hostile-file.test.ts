@@ -66,7 +66,7 @@ describe("files", () => {
 
   test("J06 a byte order mark and CRLF change nothing, including reported places", async () => {
     expect(await problemsOf("haft.toml", "\uFEFF[runtime]\r\nfoo = 1\r\n")).toEqual([
-      "haft.toml:2:1: runtime.foo: unknown key. There are: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, maxConcurrent, strict, orphanHoldMs, durability, keepEvents, agentName, workingFolder, artifacts.",
+      "haft.toml:2:1: runtime.foo: unknown key. Known keys: timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, maxConcurrent, strict, orphanHoldMs, durability, keepEvents, agentName, workingFolder, artifacts.",
     ]);
   });
 });
@@ -95,7 +95,7 @@ describe("YAML", () => {
       "haft.yaml:2:3: merge keys (<<) are not supported; write the keys out.",
     ]);
     expect(await problemsOf("haft.yaml", "permission:\n  __proto__: { polluted: 1 }\n")).toEqual([
-      "haft.yaml:2:3: permission.__proto__: unknown key. There are: allow, deny.",
+      "haft.yaml:2:3: permission.__proto__: unknown key. Known keys: allow, deny.",
     ]);
     expect(Object.hasOwn(Object.prototype, "polluted")).toBe(false);
   });
@@ -192,7 +192,7 @@ describe("TOML", () => {
 
     const named = Array.from({ length: 20 }, (_, index) => `e${index}`).join(", ");
     expect(problem).toBe(
-      `haft.toml:${2 * many + 4}:1: tools[0].engine: no engine "x0" is defined; there are: ${named}, …. Did you mean "e0"?`,
+      `haft.toml:${2 * many + 4}:1: tools[0].engine: no engine "x0" is defined; known engines: ${named}, …. Did you mean "e0"?`,
     );
   });
 

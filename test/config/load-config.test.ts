@@ -27,10 +27,10 @@ guard = "blok"
     const error = await configError(loadConfig(path));
 
     expect(error.message).toBe(
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation. (and 7 more)`,
+      `${path}:1:1: strict: unknown key. Known keys: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation. (and 7 more)`,
     );
     expect(error.details).toEqual([
-      `${path}:1:1: strict: unknown key. There are: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.`,
+      `${path}:1:1: strict: unknown key. Known keys: runtime, retry, circuit, permission, approval, cache, jobs, inputLimits, store, serve, worker, webhooks, model, loop, telemetry, findTools, extensions, variables, simulation, toolsets, engines, tools, channels, triggers, mcp, documentation.`,
       `${path}:3:1: runtime.timeout_ms: unknown key. Did you mean "timeoutMs"?`,
       `${path}:4:1: runtime.maxAttempts: must be an integer from 1 to 100, not 0.`,
       `${path}:5:1: runtime.strict: must be a boolean, not a string.`,
@@ -116,7 +116,7 @@ guard = "blok"
     [
       "a key of another type",
       toolset('type = "module"\npath = "x.js"\ncommand = "x"'),
-      "4:1: toolsets.x.command: unknown key. There are: type, enabled, enable, description, maxConcurrent, shared, place, checkFormats, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, path.",
+      "4:1: toolsets.x.command: unknown key. Known keys: type, enabled, enable, description, maxConcurrent, shared, place, checkFormats, engine, timeoutMs, deadlineMs, maxAttempts, maxResultBytes, promoteAfterMs, path.",
     ],
     [
       "a name with a separator",

@@ -55,7 +55,7 @@ describe("problems", () => {
     [
       "an axis that is none",
       "loop.budget.dollars = { hard = 4 }",
-      "1:1: loop.budget.dollars: unknown key. There are: rounds, wallMs, calls, tokens, cost.",
+      "1:1: loop.budget.dollars: unknown key. Known keys: rounds, wallMs, calls, tokens, cost.",
     ],
   ])("%s", async (_what, text, problem) => {
     const [first = ""] = await problemsOf("haft.toml", text);

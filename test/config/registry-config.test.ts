@@ -116,7 +116,7 @@ describe("the fms-dgt examples", () => {
       [
         "sim",
         "unavailable",
-        'Engine "oracle" cannot be used: its type "delphi" is not registered. There are: local, mcp, rest, search, lm, example, replay, stub, multi, parrot.',
+        'Engine "oracle" cannot be used: its type "delphi" is not registered. Known types: local, mcp, rest, search, lm, example, replay, stub, multi, parrot.',
       ],
     ]);
     expect(await runtime.execute({ name: "live::a", input: {} })).toMatchObject({ output: "live a" });
@@ -182,7 +182,7 @@ describe("F0.57 invalid entries", () => {
     [
       "an engine that is not defined",
       `tools:\n  registry:\n${entry("engine: oen")}${engines}`,
-      'haft.yaml:3:34: tools.registry[0].engine: no engine "oen" is defined; there are: one, two. Did you mean "one"?',
+      'haft.yaml:3:34: tools.registry[0].engine: no engine "oen" is defined; known engines: one, two. Did you mean "one"?',
     ],
     [
       "an engine where there are none",
@@ -378,7 +378,7 @@ export const haftSources = { one: (_options, { name, engine }) => ({ name, load:
       "a type that no extension of the file brings",
       { "haft.yaml": `extensions: [x.mjs]\n${text}`, "x.mjs": "export const haftSources = {};" },
       {},
-      /^haft\.yaml:3:\d+: tools\.registry\[0\]\.type: "list" is not registered\. There are: files, mcp, module, file, inline, openapi, descriptors, chains, channels, delegates, triggers, program, shell, python, command, http, web, ask, memory, notebook, scratchpad, skills\./u,
+      /^haft\.yaml:3:\d+: tools\.registry\[0\]\.type: "list" is not registered\. Known types: files, mcp, module, file, inline, openapi, descriptors, chains, channels, delegates, triggers, program, shell, python, command, http, web, ask, memory, notebook, scratchpad, skills\./u,
     ],
     [
       "a factory that throws",

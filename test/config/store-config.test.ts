@@ -37,7 +37,7 @@ describe("problems", () => {
     [
       "a kind of store",
       '[store]\npath = "a.db"\ntype = "sqlite"',
-      "3:1: store.type: unknown key. There are: url, busyTimeoutMs, synchronous, schema, maxConnections, migrate, notify, path.",
+      "3:1: store.type: unknown key. Known keys: url, busyTimeoutMs, synchronous, schema, maxConnections, migrate, notify, path.",
     ],
     ["the word of another tool", '[store]\nfile = "a.db"\npath = "a.db"', '2:1: store.file: unknown key. Did you mean "path"?'],
     ["the table of another tool", '[database]\npath = "a.db"', '1:2: database: unknown key. Did you mean "store"?'],
@@ -58,7 +58,7 @@ describe("problems", () => {
     ],
     ["no events in memory", "[runtime]\nkeepEvents = 0", "2:1: runtime.keepEvents: must be an integer from 1, not 0."],
     ["a cache below nothing", "[cache]\nmaxBytes = -1", "2:1: cache.maxBytes: must be an integer from 0, not -1."],
-    ["a time to live", "[cache]\nttlMs = 1", "2:1: cache.ttlMs: unknown key. There are: maxBytes."],
+    ["a time to live", "[cache]\nttlMs = 1", "2:1: cache.ttlMs: unknown key. Known keys: maxBytes."],
   ])("%s", async (_what, text, problem) => {
     expect(await problemsOf("haft.toml", text, { EMPTY: "" })).toEqual([`haft.toml:${problem}`]);
   });

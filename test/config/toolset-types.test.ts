@@ -79,7 +79,7 @@ describe("mcp", () => {
     [
       "a token of another kind",
       'url = "http://b"\nauth = { type = "basic", token = "x", username = "u", password = "p" }',
-      "4:26: toolsets.x.auth.token: unknown key. There are: type, username, password.",
+      "4:26: toolsets.x.auth.token: unknown key. Known keys: type, username, password.",
     ],
     [
       "issue 19.7: logins of users as a word",

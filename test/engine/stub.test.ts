@@ -200,7 +200,7 @@ describe("F0.61 invalid stubs", () => {
     },
     {
       stub: { tool: "a", ouput: 1, output: 1 },
-      problem: 'stubs[0] has the unknown key "ouput"; there are tool, input, exact, output, error, times.',
+      problem: 'stubs[0] has the unknown key "ouput"; known keys: tool, input, exact, output, error, times.',
     },
     { stub: { tool: "a", output: Number.NaN }, problem: "stubs[0] is not JSON: $.output: NaN is not a JSON number" },
   ];

@@ -91,7 +91,7 @@ describe("results", () => {
 
     expect(() => artifacts.require("when", Date)).toThrow('The artifact "when" is not of the type Date, so another enrichment made it.');
     expect(() => artifacts.require("where", Date)).toThrow(
-      expect.objectContaining({ code: "not_found", hint: "Run the enrichment that makes it. There are: when." }),
+      expect.objectContaining({ code: "not_found", hint: "Run the enrichment that makes it. Known artifacts: when." }),
     );
   });
 

@@ -51,7 +51,7 @@ async function problemsOf(text: string): Promise<readonly string[]> {
 /** The keys that a table of a configuration may have, as the message about a key that it may not have lists them. */
 async function knownKeys(table: string, more: string): Promise<readonly string[]> {
   const problems = await problemsOf(`${table}\n"?????" = 1\n${more}`);
-  return /\["\?{5}"\]: unknown key\. There are: (.*)\.$/mu.exec(problems.join("\n"))?.[1]?.split(", ") ?? problems;
+  return /\["\?{5}"\]: unknown key\. Known keys: (.*)\.$/mu.exec(problems.join("\n"))?.[1]?.split(", ") ?? problems;
 }
 
 /** A table of toolsets with one of a type, and the lines that go with it. */

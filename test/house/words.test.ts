@@ -20,6 +20,7 @@ const WORDS: readonly (readonly [found: RegExp, instead: string])[] = [
   [/\bsparing\b|\bhurried\b/iu, "throttled, virtual"],
   [/\bthat can never come\b|\bthat there is not\b/iu, "that does not exist"],
   [/\bWhat \w+ sent is\b/u, "The answer of … is"],
+  [/\bthere are: /iu, "Known names: …, Expected one of: …"],
   [/\b(?:it|that|this|\}) is no (?:object|tool|reply|message|answer|name|list|key|function|event|file|string|number)\b/iu, "is not a"],
 ];
 

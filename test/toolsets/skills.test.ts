@@ -55,7 +55,7 @@ describe("F1.72 skills", () => {
     expect((await read({ name: "reprot" })).error).toMatchObject({
       code: "not_found",
       message: 'There is no skill "reprot". Did you mean "report"?',
-      hint: "There are: deploy, report.",
+      hint: "Known skills: deploy, report.",
     });
     expect((await read({ name: "__proto__" })).error?.code).toBe("not_found");
     for (const file of ["../deploy/SKILL.md", "../../secret.txt", "link.md"])

@@ -48,7 +48,7 @@ export function readEnrichment(
 
 export function unknownEnrichment(type: string, registered: readonly string[]): string {
   const known = [...ENRICHMENT_TYPES, EMBEDDINGS_TYPE, ...registered.filter((name) => name !== EMBEDDINGS_TYPE)];
-  return `${JSON.stringify(type)} is no enrichment. There are: ${known.join(", ")}.${nearHint(type, known)}`;
+  return `${JSON.stringify(type)} is not an enrichment. Known enrichments: ${known.join(", ")}.${nearHint(type, known)}`;
 }
 
 type OwnConfig<Config = EnrichmentConfig> = Config extends { readonly type: "other" } ? never : Omit<Config, "path">;

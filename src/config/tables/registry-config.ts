@@ -194,7 +194,7 @@ function engineProblem(name: string, { namespace, toolset }: RegistryEntry, engi
 const MAX_NAMED = 20;
 
 function undefinedEngine(engine: string, known: readonly string[]): string {
-  const knownText = known.length === 0 ? "there are none under engines" : `there are: ${formatList(known, MAX_NAMED)}`;
+  const knownText = known.length === 0 ? "there are none under engines" : `known engines: ${formatList(known, MAX_NAMED)}`;
   return `no engine ${JSON.stringify(engine)} is defined; ${knownText}.${nearHint(engine, known)}`;
 }
 

@@ -78,7 +78,8 @@ function readClaims({ warn }: OperationEffectsOptions, declared: JsonValue): Cla
     return {};
   }
   const known: readonly string[] = [...KEYS, ...FLAGS];
-  for (const name of Object.keys(declared)) if (!known.includes(name)) warn(`effects.${name} is unknown; there are ${known.join(", ")}.`);
+  for (const name of Object.keys(declared))
+    if (!known.includes(name)) warn(`effects.${name} is unknown; known effects: ${known.join(", ")}.`);
   const claims: Record<string, boolean | readonly string[]> = {};
   for (const flag of FLAGS) {
     const value = getOwn(declared, flag);

@@ -53,7 +53,7 @@ export function readExtension(document: OpenApiDocument, levels: readonly Locate
     document.countReads(entries.length);
     for (const [name, value] of entries) {
       const isOfOne = name === "name" || name === "title" || name === "description";
-      if (!KNOWN.includes(name)) warn(`${quote(name)} is unknown; there are ${KNOWN.join(", ")}.`);
+      if (!KNOWN.includes(name)) warn(`${quote(name)} is unknown; known fields: ${KNOWN.join(", ")}.`);
       else if (isOfOne && index < levels.length - 1) warn(`${name} belongs to an operation; it is left out.`);
       else if (name === "effects" && isJsonObject(value)) effects = { ...effects, ...value };
       else merged[name] = value;

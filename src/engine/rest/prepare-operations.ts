@@ -147,7 +147,7 @@ function unusedAuthWarning(imported: readonly ImportedOperation[], { auth }: Res
     if (scheme === undefined || known.has(scheme) || imported.length === 0) return [];
     const names = [...known].slice(0, 5).map((name) => JSON.stringify(name));
     return [
-      `auth has ${JSON.stringify(scheme)}, which is not a security scheme of any operation${names.length === 0 ? "" : `; there are ${names.join(", ")}`}.`,
+      `auth has ${JSON.stringify(scheme)}, which is not a security scheme of any operation${names.length === 0 ? "" : `; known schemes: ${names.join(", ")}`}.`,
     ];
   });
 }

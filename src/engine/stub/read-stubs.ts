@@ -101,5 +101,5 @@ function checkError(error: JsonValue, place: string, problems: string[]): void {
 function checkKeys(object: JsonObject, fields: ReadonlySet<string>, place: string, problems: string[]): void {
   for (const key of Object.keys(object))
     if (!fields.has(key))
-      problems.push(`${place} has the unknown key ${JSON.stringify(key.slice(0, 80))}; there are ${[...fields].join(", ")}.`);
+      problems.push(`${place} has the unknown key ${JSON.stringify(key.slice(0, 80))}; known keys: ${[...fields].join(", ")}.`);
 }

@@ -67,7 +67,7 @@ function createFormatWriter(format: TrajectoryFormat, { parallelCalls }: Traject
   if (format === "huggingface") return chatTemplateWriter();
   if (format === "sharegpt") return shareGptWriter();
   throw new ToolError("invalid_argument", `The format ${quoteValue(format)} is not known.`, {
-    hint: `There are: ${TRAJECTORY_FORMATS.join(", ")}.`,
+    hint: `Known formats: ${TRAJECTORY_FORMATS.join(", ")}.`,
   });
 }
 

@@ -43,7 +43,7 @@ export function getServer(context: ToolContext, name: string): VisibleServer {
   const names = servers.map((server) => server.name);
   const likely = [...new Set([...findNearNames(name, names), ...names])].slice(0, 10);
   throw new ToolError("not_found", `No MCP server ${JSON.stringify(name)}.`, {
-    hint: likely.length === 0 ? "There are no MCP servers." : `There are: ${likely.join(", ")}.`,
+    hint: likely.length === 0 ? "There are no MCP servers." : `Known servers: ${likely.join(", ")}.`,
   });
 }
 

@@ -97,7 +97,7 @@ test("F11 an unusable value in x-haft causes a warning and leaves the tool uncha
   const plain = extended("get", {}).operations;
   const cases: readonly (readonly [JsonObject | string, string])[] = [
     ["all", "x-haft must be an object"],
-    [{ nmae: "b" }, '"nmae" is unknown; there are name, title'],
+    [{ nmae: "b" }, '"nmae" is unknown; known fields: name, title'],
     [{ name: "a b" }, "name must be 1 to 64 of"],
     [{ enabled: "yes" }, "enabled must be a boolean"],
     [{ category: "TOP" }, "category must be one of"],

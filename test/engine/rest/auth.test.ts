@@ -136,7 +136,7 @@ describe("F0.49 the document selects the auth of an operation", () => {
     const auth: RestOptions["auth"] = { tokne: { type: "bearer", token: "t0ken-of-the-program" } };
     await openEngine({ document: secured([{ token: [] }, { key: [] }]), baseUrl: "https://api.example", auth }, { log });
     expect(log.lines.map(({ message }) => message)).toEqual([
-      'auth has "tokne", which is not a security scheme of any operation; there are "token", "key".',
+      'auth has "tokne", which is not a security scheme of any operation; known schemes: "token", "key".',
     ]);
   });
 

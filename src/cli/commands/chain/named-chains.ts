@@ -23,6 +23,6 @@ export function findChain(config: LoadedConfig, name: string): readonly [name: s
     hint:
       listed.length === 0
         ? 'Write one as [toolsets.trips] with type = "chains". haft chain --help says more.'
-        : `${only === undefined ? "There are" : "More than one has that name"}: ${listed.join(", ")}.`,
+        : `${only === undefined ? "Known chains" : "More than one has that name"}: ${listed.join(", ")}.`,
   });
 }

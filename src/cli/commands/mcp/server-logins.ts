@@ -41,6 +41,6 @@ export function checkLoginServer(config: LoadedConfig, name: string): void {
       hint: 'A toolset of type mcp whose users log in has auth = { type = "user-login" }.',
     });
   throw new ToolError("invalid_argument", `${JSON.stringify(name)} is not a server that users log in to.`, {
-    hint: didYouMean(name, names) ?? `There are: ${names.join(", ")}.`,
+    hint: didYouMean(name, names) ?? `Known servers: ${names.join(", ")}.`,
   });
 }

@@ -95,7 +95,7 @@ export async function findNamedSchedule(context: CommandContext, source: Schedul
 }
 
 function noScheduleError(id: string, ids: readonly string[]): ToolError {
-  const others = ids.length === 0 ? "There are no schedules." : `There are ${ids.slice(0, 5).join(", ")}.`;
+  const others = ids.length === 0 ? "There are no schedules." : `Known schedules: ${ids.slice(0, 5).join(", ")}.`;
   return new ToolError("not_found", `There is no schedule ${JSON.stringify(id)}.`, {
     operatorHint: didYouMean(id, ids, String) ?? others,
   });

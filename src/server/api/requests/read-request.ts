@@ -156,7 +156,7 @@ function suggestField(problems: readonly SchemaProblem[], schema: unknown): stri
   const steps = unknown.pointer.split("/").slice(1);
   const field = unescapePointerStep(steps.at(-1) ?? "");
   const known = listFieldsAt(schema, steps.slice(0, -1));
-  return didYouMean(field, known) ?? (known.length === 0 ? "It takes no fields." : `There are ${known.join(", ")}.`);
+  return didYouMean(field, known) ?? (known.length === 0 ? "It takes no fields." : `Known fields: ${known.join(", ")}.`);
 }
 
 function listFieldsAt(schema: unknown, steps: readonly string[]): readonly string[] {
