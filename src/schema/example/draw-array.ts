@@ -2,7 +2,7 @@
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { parseIsoDate, formatDateLike, isoDayOf } from "./date-text.ts";
-import type { Demand, Part } from "./demand.ts";
+import type { Constraints, Part } from "./constraints.ts";
 import type { DrawContext, DrawMode, ValuePlace } from "./draw-context.ts";
 import { GivenValues, type Subject, isSubjectList, isPersonSpecificName } from "./given-values.ts";
 import { findId } from "./object-ids.ts";
@@ -15,14 +15,14 @@ const TRIES_FOR_ANOTHER = 10;
 const TRIES_FOR_OTHER_TEXT = 3;
 
 export function drawArray(
-  demand: Demand,
+  constraints: Constraints,
   place: ValuePlace,
   { context, mode }: { readonly context: DrawContext; readonly mode: DrawMode },
 ): JsonValue | undefined {
   const list = context.subject !== undefined && isSubjectList(place.name, context.subject) ? context.subject : undefined;
   const known = list?.lists?.get(place.random.seed);
   if (known !== undefined) return known;
-  const items = drawItems(demand, place, { context, mode, list });
+  const items = drawItems(constraints, place, { context, mode, list });
   if (items !== undefined) list?.lists?.set(place.random.seed, items);
   return items;
 }
@@ -34,18 +34,18 @@ interface ArrayContext {
   readonly list: Subject | undefined;
 }
 
-function drawItems(demand: Demand, place: ValuePlace, { context, mode, list }: ArrayContext): readonly JsonValue[] | undefined {
-  const length = chooseLength(demand, place, { context, mode, list });
+function drawItems(constraints: Constraints, place: ValuePlace, { context, mode, list }: ArrayContext): readonly JsonValue[] | undefined {
+  const length = chooseLength(constraints, place, { context, mode, list });
   if (length === undefined) return undefined;
-  const inner = itemPlace(demand, place, list);
-  const wanted = containedParts(demand, { context, mode });
+  const inner = itemPlace(constraints, place, list);
+  const wanted = containedParts(constraints, { context, mode });
   const items: JsonValue[] = [];
   const seen = new Set<string>();
   const ids = new Set<string>();
   for (let index = 0; index < Math.max(length, wanted.length); index++) {
-    const parts = itemParts(demand, index, context);
+    const parts = itemParts(constraints, index, context);
     const item = drawItem([...parts, ...(wanted[index] ?? [])], {
-      demand,
+      constraints,
       place: inner(index),
       context,
       index,
@@ -53,19 +53,22 @@ function drawItems(demand: Demand, place: ValuePlace, { context, mode, list }: A
     });
     if (item === undefined) break;
     const id = context.facts === undefined || !isJsonObject(item) ? undefined : findId(item, toSingular(place.name), context.subject);
-    if (id !== undefined && ids.has(id) && items.length >= demand.minItems) continue; // an object with the same id is in a list only once
+    if (id !== undefined && ids.has(id) && items.length >= constraints.minItems) continue; // an object with the same id is in a list only once
     if (id !== undefined) ids.add(id);
     items.push(item);
   }
-  if (items.length < demand.minItems) return undefined;
-  return DAILY.test(place.name) && !demand.unique ? withConsecutiveDays(items, demand, context) : items;
+  if (items.length < constraints.minItems) return undefined;
+  return DAILY.test(place.name) && !constraints.unique ? withConsecutiveDays(items, constraints, context) : items;
 }
 
 /**
  * Returns, for each item, the subschemas of `contains` that it must match: each in an item of its own, from the first one on. Later attempts begin
  * after the items of the tuple, and let an item match several of them.
  */
-function containedParts({ contains, itemRules }: Demand, { context, mode }: Pick<ArrayContext, "context" | "mode">): readonly Part[][] {
+function containedParts(
+  { contains, itemRules }: Constraints,
+  { context, mode }: Pick<ArrayContext, "context" | "mode">,
+): readonly Part[][] {
   const tuple = Math.max(0, ...itemRules.map(({ prefix }) => prefix.length));
   const start = mode.attempt === 0 ? 0 : Math.min(mode.attempt % (tuple + 1), MAX_LENGTH);
   const wanted: Part[][] = Array.from({ length: start }, () => []);
@@ -83,7 +86,7 @@ const DAILY = /(?:forecast|daily|days)s?$/iu;
 const MAX_DAYS = 31;
 
 /** If the items have a date each, sets them to consecutive days. */
-function withConsecutiveDays(items: readonly JsonValue[], demand: Demand, context: DrawContext): JsonValue[] {
+function withConsecutiveDays(items: readonly JsonValue[], constraints: Constraints, context: DrawContext): JsonValue[] {
   const first = items[0];
   const key = isJsonObject(first) ? Object.keys(first).find((name) => isoDayOf(first[name]) !== undefined) : undefined;
   const from = key === undefined || !isJsonObject(first) ? undefined : first[key];
@@ -91,12 +94,12 @@ function withConsecutiveDays(items: readonly JsonValue[], demand: Demand, contex
   return items.map((item, index) => {
     if (key === undefined || start === undefined || !isJsonObject(item) || !Object.hasOwn(item, key)) return item;
     const turned = { ...item, [key]: formatDateLike(from, start.at + index * 86_400_000) };
-    return itemParts(demand, index, context).every((part) => context.matchesSchema(part, turned)) ? turned : item;
+    return itemParts(constraints, index, context).every((part) => context.matchesSchema(part, turned)) ? turned : item;
   });
 }
 
-function chooseLength(demand: Demand, place: ValuePlace, { context, mode, list }: ArrayContext): number | undefined {
-  const { minItems, maxItems } = demand;
+function chooseLength(constraints: Constraints, place: ValuePlace, { context, mode, list }: ArrayContext): number | undefined {
+  const { minItems, maxItems } = constraints;
   if (minItems > maxItems || minItems > MAX_LENGTH) return undefined;
   if (mode.isMinimal) return minItems;
   const most = Math.min(maxItems, MAX_LENGTH);
@@ -107,7 +110,7 @@ function chooseLength(demand: Demand, place: ValuePlace, { context, mode, list }
     const preferred = records.length + (more ?? (records.length > 0 ? 0 : usualLength(place, context)));
     return Math.max(minItems, Math.min(most, atMost, preferred));
   }
-  const tuple = Math.max(0, ...demand.itemRules.map(({ prefix }) => prefix.length));
+  const tuple = Math.max(0, ...constraints.itemRules.map(({ prefix }) => prefix.length));
   return Math.max(minItems, Math.min(most, Math.max(tuple, usualLength(place, context))));
 }
 
@@ -115,7 +118,7 @@ function usualLength({ random, depth }: ValuePlace, { maxItems }: DrawContext): 
   return random.branch("length").integer(Math.min(maxItems, depth < 3 ? 2 : 1), Math.min(maxItems, depth < 3 ? maxItems : 2));
 }
 
-function itemParts({ itemRules, otherItems }: Demand, index: number, context: DrawContext): readonly Part[] {
+function itemParts({ itemRules, otherItems }: Constraints, index: number, context: DrawContext): readonly Part[] {
   const schemas: unknown[] = [];
   let isCovered = false;
   for (const { prefix, rest } of itemRules) {
@@ -128,12 +131,12 @@ function itemParts({ itemRules, otherItems }: Demand, index: number, context: Dr
 }
 
 /** Returns the place of each item. Items of the subject's list get the given values of its records. */
-function itemPlace(demand: Demand, place: ValuePlace, list: Subject | undefined): (index: number) => ValuePlace {
+function itemPlace(constraints: Constraints, place: ValuePlace, list: Subject | undefined): (index: number) => ValuePlace {
   const inner: ValuePlace = {
     ...place,
     name: toSingular(place.name),
     depth: place.depth + 1,
-    hint: demand.description === "" ? place.hint : demand.description,
+    hint: constraints.description === "" ? place.hint : constraints.description,
     given: list === undefined ? place.given : givenForItems(place.given, list),
     isSubject: false,
     owner: undefined,
@@ -155,7 +158,7 @@ function givenForItems({ values }: GivenValues, { ofList = {}, isAboutPeople = f
 const NOTHING_GIVEN = { given: new GivenValues({}) };
 
 interface Item {
-  readonly demand: Demand;
+  readonly constraints: Constraints;
   readonly place: ValuePlace;
   readonly context: DrawContext;
   readonly index: number;
@@ -163,8 +166,8 @@ interface Item {
   readonly seen: Set<string>;
 }
 
-function drawItem(parts: readonly Part[], { demand, place, context, index, seen }: Item): JsonValue | undefined {
-  const tries = demand.unique ? TRIES_FOR_ANOTHER : TRIES_FOR_OTHER_TEXT;
+function drawItem(parts: readonly Part[], { constraints, place, context, index, seen }: Item): JsonValue | undefined {
+  const tries = constraints.unique ? TRIES_FOR_ANOTHER : TRIES_FOR_OTHER_TEXT;
   let last: JsonValue | undefined;
   for (let attempt = 0; attempt < tries; attempt++) {
     const drawn = context.draw(parts, {
@@ -172,12 +175,12 @@ function drawItem(parts: readonly Part[], { demand, place, context, index, seen 
       random: place.random.branch(index + attempt * MAX_LENGTH),
       ...(attempt > 2 && NOTHING_GIVEN),
     });
-    if (drawn === undefined || (!demand.unique && typeof drawn !== "string")) return drawn;
+    if (drawn === undefined || (!constraints.unique && typeof drawn !== "string")) return drawn;
     last = drawn;
     const text = canonicalJson(drawn);
     if (seen.has(text)) continue;
     seen.add(text);
     return drawn;
   }
-  return demand.unique ? undefined : last;
+  return constraints.unique ? undefined : last;
 }

@@ -1,7 +1,7 @@
 /** The context that the functions which draw values share. */
 import type { JsonValue } from "../../core/base/json.ts";
 import type { SchemaNode } from "../compiled-schema.ts";
-import type { Part } from "./demand.ts";
+import type { Part } from "./constraints.ts";
 import type { ParsedDescription } from "./parsed-description.ts";
 import type { GivenValues, Subject } from "./given-values.ts";
 import type { RandomStream } from "./random-stream.ts";

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../core/base/json.ts";
 import { makeConsistent } from "./make-consistent.ts";
 import { getOwn } from "../../core/base/get-own.ts";
-import type { Demand, Part } from "./demand.ts";
+import type { Constraints, Part } from "./constraints.ts";
 import type { DrawContext, DrawMode, ValuePlace } from "./draw-context.ts";
 import { findIdName } from "./object-ids.ts";
 import { holdsSubject, isNextPageName, isPageInfoName } from "./given-values.ts";
@@ -17,7 +17,7 @@ const PATTERNS_PER_DRAW = 16;
 const MAX_OPTIONAL = [40, 24, 12, 6];
 
 interface ObjectDraft {
-  readonly demand: Demand;
+  readonly constraints: Constraints;
   readonly plan: ObjectPlan;
   /** Once the object's id is known, its random numbers and given values are those of the thing with this id. */
   place: ValuePlace;
@@ -30,23 +30,27 @@ interface ObjectDraft {
 
 /** Returns undefined if a required property cannot be drawn. */
 export function drawObject(
-  demand: Demand,
+  constraints: Constraints,
   place: ValuePlace,
   { context, mode }: { readonly context: DrawContext; readonly mode: DrawMode },
 ): JsonValue | undefined {
-  const plan = getOrAdd(PLANS, demand, (one) => new ObjectPlan(one));
-  const object: ObjectDraft = { demand, plan, place, context, mode, entries: new Map(), id: undefined };
+  const plan = getOrAdd(PLANS, constraints, (one) => new ObjectPlan(one));
+  const object: ObjectDraft = { constraints, plan, place, context, mode, entries: new Map(), id: undefined };
   const { required } = plan;
-  if (required.size > demand.maxProperties || demand.minProperties > demand.maxProperties || demand.minProperties > MAX_INVENTED)
+  if (
+    required.size > constraints.maxProperties ||
+    constraints.minProperties > constraints.maxProperties ||
+    constraints.minProperties > MAX_INVENTED
+  )
     return undefined;
   const names = choosePropertyNames(object);
   drawId(object, names);
   for (const name of names) {
-    if (object.entries.size >= demand.maxProperties) break;
+    if (object.entries.size >= constraints.maxProperties) break;
     if (!addProperty(object, name) && required.has(name)) return undefined;
   }
-  if (!mode.isMinimal || object.entries.size < demand.minProperties) addInventedProperties(object);
-  if (object.entries.size < demand.minProperties) return undefined;
+  if (!mode.isMinimal || object.entries.size < constraints.minProperties) addInventedProperties(object);
+  if (object.entries.size < constraints.minProperties) return undefined;
   makeEntriesConsistent(object);
   return Object.fromEntries(object.entries);
 }
@@ -99,7 +103,7 @@ function makeEntriesConsistent(object: ObjectDraft): void {
 }
 
 /** Returns the names and all that are required if they are present. */
-function withDependentNames(names: Iterable<string>, { dependentNames }: Demand): Set<string> {
+function withDependentNames(names: Iterable<string>, { dependentNames }: Constraints): Set<string> {
   const all = new Set<string>();
   const open = [...names];
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
@@ -110,9 +114,9 @@ function withDependentNames(names: Iterable<string>, { dependentNames }: Demand)
   return all;
 }
 
-const PLANS = new WeakMap<Demand, ObjectPlan>();
+const PLANS = new WeakMap<Constraints, ObjectPlan>();
 
-/** The properties of a demand that are the same for every object drawn from it. */
+/** The properties of an object that follow from its constraints alone, and are the same for every draw. */
 class ObjectPlan {
   /** The required names, and those that are required because of them. */
   readonly required: ReadonlySet<string>;
@@ -121,13 +125,13 @@ class ObjectPlan {
   readonly properties: string;
   /** Cached names, by the number of optional properties that are allowed. */
   readonly names = new Map<number, readonly string[]>();
-  readonly #demand: Demand;
+  readonly #constraints: Constraints;
   readonly #parts = new Map<string, readonly Part[] | undefined>();
 
-  constructor(demand: Demand) {
-    this.#demand = demand;
-    this.required = withDependentNames(demand.required, demand);
-    this.declared = new Set(demand.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
+  constructor(constraints: Constraints) {
+    this.#constraints = constraints;
+    this.required = withDependentNames(constraints.required, constraints);
+    this.declared = new Set(constraints.propertyRules.flatMap(({ properties }) => Object.keys(properties)));
     this.properties = JSON.stringify([...this.declared].sort());
   }
 
@@ -135,7 +139,7 @@ class ObjectPlan {
   parts(name: string, context: DrawContext): readonly Part[] | undefined {
     const known = this.#parts.get(name);
     if (known !== undefined) return known;
-    const parts = propertyParts(this.#demand, name, context);
+    const parts = propertyParts(this.#constraints, name, context);
     if (this.declared.has(name)) this.#parts.set(name, parts);
     return parts;
   }
@@ -143,28 +147,28 @@ class ObjectPlan {
 
 /** Returns the required names and as many optional ones as allowed, in the order of the schema. */
 function choosePropertyNames(object: ObjectDraft): readonly string[] {
-  const { demand, plan, place, mode } = object;
-  const room = mode.isMinimal ? 0 : Math.max(0, Math.min(MAX_OPTIONAL[place.depth] ?? 3, demand.maxProperties - plan.required.size));
+  const { constraints, plan, place, mode } = object;
+  const room = mode.isMinimal ? 0 : Math.max(0, Math.min(MAX_OPTIONAL[place.depth] ?? 3, constraints.maxProperties - plan.required.size));
   let names = plan.names.get(room);
   if (names !== undefined) return names;
   names = selectPropertyNames(object, room);
-  if (demand.propertyNames.length === 0) plan.names.set(room, names);
+  if (constraints.propertyNames.length === 0) plan.names.set(room, names);
   return names;
 }
 
-function selectPropertyNames({ demand, plan: { required, declared }, context }: ObjectDraft, room: number): readonly string[] {
-  const optional = [...declared].filter((name) => !required.has(name) && !demand.avoidedNames.has(name) && name !== "__proto__");
+function selectPropertyNames({ constraints, plan: { required, declared }, context }: ObjectDraft, room: number): readonly string[] {
+  const optional = [...declared].filter((name) => !required.has(name) && !constraints.avoidedNames.has(name) && name !== "__proto__");
   const chosen = new Set(required);
   for (const name of optional.slice(0, room)) {
-    if (!isAllowedName(name, demand, context)) continue;
-    const together = withDependentNames([name], demand);
-    if ([...together].some((other) => demand.avoidedNames.has(other))) continue;
-    if (new Set([...chosen, ...together]).size <= demand.maxProperties) for (const other of together) chosen.add(other);
+    if (!isAllowedName(name, constraints, context)) continue;
+    const together = withDependentNames([name], constraints);
+    if ([...together].some((other) => constraints.avoidedNames.has(other))) continue;
+    if (new Set([...chosen, ...together]).size <= constraints.maxProperties) for (const other of together) chosen.add(other);
   }
   return [...[...declared].filter((name) => chosen.has(name)), ...[...chosen].filter((name) => !declared.has(name))];
 }
 
-function isAllowedName(name: string, { propertyNames }: Demand, context: DrawContext): boolean {
+function isAllowedName(name: string, { propertyNames }: Constraints, context: DrawContext): boolean {
   return propertyNames.every((schema) => {
     const part = context.findSubschema(schema);
     return part === undefined || context.matchesSchema(part, name);
@@ -172,13 +176,13 @@ function isAllowedName(name: string, { propertyNames }: Demand, context: DrawCon
 }
 
 function addProperty(object: ObjectDraft, name: string): boolean {
-  const { demand, plan, place, context, entries } = object;
+  const { constraints, plan, place, context, entries } = object;
   if (entries.has(name)) return true;
   const parts = plan.parts(name, context);
   if (parts === undefined) return false;
   if (context.subject?.isLastPage === true && isNextPageName(name)) {
     if (clearNextPage(object, name, parts)) return true;
-    if (!demand.required.has(name)) return false;
+    if (!constraints.required.has(name)) return false;
   }
   const value = object.id?.name === name ? object.id.value : drawProperty(object, { name, parts, random: place.random.branch(name) });
   if (value === undefined) return false;
@@ -216,9 +220,9 @@ function drawProperty({ place, context, entries }: ObjectDraft, { name, parts, r
 }
 
 /** Sets the property that leads to the next page to an empty value; false if no empty value is allowed. */
-function clearNextPage({ demand, context, entries }: ObjectDraft, name: string, parts: readonly Part[]): boolean {
+function clearNextPage({ constraints, context, entries }: ObjectDraft, name: string, parts: readonly Part[]): boolean {
   for (const value of [null, "", 0]) {
-    if (value !== null && !demand.required.has(name)) break;
+    if (value !== null && !constraints.required.has(name)) break;
     if (!parts.every((part) => context.matchesSchema(part, value))) continue;
     entries.set(name, value);
     return true;
@@ -227,7 +231,7 @@ function clearNextPage({ demand, context, entries }: ObjectDraft, name: string, 
 }
 
 /** Returns undefined if the property is not allowed. */
-function propertyParts({ propertyRules, otherProperties }: Demand, name: string, context: DrawContext): readonly Part[] | undefined {
+function propertyParts({ propertyRules, otherProperties }: Constraints, name: string, context: DrawContext): readonly Part[] | undefined {
   const schemas: unknown[] = [];
   let isCovered = false;
   for (const { properties, patterns, additional } of propertyRules) {
@@ -250,28 +254,28 @@ function propertyParts({ propertyRules, otherProperties }: Demand, name: string,
 
 /** Adds properties that the schema does not name: as many as required, and two to a map that would be empty. */
 function addInventedProperties(object: ObjectDraft): void {
-  const { demand, plan, place, mode, entries } = object;
-  const isOpen = plan.declared.size === 0 && demand.required.size === 0 && !mode.isMinimal;
-  if (isOpen && place.isSubject && place.depth === 0 && demand.propertyNames.length === 0) copyGivenValues(object);
-  const least = Math.max(demand.minProperties, isOpen && entries.size === 0 ? Math.min(2, demand.maxProperties) : 0);
+  const { constraints, plan, place, mode, entries } = object;
+  const isOpen = plan.declared.size === 0 && constraints.required.size === 0 && !mode.isMinimal;
+  if (isOpen && place.isSubject && place.depth === 0 && constraints.propertyNames.length === 0) copyGivenValues(object);
+  const least = Math.max(constraints.minProperties, isOpen && entries.size === 0 ? Math.min(2, constraints.maxProperties) : 0);
   if (entries.size >= least) return;
   let tries = 2 * least + 5;
   for (const name of inventNames(object)) {
     if (entries.size >= least || tries-- <= 0) return;
-    const together = [...withDependentNames([name], demand)].filter((other) => !entries.has(other));
-    if (entries.size + together.length > demand.maxProperties) continue;
-    if (together.every((other) => !demand.avoidedNames.has(other) && isAllowedName(other, demand, object.context)))
+    const together = [...withDependentNames([name], constraints)].filter((other) => !entries.has(other));
+    if (entries.size + together.length > constraints.maxProperties) continue;
+    if (together.every((other) => !constraints.avoidedNames.has(other) && isAllowedName(other, constraints, object.context)))
       for (const other of together) addProperty(object, other);
   }
 }
 
 /** Copies the given values into an answer without declared properties. */
-function copyGivenValues({ demand, plan, place, context, entries }: ObjectDraft): void {
+function copyGivenValues({ constraints, plan, place, context, entries }: ObjectDraft): void {
   for (const [name, value] of Object.entries(place.given.values)) {
     const parts = plan.parts(name, context);
     if (
       parts !== undefined &&
-      entries.size < demand.maxProperties &&
+      entries.size < constraints.maxProperties &&
       name !== "__proto__" &&
       parts.every((part) => context.matchesSchema(part, value))
     )
@@ -279,8 +283,8 @@ function copyGivenValues({ demand, plan, place, context, entries }: ObjectDraft)
   }
 }
 
-function* inventNames({ demand, place, context }: ObjectDraft): Generator<string> {
-  for (const schema of demand.propertyNames) {
+function* inventNames({ constraints, place, context }: ObjectDraft): Generator<string> {
+  for (const schema of constraints.propertyNames) {
     const part = context.findSubschema(schema);
     for (let index = 0; part !== undefined && index < 10; index++) {
       const name = context.draw([part], {
@@ -296,7 +300,7 @@ function* inventNames({ demand, place, context }: ObjectDraft): Generator<string
       if (typeof name === "string") yield name;
     }
   }
-  for (const { properties, patterns } of demand.propertyRules) {
+  for (const { properties, patterns } of constraints.propertyRules) {
     yield* Object.keys(properties).filter((name) => getOwn(properties, name) !== false && name !== "__proto__");
     for (const pattern of Object.keys(patterns))
       for (let index = 0; index < 3; index++) yield patternText(pattern, place.random.branch(`${pattern} ${index}`), index) ?? pattern;

@@ -8,7 +8,7 @@ import { ValidationRun } from "../compiled-schema.ts";
 import { evaluate } from "../evaluate.ts";
 import { type CompiledDocument, compileNodes } from "../schema-compiler.ts";
 import { MAX_STEPS } from "../schema-limits.ts";
-import { DemandReader } from "./demand-reader.ts";
+import { ConstraintsReader } from "./constraints-reader.ts";
 import { GivenValues, type Subject } from "./given-values.ts";
 import { RandomStream } from "./random-stream.ts";
 import { findTopic } from "./topics.ts";
@@ -106,11 +106,11 @@ function compileOrThrow(schema: JsonSchema): CompiledDocument {
 
 class ExamplePlan {
   readonly #document: CompiledDocument;
-  readonly #reader: DemandReader;
+  readonly #reader: ConstraintsReader;
 
   constructor(document: CompiledDocument) {
     this.#document = document;
-    this.#reader = new DemandReader(document);
+    this.#reader = new ConstraintsReader(document);
   }
 
   example(options: ExampleOptions): Example {

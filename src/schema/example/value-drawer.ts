@@ -3,8 +3,8 @@ import type { JsonValue } from "../../core/base/json.ts";
 import { ValidationRun } from "../compiled-schema.ts";
 import { evaluate } from "../evaluate.ts";
 import { MAX_STEPS } from "../schema-limits.ts";
-import { type Demand, type Part, TYPE_BIT, typeBitOf } from "./demand.ts";
-import type { DemandReader } from "./demand-reader.ts";
+import { type Constraints, type Part, TYPE_BIT, typeBitOf } from "./constraints.ts";
+import type { ConstraintsReader } from "./constraints-reader.ts";
 import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
 import { type DrawContext, type DrawMode, type ValuePlace, isOnTrail } from "./draw-context.ts";
@@ -53,7 +53,7 @@ export function createBudget(): Budget {
 }
 
 export interface DrawerOptions {
-  readonly reader: DemandReader;
+  readonly reader: ConstraintsReader;
   readonly budget: Budget;
   readonly maxDepth: number;
   readonly maxItems: number;
@@ -120,37 +120,42 @@ export class ValueDrawer implements DrawContext {
     for (let attempt = 0; attempt < tries; attempt++) {
       const turn = attempt + this.#options.attempt;
       const mode = { attempt: turn, isMinimal: isDeep || turn % 3 === 2 };
-      const demand = this.#options.reader.findCached(parts) ?? this.#readDemand(parts, place, mode);
-      if (demand?.hasChoices !== false || demand.needsCheck)
-        tries = Math.max(tries, demand === undefined ? USUAL_TRIES : this.#countTries(parts));
+      const constraints = this.#options.reader.findCached(parts) ?? this.#readConstraints(parts, place, mode);
+      if (constraints?.hasChoices !== false || constraints.needsCheck)
+        tries = Math.max(tries, constraints === undefined ? USUAL_TRIES : this.#countTries(parts));
       const inner = attempt === 0 ? place : { ...place, random: place.random.branch(attempt) };
-      const value = demand && this.#drawValue(demand, { parts, place: inner, mode });
+      const value = constraints && this.#drawValue(constraints, { parts, place: inner, mode });
       if (value === undefined) continue;
-      if (demand?.needsCheck !== true || parts.every((part) => this.matchesSchema(part, value))) return value;
+      if (constraints?.needsCheck !== true || parts.every((part) => this.matchesSchema(part, value))) return value;
       best ??= value;
     }
     return best;
   }
 
-  #readDemand(parts: readonly Part[], { random }: ValuePlace, mode: DrawMode): Demand | undefined {
+  #readConstraints(parts: readonly Part[], { random }: ValuePlace, mode: DrawMode): Constraints | undefined {
     const { reader } = this.#options;
     const before = reader.visits;
-    const demand = reader.read(parts, { ...mode, start: random.branch("branch").integer(0, 1_000) });
+    const constraints = reader.read(parts, { ...mode, start: random.branch("branch").integer(0, 1_000) });
     this.spend((reader.visits - before) / VISITS_PER_DRAW);
-    return demand;
+    return constraints;
   }
 
-  #drawText(demand: Demand, place: ValuePlace): string | undefined {
+  #drawText(constraints: Constraints, place: ValuePlace): string | undefined {
     const { name, random, given } = place;
-    const worked = place.depth === 0 && demand.format === undefined ? givenExpressionResult(given) : undefined;
+    const worked = place.depth === 0 && constraints.format === undefined ? givenExpressionResult(given) : undefined;
     if (worked !== undefined) return String(worked);
-    const description = descriptionOf(demand, place);
+    const description = descriptionOf(constraints, place);
     const named = nameWithOwner(place, this.subject);
     const topic = describedThingTopic(place, findTopic(place.ownerName) ?? this.#options.topic);
     const parsedDescription = parseDescription(description);
-    const text = plausibleString(demand, { name: named, description, parsedDescription, topic }, random, this.#options.budget.patterns);
+    const text = plausibleString(
+      constraints,
+      { name: named, description, parsedDescription, topic },
+      random,
+      this.#options.budget.patterns,
+    );
     this.spend((text?.length ?? 0) / CHARACTERS_PER_DRAW);
-    if (text === undefined || demand.patterns.length > 0) return text;
+    if (text === undefined || constraints.patterns.length > 0) return text;
     const days = given.daysFor(name);
     if (days !== undefined) return moveToDays(text, days);
     const era =
@@ -158,12 +163,12 @@ export class ValueDrawer implements DrawContext {
     return era === undefined ? text : moveToEra(text, era, random.branch("year"));
   }
 
-  #drawNumber(demand: Demand, place: ValuePlace, whole: boolean): number | undefined {
+  #drawNumber(constraints: Constraints, place: ValuePlace, whole: boolean): number | undefined {
     const { name, given, random, owner } = place;
     const worked = place.depth === 0 ? givenExpressionResult(given) : undefined;
     if (worked !== undefined && (!whole || Number.isInteger(worked))) return worked;
-    const names = { name, parsedDescription: parseDescription(descriptionOf(demand, place)) };
-    const bounds = { ...numberBoundsOf(demand), whole };
+    const names = { name, parsedDescription: parseDescription(descriptionOf(constraints, place)) };
+    const bounds = { ...numberBoundsOf(constraints), whole };
     const { minimum, maximum, aboveMinimum } = names.parsedDescription.bounds;
     const { least, most } = owner === undefined ? NO_BOUNDS : given.boundsOf(name);
     const low = Math.max(minimum, least === -Infinity && most > 0 && most < Infinity ? 0 : least);
@@ -202,29 +207,29 @@ export class ValueDrawer implements DrawContext {
   }
 
   #drawValue(
-    demand: Demand,
+    constraints: Constraints,
     at: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly mode: DrawMode },
   ): JsonValue | undefined {
     const { parts, place, mode } = at;
-    const { choices, exampleValues } = demand;
+    const { choices, exampleValues } = constraints;
     if (choices !== undefined) return this.#drawChoice(choices, at);
     if (mode.attempt < 2 && exampleValues.length > 0) {
       const example = place.random.branch("shown").pick(exampleValues);
       if (parts.every((part) => this.matchesSchema(part, example))) return example;
     }
-    const described = mode.attempt < 2 ? this.#drawDescribedChoice(demand, at) : undefined;
+    const described = mode.attempt < 2 ? this.#drawDescribedChoice(constraints, at) : undefined;
     if (described !== undefined) return described;
-    const type = chooseType(demand, place, mode);
+    const type = chooseType(constraints, place, mode);
     switch (type) {
       case TYPE_BIT.object:
-        return drawObject(demand, withTrail(place, parts), { context: this, mode });
+        return drawObject(constraints, withTrail(place, parts), { context: this, mode });
       case TYPE_BIT.array:
-        return drawArray(demand, withTrail(place, parts), { context: this, mode });
+        return drawArray(constraints, withTrail(place, parts), { context: this, mode });
       case TYPE_BIT.string:
-        return this.#drawText(demand, place);
+        return this.#drawText(constraints, place);
       case TYPE_BIT.integer:
       case TYPE_BIT.fraction:
-        return this.#drawEdge(demand, at) ?? this.#drawNumber(demand, place, type === TYPE_BIT.integer);
+        return this.#drawEdge(constraints, at) ?? this.#drawNumber(constraints, place, type === TYPE_BIT.integer);
       case TYPE_BIT.boolean:
         return drawBoolean(place);
       default:
@@ -234,29 +239,29 @@ export class ValueDrawer implements DrawContext {
 
   /** Returns a matching number for a schema that no plausible one has satisfied. */
   #drawEdge(
-    demand: Demand,
+    constraints: Constraints,
     { parts, place, mode }: { readonly parts: readonly Part[]; readonly place: ValuePlace; readonly mode: DrawMode },
   ): number | undefined {
-    const number = mode.attempt > 2 ? edgeNumber(demand, mode.attempt, place.random) : undefined;
+    const number = mode.attempt > 2 ? edgeNumber(constraints, mode.attempt, place.random) : undefined;
     return number !== undefined && parts.every((part) => this.matchesSchema(part, number)) ? number : undefined;
   }
 
   /** Returns a matching value among the choices in the description. */
   #drawDescribedChoice(
-    demand: Demand,
+    constraints: Constraints,
     { parts, place }: { readonly parts: readonly Part[]; readonly place: ValuePlace },
   ): JsonValue | undefined {
-    const description = demand.format === undefined ? descriptionOf(demand, place) : "";
+    const description = constraints.format === undefined ? descriptionOf(constraints, place) : "";
     if (description === "") return undefined;
     const { choices: all, separator, type } = parseDescription(description);
     const good = all.filter((choice) => !FAILED.test(choice.text));
     const choices = good.length > 0 ? good : all;
-    const isWhole = separator === undefined && (type !== "array" || demand.types !== -1 || place.hint !== "");
+    const isWhole = separator === undefined && (type !== "array" || constraints.types !== -1 || place.hint !== "");
     if (choices.length === 0 || !isWhole) return undefined;
     const start = place.random.branch("told").integer(0, choices.length - 1);
     for (let step = 0; step < choices.length; step++) {
       const choice = choices[(start + step) % choices.length];
-      for (const value of choice === undefined ? [] : literalValues(choice, demand.types))
+      for (const value of choice === undefined ? [] : literalValues(choice, constraints.types))
         if (parts.every((part) => this.matchesSchema(part, value))) return value;
     }
     return undefined;
@@ -285,7 +290,7 @@ function numberBoundsOf({
   aboveMinimum,
   belowMaximum,
   multiplesOf,
-}: Demand): Omit<Parameters<typeof plausibleNumber>[1], "whole"> {
+}: Constraints): Omit<Parameters<typeof plausibleNumber>[1], "whole"> {
   return { minimum, maximum, aboveMinimum, belowMaximum, multiplesOf };
 }
 
@@ -328,21 +333,21 @@ function drawBoolean({ name, random }: ValuePlace): boolean {
 const ALL_TYPES = [TYPE_BIT.object, TYPE_BIT.string, TYPE_BIT.integer, TYPE_BIT.array, TYPE_BIT.boolean, TYPE_BIT.fraction, TYPE_BIT.null];
 
 /** Returns the type to draw: the type that the keywords are about, null last, then the others in turn if attempts fail. */
-function chooseType(demand: Demand, place: ValuePlace, { attempt, isMinimal }: DrawMode): number | undefined {
+function chooseType(constraints: Constraints, place: ValuePlace, { attempt, isMinimal }: DrawMode): number | undefined {
   const { depth } = place;
-  if ((demand.types & (demand.types - 1)) === 0) return demand.types === 0 ? undefined : demand.types; // a single type
-  const allowed = ALL_TYPES.filter((type) => (demand.types & type) !== 0);
-  const isNumber = (demand.types & TYPE_BIT.fraction) !== 0;
-  const usual = allowed.filter((type) => type !== TYPE_BIT.null && !(type === TYPE_BIT.integer && isNumber && demand.types !== -1));
+  if ((constraints.types & (constraints.types - 1)) === 0) return constraints.types === 0 ? undefined : constraints.types; // a single type
+  const allowed = ALL_TYPES.filter((type) => (constraints.types & type) !== 0);
+  const isNumber = (constraints.types & TYPE_BIT.fraction) !== 0;
+  const usual = allowed.filter((type) => type !== TYPE_BIT.null && !(type === TYPE_BIT.integer && isNumber && constraints.types !== -1));
   const list = usual.length === 0 ? allowed : isMinimal && usual.length < allowed.length && depth > 2 ? [TYPE_BIT.null, ...usual] : usual;
   if (attempt > 2) {
     const turned = [...list, ...allowed.filter((type) => !list.includes(type))];
     return turned[attempt % turned.length];
   }
-  const wantedType = list.find((type) => constrainsType(demand, type));
+  const wantedType = list.find((type) => constrainsType(constraints, type));
   if (wantedType !== undefined) return wantedType;
-  if (demand.types !== -1) return list[attempt % list.length];
-  return depth === 0 ? TYPE_BIT.object : typeFromDescription(place, parseDescription(descriptionOf(demand, place)));
+  if (constraints.types !== -1) return list[attempt % list.length];
+  return depth === 0 ? TYPE_BIT.object : typeFromDescription(place, parseDescription(descriptionOf(constraints, place)));
 }
 
 /** Returns the type of a value without a schema type, by its description and name. */
@@ -366,18 +371,25 @@ function typeFromDescription({ name, hint }: ValuePlace, parsedDescription: Pars
 }
 
 /** Returns the description of the value, else that of the array it is an item of. */
-function descriptionOf({ description }: Demand, { hint }: ValuePlace): string {
+function descriptionOf({ description }: Constraints, { hint }: ValuePlace): string {
   return description === "" ? hint : description;
 }
 
-function constrainsType(demand: Demand, type: number): boolean {
-  if (demand.exampleValues.some((value) => typeBitOf(value) === type)) return true;
+function constrainsType(constraints: Constraints, type: number): boolean {
+  if (constraints.exampleValues.some((value) => typeBitOf(value) === type)) return true;
   if (type === TYPE_BIT.object)
-    return demand.propertyRules.length > 0 || demand.required.size > 0 || demand.minProperties > 0 || demand.otherProperties.length > 0;
+    return (
+      constraints.propertyRules.length > 0 ||
+      constraints.required.size > 0 ||
+      constraints.minProperties > 0 ||
+      constraints.otherProperties.length > 0
+    );
   if (type === TYPE_BIT.array)
-    return demand.itemRules.length > 0 || demand.minItems > 0 || demand.contains.length > 0 || demand.otherItems.length > 0;
-  if (type === TYPE_BIT.string) return demand.patterns.length > 0 || demand.format !== undefined || demand.minLength > 0;
+    return (
+      constraints.itemRules.length > 0 || constraints.minItems > 0 || constraints.contains.length > 0 || constraints.otherItems.length > 0
+    );
+  if (type === TYPE_BIT.string) return constraints.patterns.length > 0 || constraints.format !== undefined || constraints.minLength > 0;
   if (type === TYPE_BIT.integer || type === TYPE_BIT.fraction)
-    return demand.multiplesOf.length > 0 || demand.minimum !== -Infinity || demand.maximum !== Infinity;
+    return constraints.multiplesOf.length > 0 || constraints.minimum !== -Infinity || constraints.maximum !== Infinity;
   return false;
 }

@@ -4,7 +4,7 @@ import { getDialect } from "../references/dialects.ts";
 import { RECURSIVE_ANCHOR } from "../keywords/reference-keywords.ts";
 import type { CompiledDocument } from "../schema-compiler.ts";
 import { getOwn } from "../../core/base/get-own.ts";
-import { Demand, type Part, toRawSchema } from "./demand.ts";
+import { Constraints, type Part, toRawSchema } from "./constraints.ts";
 
 /** How the branches of a schema are chosen in one reading. */
 export interface BranchChoice {
@@ -20,12 +20,12 @@ export interface BranchChoice {
 const MAX_VISITS = 2_000;
 const LISTED = ["allOf", "anyOf", "oneOf"];
 
-export class DemandReader {
+export class ConstraintsReader {
   /** Number of subschemas read so far. */
   visits = 0;
   readonly #document: CompiledDocument;
-  /** Demands of single subschemas that leave no choice. */
-  readonly #cachedDemands = new Map<SchemaNode, Demand>();
+  /** Constraints of single subschemas that leave no choice. */
+  readonly #cachedConstraints = new Map<SchemaNode, Constraints>();
 
   constructor(document: CompiledDocument) {
     this.#document = document;
@@ -37,40 +37,40 @@ export class DemandReader {
     return typeof raw === "object" && raw !== null ? this.#document.nodes.get(raw as RawSchema) : undefined; // only used as a key
   }
 
-  /** Returns the cached demand of a single subschema that leaves no choice. */
-  findCached(parts: readonly Part[]): Demand | undefined {
+  /** Returns the cached constraints of a single subschema that leaves no choice. */
+  findCached(parts: readonly Part[]): Constraints | undefined {
     const [first] = parts;
-    return parts.length === 1 && first !== undefined && first !== false ? this.#cachedDemands.get(first) : undefined;
+    return parts.length === 1 && first !== undefined && first !== false ? this.#cachedConstraints.get(first) : undefined;
   }
 
-  /** Returns the combined demand of the parts; undefined if no value can match. */
-  read(parts: readonly Part[], choice: BranchChoice): Demand | undefined {
+  /** Returns the combined constraints of the parts; undefined if no value can match. */
+  read(parts: readonly Part[], choice: BranchChoice): Constraints | undefined {
     const [first] = parts;
     const single = parts.length === 1 && first !== undefined && first !== false ? first : undefined;
     const reading = new Reading(this, this.#document.root.resource, choice);
     for (const part of parts) if (part === false || !reading.visit(part)) return undefined;
-    const { demand } = reading;
-    if (single !== undefined && !demand.hasChoices) this.#cachedDemands.set(single, demand);
-    return demand;
+    const { constraints } = reading;
+    if (single !== undefined && !constraints.hasChoices) this.#cachedConstraints.set(single, constraints);
+    return constraints;
   }
 }
 
 class Reading {
-  readonly demand = new Demand();
-  readonly #reader: DemandReader;
+  readonly constraints = new Constraints();
+  readonly #reader: ConstraintsReader;
   readonly #outermost: SchemaResource;
   readonly #choice: BranchChoice;
   readonly #seen = new Set<SchemaNode>();
   #choices = 0;
   #turns = 0;
 
-  constructor(reader: DemandReader, outermost: SchemaResource, choice: BranchChoice) {
+  constructor(reader: ConstraintsReader, outermost: SchemaResource, choice: BranchChoice) {
     this.#reader = reader;
     this.#outermost = outermost;
     this.#choice = choice;
   }
 
-  /** Adds a subschema to the demand. False if no value can match. */
+  /** Adds a subschema to the constraints. False if no value can match. */
   visit(node: SchemaNode): boolean {
     if (this.#seen.has(node)) return true;
     if (this.#seen.size >= MAX_VISITS) return false;
@@ -78,7 +78,7 @@ class Reading {
     this.#reader.visits++;
     const { raw } = node;
     const hidesSiblings = getDialect(node.resource.dialect).refSiblingBits !== -1 && Object.hasOwn(raw, "$ref");
-    if (!hidesSiblings) this.demand.add(raw);
+    if (!hidesSiblings) this.constraints.add(raw);
     for (const target of this.#targets(node)) if (!this.visit(target)) return false;
     return hidesSiblings || (this.#visitBranches(raw) && this.#visitConditions(raw) && this.#visitDependent(raw) && this.#applyNot(raw));
   }
@@ -107,8 +107,8 @@ class Reading {
         for (const branch of list) if (!this.#visitRaw(branch)) return false;
         continue;
       }
-      this.demand.needsCheck = true;
-      this.demand.hasChoices = true;
+      this.constraints.needsCheck = true;
+      this.constraints.hasChoices = true;
       if (!this.#visitRaw(this.#chooseBranch(list))) return false;
     }
     return true;
@@ -142,8 +142,8 @@ class Reading {
   #visitConditions(raw: RawSchema): boolean {
     const condition = getOwn(raw, "if");
     if (condition === undefined || (getOwn(raw, "then") === undefined && getOwn(raw, "else") === undefined)) return true;
-    this.demand.needsCheck = true;
-    this.demand.hasChoices = true;
+    this.constraints.needsCheck = true;
+    this.constraints.hasChoices = true;
     if ((this.#turn(2, this.#choice.attempt) + this.#choice.start) % 2 === 1) return this.#visitRaw(getOwn(raw, "else") ?? true);
     return this.#visitRaw(condition) && this.#visitRaw(getOwn(raw, "then") ?? true);
   }
@@ -152,30 +152,30 @@ class Reading {
     for (const keyword of ["dependentSchemas", "dependencies"]) {
       for (const [name, schema] of Object.entries(toRawSchema(getOwn(raw, keyword)))) {
         if (Array.isArray(schema)) continue;
-        this.demand.needsCheck = true;
-        if (!this.demand.required.has(name)) this.demand.avoidedNames.add(name);
+        this.constraints.needsCheck = true;
+        if (!this.constraints.required.has(name)) this.constraints.avoidedNames.add(name);
         else if (!this.#visitRaw(schema)) return false;
       }
     }
     return true;
   }
 
-  /** Adds the simple cases of a `not` to the demand; the rest is left to the check of the value. */
+  /** Adds the simple cases of a `not` to the constraints; the rest is left to the check of the value. */
   #applyNot(raw: RawSchema): boolean {
     const refused = getOwn(raw, "not");
     if (refused === undefined) return true;
     if (refused === true) return false;
     const schema = toRawSchema(refused);
-    this.demand.needsCheck = refused !== false;
-    this.demand.hasChoices = true;
+    this.constraints.needsCheck = refused !== false;
+    this.constraints.hasChoices = true;
     const keywords = Object.keys(schema);
     const type = getOwn(schema, "type");
     if (keywords.length === 1 && type !== undefined) {
       const names: readonly unknown[] = Array.isArray(type) ? type : [type];
-      for (const name of names) this.demand.types &= ~(typeof name === "string" ? (TYPE_BITS.get(name) ?? 0) : 0);
+      for (const name of names) this.constraints.types &= ~(typeof name === "string" ? (TYPE_BITS.get(name) ?? 0) : 0);
     }
     const required = getOwn(schema, "required");
-    if (keywords.length === 1 && Array.isArray(required)) for (const name of required) this.demand.avoidedNames.add(String(name));
+    if (keywords.length === 1 && Array.isArray(required)) for (const name of required) this.constraints.avoidedNames.add(String(name));
     return true;
   }
 }

@@ -22,7 +22,7 @@ export interface PropertyRules {
   readonly additional: unknown;
 }
 
-export class Demand {
+export class Constraints {
   types = ANY_TYPE;
   /** undefined = any value. */
   choices: readonly JsonValue[] | undefined = undefined;
