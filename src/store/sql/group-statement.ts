@@ -21,7 +21,8 @@ export interface GroupPart {
  * The optional clauses of the statement: sessions updated (`moved`) and created (`made`), events added, jobs begun and changed, and webhook messages
  * queued (`kept`).
  */
-export type GroupKind = "moved" | "made" | "added" | "begun" | "changed" | "kept";
+const CLAUSES = ["moved", "made", "added", "begun", "changed", "kept"] as const;
+export type GroupClause = (typeof CLAUSES)[number];
 
 /** The name, type and value of a column, for an array of rows. */
 type Column<Row> = readonly [name: string, type: "text" | "bigint", valueOf: (row: Row) => unknown];
@@ -102,14 +103,14 @@ const KEPT_COLUMNS: readonly Column<QueuedMessage>[] = [
 
 /** The clauses that these parts need, and their parameters in the order of the statement. */
 export function groupParameters(parts: readonly GroupPart[]): {
-  readonly kinds: readonly GroupKind[];
+  readonly clauses: readonly GroupClause[];
   readonly parameters: readonly unknown[];
 } {
   const jobs = parts.flatMap(({ write, to }) => (write.jobs === undefined ? [] : foldJobChanges(to.id, write.jobs)));
   const ends = jobs.flatMap(({ session, end }) =>
     end === undefined ? [] : [{ session, message: createJobMessage(parseStoredText(session), end) }],
   );
-  const arrays: Readonly<Record<GroupKind, readonly unknown[]>> = {
+  const arrays: Readonly<Record<GroupClause, readonly unknown[]>> = {
     moved: toColumnArrays(
       MOVED_COLUMNS,
       parts.filter(({ write }) => write.create === undefined),
@@ -132,11 +133,9 @@ export function groupParameters(parts: readonly GroupPart[]): {
     ),
     kept: toColumnArrays(KEPT_COLUMNS, ends),
   };
-  const kinds = KINDS.filter((kind) => arrays[kind].length > 0);
-  return { kinds, parameters: kinds.flatMap((kind) => arrays[kind]) };
+  const clauses = CLAUSES.filter((clause) => arrays[clause].length > 0);
+  return { clauses, parameters: clauses.flatMap((clause) => arrays[clause]) };
 }
-
-const KINDS = ["moved", "made", "added", "begun", "changed", "kept"] as const satisfies readonly GroupKind[];
 
 /** One array for each column; none if there are no rows. */
 function toColumnArrays<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): readonly unknown[][] {
@@ -150,19 +149,19 @@ function selectArrays<Row>(name: string, columns: readonly Column<Row>[]): RawBu
   return sql`unnest(${sql.join(arrays)}) with ordinality as ${sql.ref(name)}(${sql.join(names)})`;
 }
 
-/** The statement for some clauses, which returns the ids of the written sessions. @param kinds as `groupParameters` returns them */
-export function groupStatement(schema: string, kinds: readonly GroupKind[]): RawBuilder<{ readonly id: string }> {
-  const clauses: Readonly<Record<GroupKind, RawBuilder<unknown>>> = { ...sessionClauses(schema), ...jobClauses(schema) };
-  const isOfSessions = (kind: GroupKind): boolean => kind === "moved" || kind === "made";
-  const sessions = kinds.filter((kind) => isOfSessions(kind));
+/** The statement for some clauses, which returns the ids of the written sessions. @param clauses as `groupParameters` returns them */
+export function groupStatement(schema: string, clauses: readonly GroupClause[]): RawBuilder<{ readonly id: string }> {
+  const texts: Readonly<Record<GroupClause, RawBuilder<unknown>>> = { ...sessionClauses(schema), ...jobClauses(schema) };
+  const isOfSessions = (clause: GroupClause): boolean => clause === "moved" || clause === "made";
+  const sessions = clauses.filter((clause) => isOfSessions(clause));
   const written = sql.join(
-    sessions.map((kind) => sql`select id from ${sql.ref(kind)}`),
+    sessions.map((clause) => sql`select id from ${sql.ref(clause)}`),
     sql` union all `,
   );
   const parts = [
-    ...sessions.map((kind) => clauses[kind]),
+    ...sessions.map((clause) => texts[clause]),
     sql`written as (${written})`,
-    ...kinds.filter((kind) => !isOfSessions(kind)).map((kind) => clauses[kind]),
+    ...clauses.filter((clause) => !isOfSessions(clause)).map((clause) => texts[clause]),
   ];
   return sql`with ${sql.join(parts)} select id from written`;
 }

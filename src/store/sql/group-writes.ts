@@ -6,7 +6,7 @@
 import type { CompiledQuery, Kysely } from "kysely";
 import { advanceRecord, createRecord } from "./checksum.ts";
 import { toEventRows } from "./event-rows.ts";
-import { groupParameters, groupStatement, type GroupKind, type GroupPart } from "./group-statement.ts";
+import { groupParameters, groupStatement, type GroupClause, type GroupPart } from "./group-statement.ts";
 import type { RecordCache } from "./record-cache.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import type { Owner } from "./owner.ts";
@@ -39,8 +39,8 @@ export class GroupWrites {
     }
     if (parts.length === 0) return writes;
     records.beginTransaction();
-    const { kinds, parameters } = groupParameters(parts);
-    const { rows } = await tables.executeQuery(withParameters(this.#findStatement(tables, kinds), parameters));
+    const { clauses, parameters } = groupParameters(parts);
+    const { rows } = await tables.executeQuery(withParameters(this.#findStatement(tables, clauses), parameters));
     const written = new Set(rows.map(({ id }) => id));
     const done = new Set<LogWrite>();
     for (const { write, to } of parts) {
@@ -63,10 +63,10 @@ export class GroupWrites {
     return { write, from, to: last === undefined ? from : advanceRecord(from, last), events };
   }
 
-  #findStatement(tables: Kysely<Tables>, kinds: readonly GroupKind[]): CompiledQuery<{ readonly id: string }> {
-    const key = kinds.join();
+  #findStatement(tables: Kysely<Tables>, clauses: readonly GroupClause[]): CompiledQuery<{ readonly id: string }> {
+    const key = clauses.join();
     let statement = this.#statements.get(key);
-    if (statement === undefined) this.#statements.set(key, (statement = groupStatement(this.#options.schema, kinds).compile(tables)));
+    if (statement === undefined) this.#statements.set(key, (statement = groupStatement(this.#options.schema, clauses).compile(tables)));
     return statement;
   }
 }
