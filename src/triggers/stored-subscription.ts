@@ -25,11 +25,11 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
   const ended = new AbortController();
   const ready: ReadMessage[] = [];
   let room = Promise.withResolvers<void>();
-  const demand = new Demand(isQueue);
+  const timing = new ReadTiming(isQueue);
   const subscription = new Subscription({
     take() {
       const first = ready.shift();
-      if (first !== undefined) demand.markMet();
+      if (first !== undefined) timing.markMet();
       if (ready.length === 0) room.resolve();
       first?.done().catch((thrown: unknown) => ports.log.warn(`A received message may be delivered again: ${describeThrown(thrown)}`));
       return first?.message;
@@ -38,11 +38,11 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
       ready.unshift({ message, tick: undefined, done: async () => {}, release: async () => {} });
       subscription.deliver();
     },
-    onDemand: (how) => demand.request(how),
+    onDemand: (how) => timing.request(how),
     end() {
       ended.abort();
       room.resolve();
-      demand.request("wait");
+      timing.request("wait");
       onEnd();
       for (const one of ready.splice(0)) one.release().catch(() => {}); // a closed store has given it back already
     },
@@ -53,16 +53,16 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
     room = Promise.withResolvers();
     ready.push(read);
     subscription.deliver();
-    if (ready.at(-1) === read && !demand.holdsForPoll) await ready.pop()?.release();
+    if (ready.at(-1) === read && !timing.holdsForPoll) await ready.pop()?.release();
     else if (ready.length > 0) await room.promise;
   };
-  const next = (signal: AbortSignal) => demand.waitUntilWanted(subscription, signal).then(() => reader.next(signal));
+  const next = (signal: AbortSignal) => timing.waitUntilWanted(subscription, signal).then(() => reader.next(signal));
   void readUntilAborted({ reader: { ...reader, next }, onMessage, ports, signal: ended.signal });
   return subscription;
 }
 
-/** Whether to read a message now: always for a broadcast; for a queue once a reader waits or has polled. */
-class Demand {
+/** Decides when a message is read: always for a broadcast; for a queue once a reader waits or has polled. */
+class ReadTiming {
   readonly #isQueue: boolean;
   #changed = Promise.withResolvers<void>();
   /** Whether a message is held until it is polled. */
