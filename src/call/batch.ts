@@ -25,7 +25,7 @@ export interface BatchOptions extends CallOptions {
   readonly onFailure: ((error: ToolExecutionError) => void) | undefined;
   readonly throwOnError: boolean;
   /** Set for a batch that may be submitted again. */
-  readonly submission?: Submission | undefined;
+  readonly submission: Submission | undefined;
 }
 
 /** Identifies a batch that is submitted again. */

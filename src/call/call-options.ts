@@ -15,19 +15,19 @@ export interface CallOptions {
   readonly ask: Ask | undefined;
   readonly onProgress: ProgressListener | undefined;
   /** Which tools these calls may use; undefined = all. */
-  readonly visibility?: Visibility | undefined;
+  readonly visibility: Visibility | undefined;
   /** The id of the principal for which the calls are made. */
-  readonly principal?: string | undefined;
-  /** No call is run unless all of them may run. */
+  readonly principal: string | undefined;
+  /** No call is run unless all of them may run; given for batches only. */
   readonly strict?: boolean | undefined;
   /** A person has approved these calls already. */
-  readonly approved?: boolean | undefined;
+  readonly approved: boolean;
   /** true: each is answered with `pending` and continues as a background job; false: the caller waits for each. */
-  readonly background?: boolean | undefined;
-  readonly knowsDocumentation?: boolean | undefined;
+  readonly background: boolean | undefined;
+  readonly knowsDocumentation: boolean;
   /** The fallback chain to use instead of the one that the rules give. */
-  readonly answerers?: readonly Answerer[] | undefined;
-  readonly rewriteInput?: ((call: ToolCall) => unknown) | undefined;
+  readonly answerers: readonly Answerer[] | undefined;
+  readonly rewriteInput: ((call: ToolCall) => unknown) | undefined;
   /** Added to the metadata of the tool, when the call has ended. */
   readonly metadata?: ResultNotes | undefined;
 }

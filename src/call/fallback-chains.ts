@@ -45,8 +45,8 @@ export interface AnswerOptions {
 /** The choices of a caller that decide which source answers. */
 export interface ChosenAnswers {
   readonly isSimulation: boolean;
-  readonly answerFrom?: AnswerSources | undefined;
-  readonly replay?: Engine | undefined;
+  readonly answerFrom: AnswerSources | undefined;
+  readonly replay: Engine | undefined;
 }
 
 interface CheckedRule {

@@ -211,7 +211,7 @@ function reconcile(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
 function approve(run: AdmittedCall): PhaseOutcome<AdmittedCall> {
   const { plan, services, options } = run;
   if (run.isAnswered || !run.route.rules.isConsequential) return run;
-  if (options.approved === true) return run.resumed !== undefined && plan.tool.approveWhole === true ? restoreCoverage(run) : run;
+  if (options.approved) return run.resumed !== undefined && plan.tool.approveWhole === true ? restoreCoverage(run) : run;
   if (plan.tool.providerExecuted === true) return approveForProvider(run);
   const isAsked = run.safetyChecks !== undefined || run.resumed?.askedReason !== undefined;
   if (plan.tool.approveWhole === true && run.turn.session.simulation === undefined) return approveWhole(run);

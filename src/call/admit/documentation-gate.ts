@@ -18,7 +18,7 @@ const INFO_NAME = `${DOCUMENTATION_TOOLSET}::${INFO_TOOL}`;
  */
 export function passDocumentationGate(run: ResolvedCall): ToolError | undefined {
   const { tool, qualifiedName } = run.plan;
-  if (tool.requiresReading !== true || run.options.knowsDocumentation === true) return undefined;
+  if (tool.requiresReading !== true || run.options.knowsDocumentation) return undefined;
   const read = parseReading(run.turn.session.state(DOCUMENTATION_TOOLSET, qualifiedName));
   const isKnown = read !== undefined && (read.callId === undefined || isShown(run.turn, read.callId));
   if (isKnown && (run.resumed?.isInterrupted === true || read.message !== run.turn.message)) return undefined;
