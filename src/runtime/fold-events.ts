@@ -293,7 +293,7 @@ export class SessionFold {
   }
 
   /** The job as its process left it: its last start did not end the process if all calls that were made in it waited for approval. */
-  #withLastStart(call: OpenCall, job: EarlierJob, { awaited }: { readonly awaited?: true } = {}): EarlierJob {
+  #withLastStart(call: OpenCall, job: EarlierJob, { awaited }: { readonly awaited?: true }): EarlierJob {
     return !job.isQueued && (awaited === true || this.#onlyWaitsForApproval(call)) ? withSafeStart(job) : job;
   }
 

@@ -155,11 +155,7 @@ export class Round {
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
     const message = readReplyMessage(reply);
     if (message instanceof ToolError) return this.#voidAndThrow(message);
-    return this.#close(
-      (said) => this.#record(said, reply),
-      undefined,
-      storeMessageFiles(this.#host.services, this.#host.turn.session, message),
-    );
+    return this.#close((said) => this.#record(said, reply), storeMessageFiles(this.#host.services, this.#host.turn.session, message));
   }
 
   /** Voids the message: cancels its calls and their nested calls. The round stays in the log, but is not shown to the model. Idempotent. */
@@ -167,7 +163,11 @@ export class Round {
     if (this.#results !== undefined) return this.#results;
     const emptyReply = { content: "", finish: "truncated", usage: NO_USAGE, ...reply } as const;
     const message = readReplyMessage(emptyReply);
-    return this.#close(() => this.#record(message instanceof ToolError ? EMPTY_MESSAGE : message, emptyReply, reason), reason);
+    return this.#close(
+      () => this.#record(message instanceof ToolError ? EMPTY_MESSAGE : message, emptyReply, reason),
+      EMPTY_MESSAGE,
+      reason,
+    );
   }
 
   async #voidAndThrow(error: ToolError): Promise<never> {
@@ -176,11 +176,7 @@ export class Round {
   }
 
   /** Ends the round, at once also for listeners that are called from here. @param voided why its calls are cancelled */
-  #close(
-    record: RecordRoundEnd,
-    voided?: string,
-    message: SessionMessage | Promise<SessionMessage> = EMPTY_MESSAGE,
-  ): Promise<readonly ToolResult[]> {
+  #close(record: RecordRoundEnd, message: SessionMessage | Promise<SessionMessage>, voided?: string): Promise<readonly ToolResult[]> {
     const { promise, resolve } = Promise.withResolvers<readonly ToolResult[]>();
     this.#results = promise;
     if (voided === undefined) this.#host.turn.confirmRound();

@@ -147,9 +147,9 @@ export class Sessions implements SessionHost {
     this.#services.cache.forget(session);
     const { clock, log } = this.#services.ports;
     try {
-      await this.#services.jobs.cancelIn(session.id, "the session was closed"); // a turn may wait for them
+      await this.#services.jobs.cancelIn(session.id); // a turn may wait for them
       await session.turns.whenIdle();
-      await this.#services.jobs.cancelIn(session.id, "the session was closed");
+      await this.#services.jobs.cancelIn(session.id);
       await this.#resumedSessions.whenSettled(session.id);
       await session.enginesIfUsed?.close(clock, log);
       await session.eventLog?.close();

@@ -272,7 +272,7 @@ export class TurnQueue {
     return this.#runWork(turn, work, call, joinedWork);
   }
 
-  #endAfter<T>(turn: RunningTurn, answer: Promise<T>, joinedWork?: JoinedWork): Promise<T> {
+  #endAfter<T>(turn: RunningTurn, answer: Promise<T>, joinedWork: JoinedWork | undefined): Promise<T> {
     // Not `finally()`, which would create two more promises for every turn.
     return answer.then(
       (value) => {

@@ -186,7 +186,7 @@ class EffectsResolver {
  *
  * @param isPretended all keys belong to the session, as the tool is only simulated
  */
-export function scopeLockKeys(sessionId: string, lock: LockKeys, isPretended: boolean = false): LockKeys {
+export function scopeLockKeys(sessionId: string, lock: LockKeys, isPretended: boolean): LockKeys {
   const prefix = `session ${sessionId.replaceAll("%", "%25").replaceAll("/", "%2F").replaceAll(":", "%3A")}:`;
   const scoped = (key: string): string => {
     if (isSessionLockKey(key)) return key.replace("session:", () => prefix);

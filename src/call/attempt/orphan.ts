@@ -21,7 +21,11 @@ interface HandlerContext {
  * passes. A handler that obeys its signal and ends before the next turn of the event loop is no orphan; any other is counted and reported, and so is
  * its late end. A handler may never end: until it does, the whole call is kept in memory if it writes, else only its name.
  */
-export function abandonHandler(run: AdmittedCall, context: HandlerContext, whenEnded?: (lateMs: number) => void): LateListener {
+export function abandonHandler(
+  run: AdmittedCall,
+  context: HandlerContext,
+  whenEnded: ((lateMs: number) => void) | undefined,
+): LateListener {
   const { services, toolName, ticket, slots = [] } = run;
   const keepsLock = run.effects.lock.writes.length > 0;
   const isKept = (held: HeldSlot): boolean => (held === ticket ? keepsLock : limitOf(held) !== services.limit);

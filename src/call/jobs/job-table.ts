@@ -164,10 +164,10 @@ export class JobTable {
     return this.#runningIn.get(sessionId);
   }
 
-  /** Cancels the jobs of a session, and resolves when they have ended. */
-  async cancelIn(sessionId: string, reason: string): Promise<void> {
+  /** Cancels the jobs of a session that is being closed, and resolves when they have ended. */
+  async cancelIn(sessionId: string): Promise<void> {
     const jobs = this.runningIn(sessionId);
-    for (const job of jobs) job.cancel(reason);
+    for (const job of jobs) job.cancel("the session was closed");
     await Promise.all(jobs.map((job) => new Promise<void>((resolve) => job.onPause(resolve, false))));
   }
 
