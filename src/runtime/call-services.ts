@@ -102,16 +102,16 @@ export function createLockServices(
   { toolsets = [], store, slots = new Limits() }: RuntimeOptions,
   { clock, ids, log }: Ports,
 ): LockServices {
-  const unshared = toolsets.find((toolset) => toolset.shared === true);
-  if (store === undefined && unshared !== undefined) {
-    throw new ToolError("invalid_argument", `The toolset ${JSON.stringify(unshared.name)} is shared, and the runtime has no store.`, {
+  const sharedToolset = toolsets.find((toolset) => toolset.shared === true);
+  if (store === undefined && sharedToolset !== undefined) {
+    throw new ToolError("invalid_argument", `The toolset ${JSON.stringify(sharedToolset.name)} is shared, and the runtime has no store.`, {
       operatorHint: "Give createRuntime the store of the processes that share it, or leave shared out.",
     });
   }
   if (store === undefined) return { leases: undefined, slotsOf: () => slots };
   const leases = new LeaseLocks({ leases: store.leases, clock, ids, log });
-  const shared = new LeaseSlots(leases);
-  return { leases, slotsOf: (toolset) => (toolset.shared === true ? shared : slots) };
+  const leaseSlots = new LeaseSlots(leases);
+  return { leases, slotsOf: (toolset) => (toolset.shared === true ? leaseSlots : slots) };
 }
 
 interface ToolPlanServices extends Pick<ToolPlanOptions, "slots" | "limit"> {

@@ -3,7 +3,7 @@ import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Store } from "../core/store.ts";
 import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
-import { jobLimits, type JobTable } from "../call/jobs/job-table.ts";
+import { jobLimits, type JobObserver, type JobTable } from "../call/jobs/job-table.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 
 /** How often cancel requests of other processes are read while a job runs, in milliseconds. */
@@ -28,7 +28,7 @@ export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, st
   return watch;
 }
 
-export class JobWatch {
+export class JobWatch implements JobObserver {
   readonly #options: JobWatchOptions;
   #jobs: JobTable | undefined;
   #cancelPoll: (() => void) | undefined;
