@@ -60,7 +60,7 @@ async function compareLogs(session: RuntimeSession, other: ComparedLog, { at, ot
   const before = await stateAt(other, otherAt, (event) => event.type === "call-start" && shared.add(event.callId));
   const own: SessionEvent[] = [];
   const after = await stateAt({ events: session.events(), stateMap: session.stateMap }, at, (event) => {
-    if ("callId" in event && event.callId !== undefined && !shared.has(event.callId)) own.push(event);
+    if ("callId" in event && !shared.has(event.callId)) own.push(event);
   });
   return { state: stateDiff(before, after), calls: historyOf(own), pretended: session.simulation?.pretended ?? [] };
 }

@@ -24,7 +24,7 @@ export interface SessionHead {
   readonly length: number;
   readonly state: StateMap;
   /** Counts of the session's calls so far, if counted. */
-  readonly tally?: CallTally | undefined;
+  readonly tally: CallTally | undefined;
 }
 
 /** The environment of a session's calls. Fields that are left out are inherited from the parent. */
@@ -319,12 +319,12 @@ export class Session {
    * Sets a state value, or deletes it if undefined, and records that. Returns the stored value: frozen, and the previous object if equal. @internal
    */
   changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
-    const at = stateKey(toolset, key);
-    const before = this.#state.get(at);
+    const stored = stateKey(toolset, key);
+    const before = this.#state.get(stored);
     const after = value === undefined ? undefined : shareJson(value);
     const patch = diffJson(before, after);
     if (patch.length === 0) return before;
-    this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
+    this.#state = after === undefined ? this.#state.delete(stored) : this.#state.set(stored, after);
     if (this.recorded) {
       const at = this.#ports.clock.wallTime();
       this.recordAndNotify({ type: "state-change", callId, sessionId: this.id, turnId, at, toolset, key, patch });

@@ -171,7 +171,7 @@ export class Turn {
       const index = latest.get(at) ?? -1;
       const earlier = changes[index];
       // If another call's change is between two changes, the earlier of them is undone when that change is undone.
-      if (earlier?.after === change.before && earlier !== undefined) changes[index] = { ...change, before: earlier.before };
+      if (earlier !== undefined && earlier.after === change.before) changes[index] = { ...change, before: earlier.before };
       else latest.set(at, changes.push(change) - 1);
     }
     if (changes.length > 0) this.#undoChanges(changes);

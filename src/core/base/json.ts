@@ -358,7 +358,7 @@ function recordDropped(state: CopyState, path: string): void {
 
 function formatPath(place: Place, step?: string | number): string {
   const steps: (string | number)[] = step === undefined ? [] : [step];
-  for (let at: Place | undefined = place; at?.parent !== undefined; at = at.parent) steps.push(at.step);
+  for (let at = place; at.parent !== undefined; at = at.parent) steps.push(at.step);
   return formatJsonPath(steps.reverse());
 }
 
