@@ -2,7 +2,7 @@
 import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelMessage } from "../core/message.ts";
-import { messageBytes } from "./estimate-bytes.ts";
+import { messageBytes } from "./message-bytes.ts";
 import { keepFrom, limitTurns, findTurnStarts } from "./limit-turns.ts";
 import { pairMessages } from "./pair-messages.ts";
 import { restateResults } from "./restate-results.ts";
@@ -11,7 +11,7 @@ import { type TrimOptions, trimResults } from "./trim-results.ts";
 export interface ModelHistoryOptions {
   /** Maximum number of turns, the newest; 0 = no limit. @default 50 */
   readonly maxTurns?: number;
-  /** Maximum size in bytes, as `estimateBytes` counts; 0 = no limit. The newest turn is shown however large it is. @default 0 */
+  /** Maximum size, in UTF-8 bytes of what the model reads; 0 = no limit. The newest turn is shown however large it is. @default 0 */
   readonly maxBytes?: number;
   /** Leave out results that newer calls supersede; `budgetBytes` defaults to `maxBytes`. @default they stay */
   readonly trim?: Omit<TrimOptions, "budgetBytes"> & { readonly budgetBytes?: number };

@@ -4,15 +4,18 @@ import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../core/message.ts";
 import type { PastCall, Supersedes, Tool } from "../core/tool.ts";
-import { messageBytes } from "./estimate-bytes.ts";
+import { messageBytes } from "./message-bytes.ts";
 import { firstResults, replaceResults } from "./replace-results.ts";
 
 export interface TrimOptions {
-  /** Maximum size of the history, in bytes as `estimateBytes` counts; three or four bytes are one token of English text. */
+  /** Maximum size of the history, in UTF-8 bytes of what the model reads; three or four of them are one token of English text. */
   readonly budgetBytes: number;
   /** The share of the budget above which results are left out; 0 = always. A number from 0 to 1. @default 0.75 */
   readonly threshold?: number;
-  /** Returns the tool of a qualified name, and of overloads the one that the input is meant for. Results of unknown tools, and of tools without `supersedes`, are kept. */
+  /**
+   * Returns the tool of a qualified name, and of overloads the one that the input is meant for. Results of unknown tools, and of tools without
+   * `supersedes`, are kept.
+   */
   readonly toolOf: (name: string, input: JsonObject) => Pick<Tool, "supersedes"> | undefined;
   /** Returns the input that ran, after repair. @default the input that the model sent, if that is an object */
   readonly inputOf?: (callId: string) => JsonObject | undefined;

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { limitTurns } from "../../src/history/limit-turns.ts";
-import { answered, called, outline, round, says } from "../policy/model-messages.ts";
+import { answered, called, outline, round, says } from "./model-messages.ts";
 
 const turn = (number: number): readonly ModelMessage[] => [
   says("user", `question ${number}`),

@@ -2,10 +2,9 @@ import { isDeepStrictEqual } from "node:util";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
-import { estimateBytes } from "../../src/history/estimate-bytes.ts";
 import { modelHistory } from "../../src/history/model-history.ts";
 import { supersedesSameInput } from "../../src/history/supersede.ts";
-import { answered, called, outline, round, says } from "../policy/model-messages.ts";
+import { answered, called, historyBytes, outline, round, says } from "./model-messages.ts";
 
 const toolOf = () => ({ supersedes: supersedesSameInput });
 const system = says("system", "be brief");
@@ -33,7 +32,7 @@ describe("F4.29 the messages for a model", () => {
 
   test("F4.29 all six kinds of messages are shown unchanged while they fit", () => {
     const messages = [system, says("document", "terms"), ...turns(50), says("assistant", "done")];
-    const shown = modelHistory(messages, { maxBytes: estimateBytes(messages), trim: { toolOf, threshold: 1 } });
+    const shown = modelHistory(messages, { maxBytes: historyBytes(messages), trim: { toolOf, threshold: 1 } });
     expect(shown).toEqual(messages);
     expect(shown.every((entry, index) => entry === messages[index])).toBe(true);
   });
@@ -68,14 +67,14 @@ describe("F4.39 the limit of maxBytes", () => {
   test("F4.39 drops the oldest turns whole until the rest and the note fit", () => {
     const shown = modelHistory(messages, { maxBytes: 600 });
     expect(shown).toEqual([system, note("The 6 oldest turns of this conversation are left out."), ...turns(10).slice(-12)]);
-    expect(estimateBytes(shown)).toBeLessThanOrEqual(600);
+    expect(historyBytes(shown)).toBeLessThanOrEqual(600);
   });
 
   test("F4.39 retains the beginning of a growing history, except when several turns are dropped at once", () => {
     let [before, changes]: [readonly ModelMessage[], number] = [[], 0];
     for (let count = 1; count <= 40; count++) {
       const shown = modelHistory([system, ...turns(count)], { maxTurns: 0, maxBytes: 3_000 });
-      expect(estimateBytes(shown)).toBeLessThanOrEqual(3_000);
+      expect(historyBytes(shown)).toBeLessThanOrEqual(3_000);
       if (!isDeepStrictEqual(shown.slice(0, before.length), before)) changes++;
       before = shown;
     }
@@ -138,7 +137,7 @@ describe("F4.39 the limit of maxBytes", () => {
         expect(messages).toEqual(before);
         expect(idsOf(shown, "result")).toEqual(idsOf(shown, "call"));
         const users = shown.filter(({ role }) => role === "user");
-        if (maxBytes > 0 && users.length > 1) expect(estimateBytes(shown)).toBeLessThanOrEqual(maxBytes);
+        if (maxBytes > 0 && users.length > 1) expect(historyBytes(shown)).toBeLessThanOrEqual(maxBytes);
         if (maxTurns > 0) expect(users.length).toBeLessThanOrEqual(maxTurns);
         expect(users.at(-1)).toEqual(messages.findLast(({ role }) => role === "user"));
         const systems = messages.filter(({ role }) => role === "system");

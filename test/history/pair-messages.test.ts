@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
 import { pairMessages } from "../../src/history/pair-messages.ts";
-import { answered, called, outline, says } from "../policy/model-messages.ts";
+import { answered, called, outline, says } from "./model-messages.ts";
 
 /** Deliberately other than the seeds, which remove calls without a result: docs/decisions/0059-calls-without-a-result-stay.md says why. */
 describe("F1.44 F4.20 pairing", () => {

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { PastCall, Tool } from "../../src/core/tool.ts";
 import { supersedesAt, supersedesSameInput } from "../../src/history/supersede.ts";
 import { trimResults } from "../../src/history/trim-results.ts";
-import { outline, round } from "../policy/model-messages.ts";
+import { outline, round } from "./model-messages.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 const call = (input: PastCall["input"], name = "get"): PastCall => ({ name, input, output: 1 });

@@ -3,10 +3,9 @@ import { describe, expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { PastCall, Supersedes, Tool } from "../../src/core/tool.ts";
-import { estimateBytes } from "../../src/history/estimate-bytes.ts";
 import { supersedesAt } from "../../src/history/supersede.ts";
 import { type TrimOptions, trimResults } from "../../src/history/trim-results.ts";
-import { answered, called, outline, round, says } from "../policy/model-messages.ts";
+import { answered, called, historyBytes, outline, round, says } from "./model-messages.ts";
 
 const samePath: Supersedes = (newer, older) => newer.input["path"] === older.input["path"];
 const atPath = supersedesAt(({ input }) => (typeof input["path"] === "string" ? input["path"] : undefined));
@@ -56,7 +55,7 @@ describe("F4.39 the threshold", () => {
 
   test("F4.39 one byte above the threshold every superseded result is removed at once", () => {
     const messages = [...twice, ...round("c3", b), ...round("c4", b)];
-    const budgetBytes = (estimateBytes(messages) - 1) / 0.75;
+    const budgetBytes = (historyBytes(messages) - 1) / 0.75;
     expect(outline(trim(messages, { budgetBytes }))).toEqual(["call c2", "result c2", "call c4", "result c4"]);
   });
 
@@ -284,7 +283,7 @@ describe("F4.37 any history", () => {
         expect(ids(trimmed, "result")).toEqual(ids(trimmed, "call"));
         const again = trim(trimmed, { budgetBytes });
         expect(again.every((entry, index) => entry === trimmed[index]) && again.length === trimmed.length).toBe(true);
-        if (estimateBytes(messages) <= budgetBytes * 0.75) expect(trimmed).toEqual(messages);
+        if (historyBytes(messages) <= budgetBytes * 0.75) expect(trimmed).toEqual(messages);
         expect(lastReads(trimmed)).toEqual(lastReads(messages));
       }),
     );

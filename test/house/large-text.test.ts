@@ -10,7 +10,7 @@ import { stripControlCharacters } from "../../src/processes/stderr-tail.ts";
 import { parseMessage } from "../../src/engine/mcp/message-lines.ts";
 import { excerpt } from "../../src/engine/rest/answer-text.ts";
 import { readBase64 } from "../../src/engine/rest/base64.ts";
-import { estimateBytes } from "../../src/history/estimate-bytes.ts";
+import { messageBytes } from "../../src/history/message-bytes.ts";
 import { extractDataUrls } from "../../src/policy/results/extract-data-urls.ts";
 import { LargeResultStore } from "../../src/policy/results/large-result-store.ts";
 import { suspiciousText } from "../../src/trust/suspicious-text.ts";
@@ -66,7 +66,7 @@ const READERS: Readonly<Record<string, (text: string) => unknown>> = {
   truncateResult: (text) => truncateResult({ text }, undefined, 32_768, () => ""),
   weighJson: (text) => estimateJsonBytes({ text }),
   visibleJson: (text) => escapeInvisibleJson(text),
-  estimateBytes: (text) => estimateBytes([{ role: "user", content: text, at: 0 }]),
+  messageBytes: (text) => messageBytes({ role: "user", content: text, at: 0 }),
   suspiciousText: (text) => suspiciousText({ name: "t", description: text.slice(0, CHARS / 16), inputSchema: {} }),
   copyJson: (text) => copyJson({ text }),
   parseJson: (text) => parseJson(text),

@@ -3,17 +3,11 @@ import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { partText, resultText } from "../core/result.ts";
 
 /**
- * The number of UTF-8 bytes that a model reads: texts, the inputs of calls as JSON, results as `resultText` writes them.
+ * The number of UTF-8 bytes of a message that a model reads: texts, the inputs of calls as JSON, results as `resultText` writes them.
  *
  * Images and audio count only as their placeholder text, because models charge for them differently. The names, ids and braces that a wire format
  * adds to each message are not counted. Takes time linear in the text.
  */
-export function estimateBytes(messages: readonly ModelMessage[]): number {
-  let bytes = 0;
-  for (const message of messages) bytes += messageBytes(message);
-  return bytes;
-}
-
 export function messageBytes(message: ModelMessage): number {
   switch (message.role) {
     case "call":

@@ -2,6 +2,7 @@
 import type { CallMessage, ModelMessage, ResultMessage } from "../../src/core/message.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
+import { messageBytes } from "../../src/history/message-bytes.ts";
 import type { ResultChange } from "../core/result-change.ts";
 
 export function says(role: "user" | "assistant" | "system" | "document", content: string): ModelMessage {
@@ -42,4 +43,9 @@ export function round(
 /** One word an entry: `user`, `call c1`, `result c1`. */
 export function outline(messages: readonly ModelMessage[]): readonly string[] {
   return messages.map((message) => ("callId" in message ? `${message.role} ${message.callId}` : message.role));
+}
+
+/** The size of a history, as `maxBytes` and `budgetBytes` count it. */
+export function historyBytes(messages: readonly ModelMessage[]): number {
+  return messages.reduce((bytes, message) => bytes + messageBytes(message), 0);
 }

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { resultText } from "../../src/core/result.ts";
-import { estimateBytes } from "../../src/history/estimate-bytes.ts";
-import { answered, called, says } from "../policy/model-messages.ts";
+import { messageBytes } from "../../src/history/message-bytes.ts";
+import { answered, called, says } from "./model-messages.ts";
 
 const error = { code: "timeout", message: "late", retryable: true, outcome: "unknown", hint: "wait" } as const;
 
@@ -29,5 +29,5 @@ test.each<[string, ModelMessage, string]>([
   ],
 ])("F4.39 counts %s", (_what, message, text) => {
   if (message.role === "result") expect(resultText(message.result)).toBe(text);
-  expect(estimateBytes([message, message])).toBe(2 * Buffer.byteLength(text));
+  expect(messageBytes(message)).toBe(Buffer.byteLength(text));
 });
