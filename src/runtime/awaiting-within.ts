@@ -67,7 +67,7 @@ export async function* foldSessionsOf(
 /** The stored session that a call began; undefined if there is none, or it cannot be read. */
 async function foldOf(store: Store, place: CallPlace): Promise<SessionFold | undefined> {
   const id = nestedSessionId(place.sessionId, place.callId);
-  const fold = new SessionFold(undefined, id);
+  const fold = new SessionFold({ sessionId: id });
   try {
     for await (const event of storedEvents(store, id)) {
       if (fold.head.length === 0 && !isStartedBy(place, event)) return undefined;

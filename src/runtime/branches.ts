@@ -149,7 +149,7 @@ async function readHeadAt(
   { length, countsCalls }: HeadAtOptions,
 ): Promise<SessionHead> {
   checkBranchPoint(session, length);
-  const fold = new SessionFold(undefined, session.id, countsCalls);
+  const fold = new SessionFold({ sessionId: session.id, countsCalls });
   let last: SessionEvent | undefined;
   for await (const event of takeFirst(events, length)) fold.apply((last = event));
   if (last?.type === "batch-start" || fold.openInTurn !== undefined || fold.openRounds.length > 0) throw turnRunningError(session, length);

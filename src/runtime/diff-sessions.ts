@@ -74,7 +74,7 @@ async function stateAt(
   if (at !== undefined && (!Number.isInteger(at) || at < 0))
     throw new ToolError("invalid_argument", `A point of a session must be a number of its events, not ${quoteValue(at)}.`);
   const whole = at === undefined ? stateMap : undefined;
-  const fold = new SessionFold(0);
+  const fold = new SessionFold({ keep: 0 });
   let left = at ?? Infinity;
   if (left > 0)
     for await (const event of events) {

@@ -217,7 +217,7 @@ interface FoldedLog {
 }
 
 export async function readFoldedLog(log: ReadableLog): Promise<FoldedLog> {
-  const fold = new SessionFold(1, log.sessionId);
+  const fold = new SessionFold({ keep: 1, sessionId: log.sessionId });
   let first: SessionEvent | undefined;
   const ended: string[] = [];
   for await (const events of readEventPages(log))

@@ -40,6 +40,17 @@ interface FoldedSession {
   readonly inbox: Inbox;
 }
 
+export interface FoldOptions {
+  /** Minimum number of the latest events that stay in memory. @default all */
+  readonly keep?: number | undefined;
+  /** The session whose submissions are recognised again; those of the session it branched from belong to that one. @default none */
+  readonly sessionId?: string | undefined;
+  /** Whether to count calls, which faults need. @default false */
+  readonly countsCalls?: boolean;
+  /** Passed to `applyPatch`. @default no limit */
+  readonly spendItems?: (items: number) => void;
+}
+
 /** Takes events one by one, in order. Keeps only the latest events, the state, and open calls in memory. */
 export class SessionFold {
   readonly #log: SessionLog;
@@ -62,16 +73,10 @@ export class SessionFold {
   /** The session id of the first event; for a branch, that of the session at the root. */
   #root: string | undefined;
 
-  /**
-   * @param keep minimum number of the latest events that stay in memory. @default all
-   * @param sessionId the session whose submissions are recognised again; those of the session it branched from belong to that one. @default none
-   * @param countsCalls whether to count calls, which faults need. @default false
-   * @param spend passed to `applyPatch`. @default no limit
-   */
-  constructor(keep?: number, sessionId?: string, countsCalls: boolean = false, spend?: (items: number) => void) {
+  constructor({ keep, sessionId, countsCalls = false, spendItems }: FoldOptions = {}) {
     if (countsCalls) this.#tally = NO_CALLS;
     this.#sessionId = sessionId;
-    this.#spendItems = spend;
+    this.#spendItems = spendItems;
     this.#log = new SessionLog(keep === undefined ? {} : { keep });
   }
 
@@ -249,8 +254,7 @@ export class SessionFold {
       isQueued: queued === true,
       traceparent,
     };
-    if (this.#sessionId === undefined || sessionId === this.#sessionId) return;
-    this.#forgetJob(callId);
+    if (this.#sessionId !== undefined && sessionId !== this.#sessionId) this.#forgetJob(callId);
   }
 
   #applyApproval(event: SessionEvent & { readonly type: "approval-ask" | "approval-answer" }): void {
@@ -298,9 +302,7 @@ export class SessionFold {
   }
 
   #onlyWaitsForApproval(call: OpenCall): boolean {
-    return this.innermost(call).every(
-      (nestedCalls) => nestedCalls.awaitsWithin || (nestedCalls.askedAt !== undefined && nestedCalls.callId !== call.callId),
-    );
+    return this.innermost(call).every((nested) => nested.awaitsWithin || (nested.askedAt !== undefined && nested.callId !== call.callId));
   }
 
   /** Applies an input or output to a job. A job that asks while a nested call runs does not only wait: that call may be what crashed the process. */
@@ -316,10 +318,10 @@ export class SessionFold {
     const patched = applyPatch(before, patch, this.#spendItems);
     const after = patched === undefined ? undefined : shareJson(patched); // so that later changes cost only as much as they change
     this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
-    const places = this.#changedKeys.get(callId);
+    const changedKeys = this.#changedKeys.get(callId);
     // A change after the end of its call undoes what the call changed, and everything changed after that.
-    if (places === undefined || !this.#open.has(callId)) return this.#dropUndoneChanges(at, after);
-    places.add(at);
+    if (changedKeys === undefined || !this.#open.has(callId)) return this.#dropUndoneChanges(at, after);
+    changedKeys.add(at);
     const changes = this.#changes.get(at) ?? [];
     this.#changes.set(at, changes);
     changes.push({ callId, turnId, toolset, key, before, after });

@@ -224,7 +224,7 @@ function hiddenBranchError(sessionId: string, { sessionId: recorded }: Recording
 
 /** The events of a recording that were compared or copied. */
 class ImportProgress {
-  readonly fold = new SessionFold(1);
+  readonly fold = new SessionFold({ keep: 1 });
   readonly #copiedFinder = new CopiedEventsFinder();
   /** The number of events of the recording. */
   count = 0;

@@ -53,7 +53,7 @@ export class NewSessions {
   /** Begins a session under an id that is free. */
   createWithId(sessionId: string, { read, parentCall, ...own }: NewSessionOptions): RuntimeSession {
     const submissions = read?.sessionId === sessionId ? { submissions: read.submissions } : {};
-    const head = this.keptEvents === undefined ? {} : { head: new SessionFold(this.keptEvents).head }; // older events are only in the store
+    const head = this.keptEvents === undefined ? {} : { head: new SessionFold({ keep: this.keptEvents }).head }; // older events are only in the store
     const session = this.openSession({ id: sessionId, parentCall, ...own, ...head, ...submissions, ...this.createLog(sessionId) });
     if (read === undefined) recordSessionStart(session, { parentCall }, this.#services);
     else this.#continueFrom(read, session);

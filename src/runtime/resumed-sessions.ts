@@ -86,6 +86,7 @@ export class ResumedSessions {
 
   async #resumeStored(id: string, store: Store, options: ResumeStoredOptions): Promise<RuntimeSession> {
     const { parentCall, callingTurn, resuming } = options;
+    const { faults, registry } = this.#services;
     await store.open();
     const eventLog = await claimLog(store, id, options);
     const settings = { parentCall, callingTurn, ...checkSessionSettings(options, "resume()") };
@@ -95,17 +96,16 @@ export class ResumedSessions {
     }
     let session: RuntimeSession | undefined;
     try {
-      const fold = new SessionFold(this.#newSessions.keptEvents, id, this.#services.faults.mayInject(this.#services.registry));
+      const fold = new SessionFold({ keep: this.#newSessions.keptEvents, sessionId: id, countsCalls: faults.mayInject(registry) });
       const leftOpen: string[] = []; // calls that may have left a session open
-      const noteLeftOpen = (event: SessionEvent): void =>
-        void (mayHaveLeftSessionOpen(id, this.#services.registry, event) && leftOpen.push(event.callId));
+      const noteLeftOpen = (event: SessionEvent): void => void (mayHaveLeftSessionOpen(id, registry, event) && leftOpen.push(event.callId));
       await foldLog(eventLog, fold, { parentCall, onEvent: eventLog.wasLeftOpen ? noteLeftOpen : undefined });
       session = this.#newSessions.openSession({ id, ...settings, eventLog, ...fold.startOptions });
       options.onStarted?.(session);
       await this.#settleLeftOpen(session, leftOpen, store);
       resuming.check();
       if (options.interrupted === "settle") await this.#settleNested(session, fold);
-      else await noteAwaitsWithin(fold, { store, sessionId: id, registry: this.#services.registry });
+      else await noteAwaitsWithin(fold, { store, sessionId: id, registry });
       const callOptions = this.#options.runner.callOptions({});
       const questions = new ResumedQuestions(session, fold.open, this.#services.approvals);
       await this.#continueCalls(session, fold, {

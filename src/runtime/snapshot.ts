@@ -79,7 +79,7 @@ export function readSnapshot(raw: unknown): SnapshotContent {
   if (!Array.isArray(events)) throw corruptSnapshotError('"events" is not an array.');
   if (!isJsonObject(state)) throw corruptSnapshotError('"state" is not an object.');
   if (!isJsonObject(engines)) throw corruptSnapshotError('"engines" is not an object.');
-  const fold = new SessionFold(undefined, sessionId, false, createChangeLimit());
+  const fold = new SessionFold({ sessionId, spendItems: createChangeLimit() });
   for (const [index, event] of events.entries()) fold.apply(readEvent(event, `Event ${index + 1} of the snapshot`));
   const open = fold.openInTurn;
   if (open !== undefined) throw corruptSnapshotError(`The call ${JSON.stringify(open.callId)} has no result in it.`);
@@ -99,7 +99,7 @@ export function copiedEvents(
 ): readonly SessionEvent[] {
   const events = head.log.events();
   if (!isStored) return events; // without a store, it cannot be resumed
-  const fold = new SessionFold(1, id);
+  const fold = new SessionFold({ keep: 1, sessionId: id });
   for (const event of events) fold.apply(event);
   const at = { sessionId: id, at: clock.wallTime() };
   const reason = "It had no result when the snapshot was taken.";
