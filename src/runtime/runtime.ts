@@ -1,7 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The runtime, which connects all parts: it takes toolsets and calls, and returns results. */
-import type { ToolCall } from "../core/call.ts";
-import { OWN_NAMESPACE } from "../core/call.ts";
+import { OWN_NAMESPACE, type ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkString } from "../core/check-argument.ts";
 import type { Approvals } from "../core/approvals.ts";

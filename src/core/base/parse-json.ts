@@ -1,8 +1,7 @@
 /** Strict JSON parsing: model output that `JSON.parse` would silently change is refused. */
 import { ToolError } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
-import type { JsonValue } from "./json.ts";
-import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS } from "./json.ts";
+import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS, type JsonValue } from "./json.ts";
 import { findStringEnd, parseExactly } from "./parse-exactly.ts";
 import { BOUND_KEYWORDS, losesIntegerDigits } from "../lost-digits.ts";
 import { findJsonProblem } from "./json-problem.ts";

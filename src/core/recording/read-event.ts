@@ -16,8 +16,8 @@ import {
   textOfLength,
   anyBoolean,
   variantOf,
+  type ShapeCheck,
 } from "../base/check-shape.ts";
-import type { ShapeCheck } from "../base/check-shape.ts";
 import { APPROVAL_SCOPES } from "../approval-store.ts";
 import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
