@@ -107,7 +107,7 @@ export class CallRunner {
     { services, turn, options }: AdmittedCall,
     calls: ToolCall | readonly ToolCall[],
     nested: ExecuteNestedOptions,
-  ): Promise<ToolResult | readonly ToolResult[]> {
+  ): Promise<Results> {
     const { data, variation, visibility, principal, ask, onProgress } = options;
     const all: ExecuteOptions = { data, variation, ...nested, ...omitUndefined({ principal, ask, onProgress }) };
     if (turn.session instanceof RuntimeSession) return executeNested(turn.session, calls, all);
@@ -202,10 +202,10 @@ export class CallRunner {
     const { session } = turn;
     const isPlain = options === NO_OPTIONS && !(layers.inUse && hasCallerLayer(session));
     const callOptions = isPlain ? this.#defaultCallOptions : this.callOptions(options, session);
-    const list = isBatch(calls);
-    if (!list && submission === undefined && options.signal === undefined && options.onError !== "throw")
+    const isArray = isBatch(calls);
+    if (!isArray && submission === undefined && options.signal === undefined && options.onError !== "throw")
       return runCall(services, turn, calls, callOptions);
-    const batch = runBatch(services, turn, list ? calls : [calls], {
+    const batch = runBatch(services, turn, isArray ? calls : [calls], {
       ...callOptions,
       signal: options.signal,
       throwOnError: options.onError === "throw",
@@ -213,7 +213,7 @@ export class CallRunner {
       submission,
       onFailure: this.#alert,
     });
-    return list ? batch : batch.then((results) => results[0] ?? results);
+    return isArray ? batch : batch.then((results) => results[0] ?? results);
   }
 }
 
