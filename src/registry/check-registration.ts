@@ -8,7 +8,7 @@ import type { Tool } from "../core/tool.ts";
 import { TOOLSET_FIELDS, type Toolset } from "../core/toolset.ts";
 import { checkCache } from "./check-cache.ts";
 import { findKeyTemplateError } from "./check-key-templates.ts";
-import { checkAllFields, isPlainObject, MODEL_FIELDS, toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
+import { checkRegisteredFields, isPlainObject, MODEL_FIELDS, toPlainTool, rejectFieldAliases } from "./check-tool-fields.ts";
 import { getFaultPolicy } from "./toolset-fault-policy.ts";
 import { isJsonObject, isStringArray } from "../core/base/json.ts";
 import { checkJsonSchema } from "../schema/check-json-schema.ts";
@@ -42,7 +42,7 @@ export function checkNewTool(given: NewTool): Tool {
 }
 
 function checkDeclaredTool(given: Tool): Tool {
-  checkAllFields(given);
+  checkRegisteredFields(given);
   checkCache(given.name, given);
   const tool = withJsonSchema(withJsonSchema(given, "inputSchema"), "outputSchema");
   const fault = findKeyTemplateError(tool.name, tool.effects, tool.inputSchema);

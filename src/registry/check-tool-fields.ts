@@ -163,7 +163,7 @@ export function checkToolFields(definition: unknown): asserts definition is Tool
  * @param tool a plain object with a name that was checked
  * @throws ToolError `invalid_argument` with the tool, the field and what it must be
  */
-export function checkAllFields(tool: Tool): void {
+export function checkRegisteredFields(tool: Tool): void {
   checkFields(tool.name, "", tool, REGISTERED_FIELDS);
   if (tool.effects !== undefined) checkFields(tool.name, "effects.", tool.effects, EFFECTS);
   checkComposite(tool.name, tool);
@@ -213,14 +213,14 @@ const FIELD_ALIASES: Readonly<Record<string, keyof Tool>> = {
  * Rejects an instance of a class with a field under another system's name, which would have no effect. Other fields of its own are allowed.
  *
  * @param tool the result of `toPlainTool`
- * @param read words that the caller handles itself
+ * @param handled names that the caller reads itself
  * @throws ToolError `invalid_argument` with the word and the field
  */
-export function rejectFieldAliases(given: object, tool: Tool, read: readonly string[] = []): void {
+export function rejectFieldAliases(given: object, tool: Tool, handled: readonly string[] = []): void {
   if (tool === given) return;
   for (const [word, field] of Object.entries(FIELD_ALIASES)) {
     const value: unknown = Reflect.get(given, word);
-    if (read.includes(word) || value === undefined || value === null || value === false || tool[field] !== undefined) continue;
+    if (handled.includes(word) || value === undefined || value === null || value === false || tool[field] !== undefined) continue;
     throw new ToolError("invalid_argument", `The tool ${JSON.stringify(tool.name)} has ${JSON.stringify(word)}, which is ${field} here.`, {
       hint: SUCCESS_SHAPE_ALIASES.has(word)
         ? `Call it ${field}, or give the tool to withSuccessShape(), which reads ${word}.`
@@ -248,15 +248,15 @@ export function isPlainObject(value: unknown): value is Readonly<Record<string, 
   return prototype === Object.prototype || prototype === null;
 }
 
-function checkFields(tool: string, prefix: string, fields: unknown, claims: Readonly<Record<string, FieldRule>>): void {
+function checkFields(tool: string, prefix: string, fields: unknown, rules: Readonly<Record<string, FieldRule>>): void {
   if (!isJsonObject(fields)) return;
   for (const field of Object.keys(fields)) {
     const value = fields[field];
     if (value === undefined) continue;
-    const claim = getOwn(claims, field);
-    if (claim === undefined) throw unknownFieldError(tool, prefix, field, Object.keys(claims));
-    if (!claim.isValid(value))
-      throw fieldError(tool, prefix + field, value, claim.expected, field === "effects" ? EFFECTS_HINT : undefined);
+    const rule = getOwn(rules, field);
+    if (rule === undefined) throw unknownFieldError(tool, prefix, field, Object.keys(rules));
+    if (!rule.isValid(value))
+      throw fieldError(tool, prefix + field, value, rule.expected, field === "effects" ? EFFECTS_HINT : undefined);
   }
 }
 

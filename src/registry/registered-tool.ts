@@ -1,7 +1,7 @@
 /** A tool as the runtime knows it: in its toolset, with its settings, and compiled at its first use. */
 import { qualifiedName } from "../core/call.ts";
 import { ToolError, pickHints } from "../core/error.ts";
-import type { CallSettings, JsonSchema, Tool, ToolCategory } from "../core/tool.ts";
+import type { CallSettings, Tool, ToolCategory } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { Permission } from "../policy/permission.ts";
 import { compileSchema, type Validator } from "../schema/compile-schema.ts";
@@ -132,9 +132,8 @@ export class RegisteredTool {
   }
 
   #hash(): string {
-    const { inputSchema }: { readonly inputSchema: JsonSchema } = this.tool;
     try {
-      return schemaFingerprint(inputSchema);
+      return schemaFingerprint(this.tool.inputSchema);
     } catch (error: unknown) {
       throw this.#unusable("input", error);
     }

@@ -34,12 +34,12 @@ export function isVisible(registry: Registry, qualifiedName: string, visibility:
 }
 
 function listVisibleMatches(registry: Registry, name: string, visibility: Visibility): readonly RegisteredTool[] | ToolError | undefined {
-  const bearers = new Set<string>();
+  const matches = new Set<string>();
   for (const { tool, qualifiedName } of registry.list())
-    if (tool.name === name && visibility.permits(qualifiedName)) bearers.add(qualifiedName);
-  const [only] = bearers;
+    if (tool.name === name && visibility.permits(qualifiedName)) matches.add(qualifiedName);
+  const [only] = matches;
   if (only === undefined) return undefined;
-  return bearers.size === 1 ? registry.resolve(only) : ambiguousToolError(name, [...bearers]);
+  return matches.size === 1 ? registry.resolve(only) : ambiguousToolError(name, [...matches]);
 }
 
 function unseenToolError(
