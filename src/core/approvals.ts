@@ -123,8 +123,8 @@ export interface ApprovalInbox {
 /**
  * Decides which calls need approval, asks an approver, and stores what was allowed.
  *
- * A session's calls run in one process at a time. That process's settings for its own sessions (`allowOnce`, `allowAlways`, `setSessionRule`, `forget`)
- * apply at once; all methods of `ApprovalInbox` work in any process that shares the questions.
+ * A session's calls run in one process at a time. That process's settings for its own sessions (`allowOnce`, `allowAlways`, `setSessionRule`,
+ * `forget`) apply at once; all methods of `ApprovalInbox` work in any process that shares the questions.
  */
 export interface Approvals extends ApprovalInbox {
   /** Whether an approver answers the questions; without one, `ask` ends with `approval_required` at once. */
@@ -158,8 +158,8 @@ export interface Approvals extends ApprovalInbox {
    */
   allowAlways(sessionId: string, toolName: string, shown?: ShownTool): void;
   /**
-   * Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. What was allowed before the rule asks for a
-   * tool does not answer its questions; `allow-input`, `allow-always` or a rule in answer to one of them does, until the session ends.
+   * Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. What was allowed before the rule asks for
+   * a tool does not answer its questions; `allow-input`, `allow-always` or a rule in answer to one of them does, until the session ends.
    */
   setSessionRule(sessionId: string, rule: SessionRule): void;
   /** Deletes what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool permanently. */

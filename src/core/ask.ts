@@ -16,8 +16,8 @@ export interface ApprovalRequest extends NewApproval {
 
 /**
  * `allow-once`: this call. `allow-input`: this call, and calls of the session with the same tool and input. `allow-always`: this call, and calls of
- * this tool until the session ends, except those that the model's provider wants confirmed, and those that a rule of the session asks about later. The
- * last two apply to the tool as it is defined now.
+ * this tool until the session ends, except those that the model's provider wants confirmed, and those that a rule of the session asks about later.
+ * The last two apply to the tool as it is defined now.
  */
 export type ApprovalAnswer = "allow-once" | "allow-input" | "allow-always" | "deny";
 

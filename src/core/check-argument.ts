@@ -63,7 +63,11 @@ export function checkSession(given: unknown, owner: string): void {
   checkArgument(hasMethods(given, "execute", "fork"), owner, "a session", given, "runtime.session() begins one.");
 }
 
-/** Refuses what is given as the reason why a call does not run: without a ToolError the call could have no result. @throws ToolError `invalid_argument` */
+/**
+ * Refuses what is given as the reason why a call does not run: without a ToolError the call could have no result.
+ *
+ * @throws ToolError `invalid_argument`
+ */
 export function checkRefusal(given: unknown, owner: string, what: string): void {
   ignoreRejection(given);
   if (!isToolError(given)) throw wrongTypeError(`${owner} ${what}`, given, 'Give new ToolError("permission_denied", "…"), or undefined.');

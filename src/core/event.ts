@@ -108,7 +108,9 @@ export type SessionEvent =
       readonly rewritten?: true;
       /** True: its caller sent the call to the background. False: its caller asked to wait for the result. Left out: the tool decides. */
       readonly background?: boolean;
-      /** Set if a model wrote `run_in_background` into its input without having been offered it: it is then input like any other. Older logs lack it. */
+      /**
+       * Set if a model wrote `run_in_background` into its input without having been offered it: it is then input like any other. Older logs lack it.
+       */
       readonly keepsFlag?: true;
       /** The id of the principal for whom the call is made: that of `ExecuteOptions`, else that of the call whose handler made it. */
       readonly principal?: string;

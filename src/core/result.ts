@@ -130,8 +130,8 @@ function reportsFailure(output: JsonValue | undefined): boolean {
 }
 
 /**
- * The details of an error that a model, or a program that a model writes, may read: none of `definition_changed`. A changed definition is what pinning
- * hides from models, and its details quote text that no person has approved.
+ * The details of an error that a model, or a program that a model writes, may read: none of `definition_changed`. A changed definition is what
+ * pinning hides from models, and its details quote text that no person has approved.
  */
 export function modelDetails({ code, details = [] }: ErrorInfo): readonly string[] {
   return code === "definition_changed" ? [] : details;

@@ -12,13 +12,14 @@ export interface Tracing {
   /** Runs an attempt of a call, so that spans of its handler belong to the call. */
   runInCall<T>(callId: string, work: () => T): T;
   /**
-   * Called for a call that another process began, before it continues here. @param traceparent the span of the call if it continued in the background,
-   * otherwise the span in which it was made
+   * Called for a call that another process began, before it continues here.
+   *
+   * @param traceparent the span of the call if it continued in the background, otherwise the span in which it was made
    */
   resumeCall?(callId: string, traceparent: string): void;
   /**
-   * Called with the error of each attempt that fails, before the events that report it: these have no cause. Not called for calls without events, such
-   * as simulated ones. Must not throw.
+   * Called with the error of each attempt that fails, before the events that report it: these have no cause. Not called for calls without events,
+   * such as simulated ones. Must not throw.
    */
   failAttempt?(callId: string, error: ToolError): void;
   /** Ends the spans of a call that continues in another process. */

@@ -148,8 +148,8 @@ export class SessionFold {
   }
 
   /**
-   * The open calls that were made in a call, or in the session, and have no open calls in them; the call itself if it has none. Not by recursion: a log
-   * may say that calls were made in one another, and may nest them as deep as it is long.
+   * The open calls that were made in a call, or in the session, and have no open calls in them; the call itself if it has none. Not by recursion: a
+   * log may say that calls were made in one another, and may nest them as deep as it is long.
    */
   innermost(outer?: OpenCall): readonly OpenCall[] {
     const nestedCalls = new Set(outer === undefined ? this.#open.values() : [outer]);

@@ -44,8 +44,8 @@ const IMPORTS = new WeakMap<Store, Map<string, Promise<unknown>>>();
  * recording again completes it, unless the session has continued.
  *
  * @throws ToolError `corrupt_record` for a recording that is damaged, truncated, of another version, or whose state changes do not fit; `duplicate`
- * if the store has another session with this id; `resource_busy` if it has the beginning of this one, and it is open; `invalid_argument` for the id of a session that began with a snapshot, if the recording is of a
- * branch that began within that snapshot; as a rejection
+ * if the store has another session with this id; `resource_busy` if it has the beginning of this one, and it is open; `invalid_argument` for the id
+ * of a session that began with a snapshot, if the recording is of a branch that began within that snapshot; as a rejection
  */
 export async function importRecording(store: Store, source: RecordingSource, options: ImportOptions = {}): Promise<ImportedRecording> {
   checkStore(store, "importRecording(store, source)");

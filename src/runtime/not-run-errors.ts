@@ -49,7 +49,10 @@ export function mayHaveBegun({ job, askedAt, hadBegun, answerFrom }: OpenCall): 
   return job?.starts !== 0 && (askedAt === undefined || hadBegun) && answerFrom?.every(isRealSource) !== false;
 }
 
-/** Whether a call without an intent may have written: it may have been run, and its writes may be repeated, so that it needs none, or its tool is gone. */
+/**
+ * Whether a call without an intent may have written: it may have been run, and its writes may be repeated, so that it needs none, or its tool is
+ * gone.
+ */
 export function mayHaveWritten(session: RuntimeSession, open: OpenCall): boolean {
   if (!mayHaveBegun(open)) return false;
   const { call } = open;

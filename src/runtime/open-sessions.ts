@@ -61,10 +61,10 @@ export class OpenSessions {
   }
 
   /**
-   * Closes a session if it is open here, and removes it from the store for good, with its API keys revoked. Calls that run in it are cancelled and awaited, unless one of them
-   * requests this. Sessions that its calls began are kept, and the open calls in them are ended. A resume in progress is aborted, and rejects with
-   * `conflict`. Until this ends, the id can be neither used for a new session nor resumed: both are refused with `resource_busy`. Resolves to whether
-   * the session existed.
+   * Closes a session if it is open here, and removes it from the store for good, with its API keys revoked. Calls that run in it are cancelled and
+   * awaited, unless one of them requests this. Sessions that its calls began are kept, and the open calls in them are ended. A resume in progress is
+   * aborted, and rejects with `conflict`. Until this ends, the id can be neither used for a new session nor resumed: both are refused with
+   * `resource_busy`. Resolves to whether the session existed.
    *
    * @throws ToolError `resource_busy` while another process, or another runtime of this one, has it open; `duplicate` if the session of this runtime
    * was never stored because the store has another session with the id, which is kept; `conflict` while other sessions are branches of it, in which

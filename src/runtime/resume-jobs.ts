@@ -121,8 +121,8 @@ export function cancelledJobError({ call, job }: OpenCall, reason: string): Tool
 }
 
 /**
- * The errors of calls that are not run by themselves, by their ids: those that had not been dispatched, and were made by the handler of a call that is
- * not composite. That handler makes them again if it is run again; otherwise no one waits for them. Background jobs go on without their handler.
+ * The errors of calls that are not run by themselves, by their ids: those that had not been dispatched, and were made by the handler of a call that
+ * is not composite. That handler makes them again if it is run again; otherwise no one waits for them. Background jobs continue without their handler.
  */
 export function findNestedErrors(session: RuntimeSession, open: readonly OpenCall[]): ReadonlyMap<string, ToolError> {
   const errors = new Map<string, ToolError>();
@@ -136,7 +136,10 @@ export function findNestedErrors(session: RuntimeSession, open: readonly OpenCal
   return errors;
 }
 
-/** Notes which calls had made others that go on, or may have had an effect, without an intent: jobs, and all calls if intents do not wait for the disk. */
+/**
+ * Notes which calls had made others that continue, or may have had an effect, without an intent: jobs, and all calls if intents do not wait for the
+ * disk.
+ */
 export function noteNestedEffects(session: RuntimeSession, open: readonly OpenCall[]): void {
   const isAsync = session.eventLog?.options.durability === "async";
   const byId = new Map(open.map((call) => [call.callId, call]));

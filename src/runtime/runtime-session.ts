@@ -279,9 +279,9 @@ export class RuntimeSession extends ReceivingSession {
   /**
    * Makes the changes of this branch part of the session that it came from, and closes the branch. Calls keep their ids, results and origins; nothing
    * is run again. Open sessions that its calls began continue, and belong to that session from now on. Waits for running calls of both.
-   * @throws ToolError `conflict` at once if that session has more events since or was closed, if an engine cannot adopt the branch, or if the branch was
-   * closed and removed; `resource_busy` while a job of the branch runs; `cancelled` if the signal aborts first; `invalid_argument` for a session that
-   * is not a branch or was committed before; as a rejection
+   * @throws ToolError `conflict` at once if that session has more events since or was closed, if an engine cannot adopt the branch, or if the branch
+   * was closed and removed; `resource_busy` while a job of the branch runs; `cancelled` if the signal aborts first; `invalid_argument` for a session
+   * that is not a branch or was committed before; as a rejection
    */
   async commit(options: CommitOptions = {}): Promise<void> {
     checkKnownKeys(options, { signal: "AbortSignal" }, "commit()");

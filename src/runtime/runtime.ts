@@ -121,7 +121,10 @@ export class Runtime {
   }
 
   /**
-   * Opens every toolset that needs it, once. The report names those that failed; the others work. @throws ToolError `unavailable` if one failed and `strict` is set, in which case all are closed; `invalid_argument` if the runtime was closed before; as a rejection
+   * Opens every toolset that needs it, once. The report names those that failed; the others work.
+   *
+   * @throws ToolError `unavailable` if one failed and `strict` is set, in which case all are closed; `invalid_argument` if the runtime was closed
+   * before; as a rejection
    */
   open(): Promise<OpenReport> {
     return this.#lifecycle.open();

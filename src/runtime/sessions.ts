@@ -174,8 +174,8 @@ export class Sessions implements SessionHost {
 }
 
 /**
- * Resolves when the call that starts a session is stored. That session has a log and a claim of its own, so its calls would run even if another process
- * has taken over the session of this call, where the call may be made again.
+ * Resolves when the call that starts a session is stored. That session has a log and a claim of its own, so its calls would run even if another
+ * process has taken over the session of this call, where the call may be made again.
  *
  * @throws ToolError why the call is not stored, as a rejection
  */

@@ -83,7 +83,11 @@ export function createAddTriggerEvents(trigger: NewTrigger): CreateInboxEvents {
   };
 }
 
-/** Creates the events that replace the trigger with this id, if any; the new one is paused if the old one is. @throws ToolError as `createAddTriggerEvents` */
+/**
+ * Creates the events that replace the trigger with this id, if any; the new one is paused if the old one is.
+ *
+ * @throws ToolError as `createAddTriggerEvents`
+ */
 export function createReplaceTriggerEvents(trigger: NewTrigger): CreateInboxEvents {
   const { lastTick, ...read } = readNewTrigger(trigger);
   return (scope) => {

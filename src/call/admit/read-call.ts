@@ -98,8 +98,8 @@ export class PreReadCall implements ToolCall {
 /**
  * Copies a call into frozen plain JSON.
  *
- * Reads `tool` for `name`, unless both are there and differ, and `arguments` or `parameters` for `input`, as other runtimes write them. If no input is given and the call has other
- * keys, those become the input, with a warning. An unreadable call still gives a ToolCall to record, with its error.
+ * Reads `tool` for `name`, unless both are there and differ, and `arguments` or `parameters` for `input`, as other runtimes write them. If no input
+ * is given and the call has other keys, those become the input, with a warning. An unreadable call still gives a ToolCall to record, with its error.
  */
 export function readCall(raw: unknown, limits: JsonLimits): CallReading {
   try {

@@ -80,8 +80,8 @@ function withWarning(run: AdmittedCall, reason: string): AskedReason {
 }
 
 /**
- * Waits until the approval of a call in a job is durable: if the call crashes the process at once, the log must not say that it was still waiting for approval,
- * which never parks the job.
+ * Waits until the approval of a call in a job is durable: if the call crashes the process at once, the log must not say that it was still waiting for
+ * approval, which never parks the job.
  */
 function untilApprovalDurable(run: AdmittedCall): Promise<ToolError | undefined> | undefined {
   if (run.durableLog === undefined || callStack(run).every(({ job }) => job === undefined)) return undefined;

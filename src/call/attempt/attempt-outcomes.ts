@@ -28,8 +28,8 @@ export function markPossibleEarlierRun(run: AdmittedCall, resumed: ResumedCall):
 }
 
 /**
- * The error of a call from before a crash that was run again, or that is refused now, for example because its tool was removed: the earlier run may have
- * had the effect.
+ * The error of a call from before a crash that was run again, or that is refused now, for example because its tool was removed: the earlier run may
+ * have had the effect.
  */
 export function withOutcomeSinceCrash(run: CallRun, last: ToolError): ToolError {
   const { resumed } = run;

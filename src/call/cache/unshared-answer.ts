@@ -1,4 +1,6 @@
-/** Finds out whether the answer of a handler is valid for its own call only: what the handler did meanwhile decides, not only what its tool declares. */
+/**
+ * Finds out whether the answer of a handler is valid for its own call only: what the handler did meanwhile decides, not only what its tool declares.
+ */
 import type { ToolError } from "../../core/error.ts";
 import { normalizeCacheSettings } from "../../registry/check-cache.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";

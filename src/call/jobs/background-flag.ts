@@ -68,7 +68,9 @@ export interface TakenFlag {
   readonly warning: string | undefined;
 }
 
-/** Returns the flag of a call, whatever its value, and the input without it; undefined if the call has no flag, or if it is the tool's own parameter. */
+/**
+ * Returns the flag of a call, whatever its value, and the input without it; undefined if the call has no flag, or if it is the tool's own parameter.
+ */
 export function takeBackgroundFlag(call: ToolCall, registry: Registry): TakenFlag | undefined {
   const { name, input } = call;
   if (!isJsonObject(input) || !Object.hasOwn(input, BACKGROUND_FLAG)) return undefined;

@@ -26,7 +26,10 @@ export function createRedactor(environment: Readonly<Record<string, string>> = {
   };
 }
 
-/** Replaces a prefix of `secret` directly before a truncation mark by `label`. Takes linear time: the text may come from a server and consist of such marks. */
+/**
+ * Replaces a prefix of `secret` directly before a truncation mark by `label`. Takes linear time: the text may come from a server and consist of such
+ * marks.
+ */
 export function redactTruncated(text: string, secret: string, label: string): string {
   if (secret.length <= MIN_PREFIX_LENGTH) return text; // a beginning is shorter than the secret
   const head = secret.slice(0, MIN_PREFIX_LENGTH);

@@ -5,7 +5,9 @@ export function truncateText(text: string, most: number): string {
   return text.length <= most ? text : `${text.slice(0, most - 1)}…`;
 }
 
-/** Returns the first `length` characters of the text, or one fewer if that would split a surrogate pair, followed by an ellipsis if there are more. */
+/**
+ * Returns the first `length` characters of the text, or one fewer if that would split a surrogate pair, followed by an ellipsis if there are more.
+ */
 export function firstChars(text: string, length: number): string {
   return text.length <= length ? text : `${text.slice(0, length).replace(/[\uD800-\uDBFF]$/u, "")}…`;
 }

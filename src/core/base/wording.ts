@@ -46,7 +46,9 @@ export function describeValueType(value: unknown): string {
   return withArticle(Array.isArray(value) ? "array" : typeof value);
 }
 
-/** Like `describeValueType`, with class names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program. */
+/**
+ * Like `describeValueType`, with class names for objects of the language and its platform: `a promise`, `a Map`, `a URL`. For arguments of a program.
+ */
 export function describeValueKind(value: unknown): string {
   if (typeof value !== "object" || value === null) return describeValueType(value);
   const kind = objectKind(value);
