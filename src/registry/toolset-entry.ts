@@ -48,8 +48,10 @@ export class ToolsetEntry {
   /** Whether a tool registered in the other entry would have the same engine and settings here. */
   hasSameSettings(other: ToolsetEntry): boolean {
     const { engine, maxConcurrent, shared = false } = other.toolset;
-    const { engine: ownEngine, maxConcurrent: ownMost, shared: ownShared = false } = this.toolset;
-    return ownEngine === engine && ownMost === maxConcurrent && ownShared === shared && hasSameSettings(this.#settings, other.#settings);
+    const { engine: ownEngine, maxConcurrent: ownMaxConcurrent, shared: ownShared = false } = this.toolset;
+    return (
+      ownEngine === engine && ownMaxConcurrent === maxConcurrent && ownShared === shared && hasSameSettings(this.#settings, other.#settings)
+    );
   }
 
   get enabled(): boolean {

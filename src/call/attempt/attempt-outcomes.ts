@@ -71,7 +71,7 @@ export function stoppedByCircuit(run: AdmittedCall, last: ToolError, retryAfterM
 function notTriedAgain(run: AdmittedCall, last: ToolError, why: string): ToolError {
   const reason = `It was not tried again after attempt ${run.attempts} of ${run.plan.settings.maxAttempts}: ${run.toolName} ${why}`;
   const operatorHint = last.operatorHint === undefined ? reason : `${last.operatorHint} ${reason}`;
-  return asAnswerOf(run, last, changed(last, { operatorHint }));
+  return asAnswerOf(run, last, copyError(last, { operatorHint }));
 }
 
 function withOutcomeAtLeast(run: AdmittedCall, outcome: Outcome, last: ToolError): ToolError {
@@ -86,10 +86,10 @@ function asAnswerOf(run: AdmittedCall, last: ToolError, error: ToolError): ToolE
 }
 
 function withOutcome(error: ToolError, outcome: Outcome): ToolError {
-  return changed(error, { outcome });
+  return copyError(error, { outcome });
 }
 
-function changed(error: ToolError, change: Pick<ToolErrorOptions, "outcome" | "operatorHint">): ToolError {
+function copyError(error: ToolError, change: Pick<ToolErrorOptions, "outcome" | "operatorHint">): ToolError {
   const { code, message, retryable, details, outcome, retryAfterMs } = error;
   return new ToolError(code, message, {
     retryable,

@@ -340,19 +340,19 @@ class AttemptOutcome<Result> implements WaitOutcome<unknown, Result> {
 
 function timeoutError(run: AdmittedCall, context: AttemptContext): ToolError {
   const { settings } = run.plan;
-  const whole = context.deadline === run.deadlineAt;
-  const limit = whole ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
+  const isCallDeadline = context.deadline === run.deadlineAt;
+  const limit = isCallDeadline ? `the call's deadline of ${settings.deadlineMs} ms` : `${settings.timeoutMs} ms`;
   const isHarmless = run.route.rules.locks !== "all";
-  const unknown = run.effects.repeatable || isHarmless ? "" : " Its effect is not known: check before calling it again.";
-  return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${unknown}`, {
-    ...(whole ? { retryable: false } : {}),
+  const warning = run.effects.repeatable || isHarmless ? "" : " Its effect is not known: check before calling it again.";
+  return new ToolError("timeout", `${run.toolName} did not answer within ${limit}.${warning}`, {
+    ...(isCallDeadline ? { retryable: false } : {}),
     ...(isHarmless ? { outcome: "failed" } : {}),
   });
 }
 
 function endWithAnswer(run: AdmittedCall, context: AttemptContext, answer: unknown): AttemptEnd {
-  const spoiled = run.faults === undefined ? undefined : answerFaultError(run);
-  if (spoiled !== undefined) return endWithError(run, context, spoiled);
+  const faultError = run.faults === undefined ? undefined : answerFaultError(run);
+  if (faultError !== undefined) return endWithError(run, context, faultError);
   context.end("settled");
   if (run.effects.writes.length > 0) announceWriteEnd(run);
   if (run.plan.tool.effects?.undo !== undefined) markAnswered(run);

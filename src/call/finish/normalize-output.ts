@@ -65,27 +65,27 @@ function settleOutput(run: AdmittedCall, answered: Answered, work: unknown): Nor
 }
 
 /** Reads the fields of a ToolOutput besides its output. */
-function readFields(run: AdmittedCall, errorText: ToolOutput): void {
+function readFields(run: AdmittedCall, toolOutput: ToolOutput): void {
   const { answer } = run;
-  if (errorText.content !== undefined) answer.content = copyContent(errorText.content);
-  if (errorText.metadata !== undefined) setMetadata(run, errorText.metadata);
-  if (errorText.fidelity !== undefined && FIDELITIES.includes(errorText.fidelity)) answer.fidelity = errorText.fidelity;
-  if (typeof errorText.sameAs === "string" && errorText.sameAs !== "" && errorText.sameAs.length <= MAX_ID_LENGTH)
-    answer.sameAs = errorText.sameAs;
-  if (errorText.exitCode !== undefined || errorText.error !== undefined) readFailure(run, errorText);
-  if (errorText instanceof TruncatedOutput) answer.truncation = errorText.truncation;
+  if (toolOutput.content !== undefined) answer.content = copyContent(toolOutput.content);
+  if (toolOutput.metadata !== undefined) setMetadata(run, toolOutput.metadata);
+  if (toolOutput.fidelity !== undefined && FIDELITIES.includes(toolOutput.fidelity)) answer.fidelity = toolOutput.fidelity;
+  if (typeof toolOutput.sameAs === "string" && toolOutput.sameAs !== "" && toolOutput.sameAs.length <= MAX_ID_LENGTH)
+    answer.sameAs = toolOutput.sameAs;
+  if (toolOutput.exitCode !== undefined || toolOutput.error !== undefined) readFailure(run, toolOutput);
+  if (toolOutput instanceof TruncatedOutput) answer.truncation = toolOutput.truncation;
 }
 
 /** Reads a failure that the handler itself reports; its answer is kept. */
 function readFailure({ answer, toolName }: AdmittedCall, { exitCode, error }: ToolOutput): void {
   if (Number.isSafeInteger(exitCode)) answer.exitCode = exitCode;
-  const toolOutput = typeof error === "string" && error !== "" ? error : undefined;
-  if (toolOutput === undefined && answer.exitCode !== exitCode) {
+  const errorText = typeof error === "string" && error !== "" ? error : undefined;
+  if (errorText === undefined && answer.exitCode !== exitCode) {
     answer.error = new ToolError("invalid_output", `${toolName} ended with an exit code that is not an integer, so it may have failed.`);
     return;
   }
-  if (toolOutput === undefined && (answer.exitCode === undefined || answer.exitCode === 0)) return;
-  const message = toolOutput ?? `${toolName} ended with exit code ${answer.exitCode}.`;
+  if (errorText === undefined && (answer.exitCode === undefined || answer.exitCode === 0)) return;
+  const message = errorText ?? `${toolName} ended with exit code ${answer.exitCode}.`;
   answer.error = new ToolError("execution_failed", message, { retryable: false });
 }
 
