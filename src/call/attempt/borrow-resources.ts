@@ -79,7 +79,7 @@ interface Borrower {
   readonly request: LockRequest;
 }
 
-function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): readonly [line: Locks, ticket: LockTicket] {
+function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): readonly [queue: Locks, ticket: LockTicket] {
   const ticket = lender === undefined ? undefined : toLentTicket(lender);
   const locks = ticket?.nestedLocks ?? run.services.locks;
   const overtakes = holders.some((holder) => queuesOf(holder).includes(locks));

@@ -105,8 +105,8 @@ export class NestedTicket implements LockTicket {
   readonly queues: readonly Locks[];
   readonly #tickets: readonly LockTicket[];
 
-  constructor(tickets: readonly (readonly [line: Locks, ticket: LockTicket])[]) {
-    this.queues = tickets.map(([line]) => line);
+  constructor(tickets: readonly (readonly [queue: Locks, ticket: LockTicket])[]) {
+    this.queues = tickets.map(([queue]) => queue);
     this.#tickets = tickets.map(([, ticket]) => ticket);
   }
 

@@ -122,7 +122,7 @@ export class CachePlan {
     this.#log.warn(`A result of ${this.#registered.qualifiedName} was not cached: ${why}.`);
   }
 
-  /** The same for a store: short, and equal in every process whose tool has this name and these schemas. */
+  /** The key of `keyOf` in a store: short, and equal in every process whose tool has this name and these schemas. */
   storedKey(key: string): string {
     this.#storedPrefix ??= this.#describe();
     const hash = createHash("sha256").update(this.#storedPrefix).update(key.slice(this.#prefix.length));

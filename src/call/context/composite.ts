@@ -81,15 +81,15 @@ export function findCallerOrParent({ callerRun, turn }: CallRun): object | undef
 /** Begins a session whose calls count as nested in this composite call. */
 export async function startNestedSession(
   run: CallRun,
-  start: (sessionDepth: (session: Session) => void) => Promise<Session>,
+  start: (onStarted: (session: Session) => void) => Promise<Session>,
 ): Promise<Session> {
   const depth = nestingDepth(run.turn.session) + 1;
-  const sessionDepth = (session: Session): void => {
+  const markNested = (session: Session): void => {
     SESSION_DEPTHS.set(session, depth);
     CALLERS.set(session, run);
   };
-  const session = await DEPTH.run(depth, () => start(sessionDepth));
-  sessionDepth(session);
+  const session = await DEPTH.run(depth, () => start(markNested));
+  markNested(session);
   return session;
 }
 

@@ -200,7 +200,7 @@ export class AttemptContext implements ToolContext {
     return (this.#state ??= this.#openState(this.#run.plan.registered.toolset.name));
   }
 
-  /** A name that no toolset has: toolset names have no "::". */
+  /** Under the qualified name of the tool, which no toolset has: names of toolsets have no "::". */
   get toolState(): ToolState {
     return (this.#toolState ??= this.#openState(this.toolName));
   }
