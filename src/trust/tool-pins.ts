@@ -40,18 +40,18 @@ function checkTool(toolset: string, tool: Tool, pinned: readonly PinnedTool[]): 
   const definition = readDefinition(tool);
   const name = JSON.stringify(`${toolset}::${tool.name}`);
   if (definition.faults.length > 0)
-    return blocked(toolset, `The definition of the tool ${name} cannot be compared with the one that was pinned.`, definition.faults);
+    return blockedError(toolset, `The definition of the tool ${name} cannot be compared with the one that was pinned.`, definition.faults);
   const [first] = pinned;
   if (first === undefined)
-    return blocked(toolset, `The tool ${name} was not there when its toolset was pinned.`, [
+    return blockedError(toolset, `The tool ${name} was not there when its toolset was pinned.`, [
       `description: ${quoteExcerpt(tool.description, SHOWN_LENGTH)}`,
     ]);
   const fingerprint = definitionFingerprint(tool);
   if (pinned.some((one) => one.fingerprint === fingerprint)) return undefined;
-  return blocked(toolset, `The definition of the tool ${name} is not the one that was pinned.`, definitionDiff(first, definition));
+  return blockedError(toolset, `The definition of the tool ${name} is not the one that was pinned.`, definitionDiff(first, definition));
 }
 
-function blocked(toolset: string, message: string, details: readonly string[]): ToolError {
+function blockedError(toolset: string, message: string, details: readonly string[]): ToolError {
   return new ToolError("definition_changed", message, {
     details,
     operatorHint: `If the change is intended: haft lock ${quoteForShell(toolset)}`,

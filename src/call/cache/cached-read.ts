@@ -85,12 +85,12 @@ export function endCachedRead(run: CallRun, error: ToolError | undefined): void 
 
 /** Returns undefined for a call whose answer cannot be shared. */
 function startCachedRead(run: AdmittedCall): CachedRead | undefined {
-  const { effects, route, options, services, turn, plan: tool } = run;
+  const { effects, route, options, services, turn, plan: toolPlan } = run;
   // a call with confirmed safety checks is always run
   if (effects.writes.length > 0 || !route.rules.caches || run.safetyChecks !== undefined) return undefined;
   // Without validation, the input does not identify equal calls, and the answer may not fit the output schema.
   if (!options.validate) return undefined;
-  const plan = (tool.cachePlan ??= CachePlan.of(tool.registered, { number: services.cache.nextNumber(), log: services.ports.log }));
+  const plan = (toolPlan.cachePlan ??= CachePlan.of(toolPlan.registered, { number: services.cache.nextNumber(), log: services.ports.log }));
   const owner = plan === undefined ? undefined : findCacheOwner(run, plan);
   const key = owner === undefined ? undefined : plan?.keyOf(run.input, options, turn.session);
   if (plan === undefined || owner === undefined || key === undefined) return undefined;
