@@ -81,7 +81,7 @@ export class ToolError extends Error {
     this.operatorHint = truncateHint(options.operatorHint);
     this.details = Object.freeze((options.details ?? []).slice(0, MAX_DETAILS).map(truncateMessage));
     this.toolNames =
-      options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isPossibleToolName).slice(0, MAX_DETAILS));
+      options.toolNames === undefined ? NO_NAMES : Object.freeze(options.toolNames.filter(isRecordable).slice(0, MAX_DETAILS));
     this.retryAfterMs = options.retryAfterMs;
   }
 
@@ -160,7 +160,8 @@ function joinHints({ hint, operatorHint }: ToolError): string | undefined {
   return hint === undefined || operatorHint === undefined ? (hint ?? operatorHint) : `${hint} ${operatorHint}`;
 }
 
-function isPossibleToolName(toolName: string): boolean {
+/** Whether a record with this name could be read. A value that is not a string is left to the check of thrown errors. */
+function isRecordable(toolName: string): boolean {
   return typeof toolName !== "string" || toolName.length <= MAX_TOOL_NAME_LENGTH;
 }
 

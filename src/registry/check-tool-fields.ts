@@ -255,8 +255,7 @@ function checkFields(tool: string, prefix: string, fields: unknown, rules: Reado
     if (value === undefined) continue;
     const rule = getOwn(rules, field);
     if (rule === undefined) throw unknownFieldError(tool, prefix, field, Object.keys(rules));
-    if (!rule.isValid(value))
-      throw fieldError(tool, prefix + field, value, rule.expected, field === "effects" ? EFFECTS_HINT : undefined);
+    if (!rule.isValid(value)) throw fieldError(tool, prefix + field, value, rule.expected, field === "effects" ? EFFECTS_HINT : undefined);
   }
 }
 
