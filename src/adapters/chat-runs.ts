@@ -125,10 +125,10 @@ export class ChatRuns {
   }
 
   /** The open questions of its run. @param openApprovals all open approvals, if the caller has them */
-  async listQuestions(conversation: string, loading?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
+  async listQuestions(conversation: string, openApprovals?: readonly PendingApproval[]): Promise<readonly ChatQuestion[]> {
     const run = this.#runs.get(conversation);
     if (run === undefined) return [];
-    const open = loading ?? (await this.#runtime.approvals.pending());
+    const open = openApprovals ?? (await this.#runtime.approvals.pending());
     return open.flatMap((question) => {
       const place = this.#findPlaceIn(run.session.id, question);
       return place === undefined ? [] : [toChatQuestion(run, question, place)];

@@ -279,7 +279,7 @@ function unlink(hold: Hold): void {
   if (queue.firstBlocked === hold) queue.firstBlocked = next;
 }
 
-/** Unblocks the holds that only a hold with the access `gone` had blocked. Returns `free` with the claims that may go now; undefined if none. */
+/** Unblocks the holds that only a hold with `releasedAccess` had blocked. Returns `free` with the claims that may go now; undefined if none. */
 function unblock(place: Place, releasedAccess: number, free: Claim[] | undefined): Claim[] | undefined {
   let freed = free;
   for (let queue = place.firstQueue; queue !== undefined; queue = queue.sibling) {

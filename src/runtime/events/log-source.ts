@@ -58,7 +58,7 @@ export class LogSource {
   /**
    * Reads events after the first `after` events, as far as they are durable.
    *
-   * @param held the session that was open here, if only memory has it
+   * @param options.sessionInMemory the session that was open here, if only memory has it
    * @throws ToolError `not_found`, `corrupt_record`, as a rejection
    */
   async read(

@@ -231,7 +231,7 @@ function countField(value: JsonValue | undefined, key: string): number | undefin
 }
 
 /**
- * Calls `tell` with the summed log probability of the tokens of a choice, or of a chunk of one, if there are any.
+ * Calls `report` with the summed log probability of the tokens of a choice, or of a chunk of one, if there are any.
  *
  * `logprobs: { content: [{ logprob }], refusal }`; Together's form is `logprobs: { token_logprobs: [] }`.
  */

@@ -150,7 +150,7 @@ export class TextInput {
     yield* this.readWhile(SPACE);
   }
 
-  /** Reads up to the next marker and past it, passing the text before it to `tell` as it arrives. Returns the marker; undefined at the end. */
+  /** Reads up to the next marker and past it, passing the text before it to `onText` as it arrives. Returns the marker; undefined at the end. */
   *readUntil(markers: MarkerSet, onText: (text: string) => void): Reading<string | undefined> {
     for (;;) {
       const text = this.#text;
