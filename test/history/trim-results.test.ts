@@ -68,7 +68,7 @@ describe("F4.39 the threshold", () => {
 
   test("F4.39 a growing history keeps its beginning, except for one trim in many rounds", () => {
     const reads = Array.from({ length: 200 }, (_none, index) => round(`c${index}`, { path: `f${index % 5}` }, { output: "x".repeat(100) }));
-    const views = reads.map((_none, index) => trim(reads.slice(0, index + 1).flat(), { budgetBytes: 4_000 }).map(whatIsRead));
+    const views = reads.map((_none, index) => trim(reads.slice(0, index + 1).flat(), { budgetBytes: 4_000 }).map(textOfEntry));
     const breaks = views.flatMap((view, index) =>
       (views[index - 1] ?? []).every((text, place) => text === view[place]) ? [] : [index + 1],
     );
@@ -337,7 +337,7 @@ function lineOf(callId: string, text: string): object {
   return { callId, name: "files::read", status: "ok", content, origin: "live", attempts: 1, durationMs: 5, repairs: [], warnings: [] };
 }
 
-function whatIsRead(entry: ModelMessage): string {
+function textOfEntry(entry: ModelMessage): string {
   return entry.role === "result" ? resultText(entry.result) : JSON.stringify(entry);
 }
 

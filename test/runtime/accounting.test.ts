@@ -123,7 +123,7 @@ test(`L17 ${GIVEN_UP} calls abandoned at random moments end once each, and do an
   const ends = events.filter((event) => event.type === "call-end");
   expect(new Map(ends.map((event) => [event.callId, event.result]))).toEqual(new Map(all.map((result) => [result.callId, result])));
   expect([all.length, ends.length, new Set(all.map((result) => result.callId)).size]).toEqual([GIVEN_UP, GIVEN_UP, GIVEN_UP]);
-  expect(stirAfterEnd(events)).toEqual([]);
+  expect(activityAfterEnd(events)).toEqual([]);
   expect(Object.fromEntries(sessions.map((session) => [session.id, session.state("default", "steps")]))).toEqual(
     Object.fromEntries(deeds.done),
   );
@@ -141,7 +141,7 @@ SOMETIMES.push("locked cancelled 0", "crowded cancelled 0", "parsed cancelled 0"
 SOMETIMES.push("flapping cancelled 1", "flapping cancelled 3", "flapping ok 3", "obedient cancelled 1");
 
 /** What was told of calls after their end, but for handlers that would not end with them. */
-function stirAfterEnd(events: readonly RuntimeEvent[]): readonly string[] {
+function activityAfterEnd(events: readonly RuntimeEvent[]): readonly string[] {
   const over = new Set<string>();
   const stir: string[] = [];
   for (const event of events) {

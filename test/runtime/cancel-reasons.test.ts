@@ -43,7 +43,7 @@ const WAYS: Readonly<Record<string, (runtime: Runtime, signal: AbortSignal) => u
   "a delegate": (runtime, signal) => runtime.session().execute({ name: "helper", input: { task: "go" } }, { signal }),
 };
 
-async function told(
+async function cancelMessageOf(
   way: (runtime: Runtime, signal: AbortSignal) => unknown,
   cancel: (stop: AbortController, runtime: Runtime) => unknown,
   clock = new FakeClock(),
@@ -74,27 +74,29 @@ async function told(
 }
 
 test.each(Object.entries(WAYS))("by %s", async (_, way) => {
-  const why = await told(way, (stop) => stop.abort(new Error("the user closed\nthe tab")));
+  const why = await cancelMessageOf(way, (stop) => stop.abort(new Error("the user closed\nthe tab")));
   expect(why).toMatch(/^default::slow was cancelled: (?:.* was cancelled: )?the caller aborted: the user closed the tab$/u);
-  expect(await told(way, (stop) => stop.abort())).toMatch(/: the caller aborted$/u);
-  expect(await told(way, (stop) => stop.abort(new DOMException("late", "TimeoutError")))).toMatch(
+  expect(await cancelMessageOf(way, (stop) => stop.abort())).toMatch(/: the caller aborted$/u);
+  expect(await cancelMessageOf(way, (stop) => stop.abort(new DOMException("late", "TimeoutError")))).toMatch(
     /: the time limit of its caller was reached$/u,
   );
-  expect(await told(way, (stop) => stop.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")))).toMatch(/: Stopped by Ctrl-C$/u);
-  expect(await told(way, (_stop, runtime) => void runtime.close())).toMatch(/: the runtime was closed$/u);
+  expect(await cancelMessageOf(way, (stop) => stop.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")))).toMatch(
+    /: Stopped by Ctrl-C$/u,
+  );
+  expect(await cancelMessageOf(way, (_stop, runtime) => void runtime.close())).toMatch(/: the runtime was closed$/u);
 });
 
 test("by the time limit of a loop, and by a reader that leaves the loop", async () => {
   const timed = (runtime: Runtime): unknown =>
     createLoop({ session: runtime.session(), limits: { maxDurationMs: 50 }, ...toModel() }).run("go");
   const clock = new FakeClock();
-  expect(await told(timed, () => clock.advance(50), clock)).toBe("default::slow was cancelled: The run took longer than 50 ms");
+  expect(await cancelMessageOf(timed, () => clock.advance(50), clock)).toBe("default::slow was cancelled: The run took longer than 50 ms");
   const left = async (runtime: Runtime, signal: AbortSignal): Promise<void> => {
     const events = createLoop({ session: runtime.session(), ...toModel() }).stream("go");
     signal.addEventListener("abort", () => void events.return(undefined as never));
     for await (const _ of events);
   };
-  expect(await told(left, (stop) => stop.abort())).toBe(
+  expect(await cancelMessageOf(left, (stop) => stop.abort())).toBe(
     "default::slow was cancelled: the consumer of the loop's events has stopped reading",
   );
 });

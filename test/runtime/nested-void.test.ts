@@ -52,7 +52,7 @@ function setUp(work: (session: RuntimeSession) => unknown, options: RuntimeOptio
 }
 
 /** The session as another process finds it in the store. */
-function takeUp(store: Store): Promise<RuntimeSession> {
+function resumeSession(store: Store): Promise<RuntimeSession> {
   const world: World = { work: () => "not again", session: undefined, ran: [], gate: Promise.withResolvers<void>() };
   return testRuntime({ tools: toolsOf(world), store }).runtime.resume("s", { takeOver: true });
 }
@@ -281,13 +281,13 @@ describe("F1.33 nested calls of a message that a crash cut off", () => {
 
   test.each([false, true])("are voided by a resume, the log says so once, and none runs again (voided before: %s)", async (isVoided) => {
     const { store, ran } = await crash((own) => own.execute([{ name: "middle" }, { name: "slow" }, { name: "count" }]), isVoided);
-    const resumed = await takeUp(store);
+    const resumed = await resumeSession(store);
     expect([resumed.state("default", "n"), resumed.messages(), ran.length]).toEqual([undefined, [], 2]);
     expect(ends(resumed)).toHaveLength(5);
     expect(resumed.log.filter(({ type }) => type === "round-end")).toHaveLength(1);
     const fork = resumed.fork();
     expect([fork.messages(), fork.state("default", "n"), ran.every((id) => fork.wasRevoked(id))]).toEqual([[], undefined, true]);
-    const { log } = await takeUp(store);
+    const { log } = await resumeSession(store);
     expect(log.filter(({ type }) => type === "round-end" || type === "call-end")).toHaveLength(6);
   });
 
@@ -301,7 +301,7 @@ describe("F1.33 nested calls of a message that a crash cut off", () => {
         await round.void("inside");
       });
     }, false);
-    expect((await takeUp(store)).state("default", "n")).toBeUndefined();
+    expect((await resumeSession(store)).state("default", "n")).toBeUndefined();
   });
 
   test("count after a resume where the end of the message was stored", async () => {
@@ -312,7 +312,7 @@ describe("F1.33 nested calls of a message that a crash cut off", () => {
       round.add({ name: "outer", input: {} });
       await round.end(WELL);
     });
-    const resumed = await takeUp(store);
+    const resumed = await resumeSession(store);
     expect([resumed.state("default", "n"), resumed.messages()]).toEqual([2, session.messages()]);
   });
 });

@@ -10,7 +10,7 @@ export interface ModelResult {
   readonly attempts: number;
 }
 
-/** A call that was begun; begun anew when it is taken up after a crash. */
+/** A call that was begun; begun again when its session is resumed after a crash. */
 export interface Call {
   readonly plan: CallPlan;
   readonly batch: Batch;
@@ -162,18 +162,18 @@ export function historyOf(log: readonly Entry[]): readonly { readonly n: number;
   );
 }
 
-/** The log with its unfinished calls begun anew, and those calls. */
-export function beginAnew(log: readonly Entry[]): { readonly log: Entry[]; readonly open: readonly Call[] } {
+/** The log with its unfinished calls begun again, and those calls. */
+export function restartCalls(log: readonly Entry[]): { readonly log: Entry[]; readonly open: readonly Call[] } {
   const ended = new Set(log.map((entry) => (entry.type === "end" ? entry.call : undefined)));
   const open = log.flatMap((entry) => (entry.type === "call" && !ended.has(entry.call) ? [entry.call] : []));
   const batches = new Map(open.map(({ batch }) => [batch, newBatch(batch.plans)])); // nobody aborts it any more, nor waits for it
-  const anew = new Map(open.map((call) => [call, beginCall(call.plan, batches.get(call.batch) ?? call.batch)]));
-  const renew = (call: Call): Call => anew.get(call) ?? call;
+  const restarted = new Map(open.map((call) => [call, beginCall(call.plan, batches.get(call.batch) ?? call.batch)]));
+  const renew = (call: Call): Call => restarted.get(call) ?? call;
   const renewed = log.map((entry): Entry => {
     if ("calls" in entry) return { ...entry, calls: entry.calls.map(renew) };
     return "call" in entry ? { ...entry, call: renew(entry.call) } : entry;
   });
-  return { log: renewed, open: [...anew.values()] };
+  return { log: renewed, open: [...restarted.values()] };
 }
 
 /** The change of each value to take back: the first of the latest ones, as far as only unfinished calls made them. */

@@ -1,7 +1,7 @@
 /** What sessions must come to: a plain and slow copy of their rules, in virtual time, against which the real ones are held. */
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
-import { ModelSession, Refusal, beginAnew, beginCall, stateOf, unfinishedChanges } from "./session-log-model.ts";
+import { ModelSession, Refusal, restartCalls, beginCall, stateOf, unfinishedChanges } from "./session-log-model.ts";
 import type { Batch, Beginning, Call, Entry, Keeping, ModelResult, State } from "./session-log-model.ts";
 import { KEYS, RETRY_MS, RULES, TIMEOUT_MS, applyOp, type Op } from "./session-plan.ts";
 
@@ -132,7 +132,7 @@ export class Model {
     const old = slot.model;
     if (this.#keeping === "none") throw new Refusal("invalid_argument");
     if (old.durable <= old.base) throw new Refusal("not_found");
-    const { log, open } = beginAnew(old.log.slice(0, old.durable));
+    const { log, open } = restartCalls(old.log.slice(0, old.durable));
     const session = this.#add({ name: old.name, stored: true, log, base: old.base, state: stateOf(log) });
     slot.model = session; // should there be a crash before it is ready
     if (open.length > 0) {

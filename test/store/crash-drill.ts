@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../src/core/event.ts";
 import type { Store } from "../../src/core/store.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
 import { localStore } from "./local-store.ts";
-import { heard, startProcess } from "./run-process.ts";
+import { readOutput, startProcess } from "./run-process.ts";
 
 export interface CrashDrillOptions {
   /** A file for the drill alone, or the address of a database. It is emptied now and then. */
@@ -66,14 +66,14 @@ async function writeAndKill(
   let acknowledged = known;
   try {
     for (let line = 0; line <= lines; line++) {
-      const said = await heard(writer);
+      const said = await readOutput(writer);
       if (said === undefined) throw new Error("The process ended before it was killed.");
       if (Array.isArray(said)) acknowledged = said.map(Number);
     }
   } finally {
     writer.child.kill("SIGKILL");
   }
-  for (let said = await heard(writer); said !== undefined; said = await heard(writer))
+  for (let said = await readOutput(writer); said !== undefined; said = await readOutput(writer))
     if (Array.isArray(said)) acknowledged = said.map(Number);
   await writer.ended;
   return acknowledged;

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect } from "vitest";
 import { bundledProgram } from "../bundled-program.ts";
 import { inCI } from "../ci.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./postgres/server.ts";
-import { allHeard, heard, letGo, startProgram, type StoreProcess } from "./run-process.ts";
+import { readAllOutput, readOutput, startTogether, startProgram, type StoreProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -22,9 +22,9 @@ function start({ store, counter }: Place, action: string, times: number): StoreP
 
 /** Lets one begin that holds the lease until it is written to again. Returns its fence. */
 async function holding(one: StoreProcess): Promise<number> {
-  expect(await heard(one)).toBe("ready");
+  expect(await readOutput(one)).toBe("ready");
   one.child.stdin.write("go\n");
-  const said = (await heard(one)) as { readonly holding: number };
+  const said = (await readOutput(one)) as { readonly holding: number };
   return said.holding;
 }
 
@@ -56,8 +56,8 @@ describe.each(WHERE)("issue 21.4 processes that share a counter under leases in 
   testInCI("lose no update", async () => {
     const at = await place();
     const processes = [start(at, "count", TIMES), start(at, "count", TIMES)];
-    await letGo(processes);
-    for (const one of processes) expect(await allHeard(one)).toEqual(ok(TIMES));
+    await startTogether(processes);
+    for (const one of processes) expect(await readAllOutput(one)).toEqual(ok(TIMES));
     expect(counted(at).count).toBe(2 * TIMES);
   });
 
@@ -67,10 +67,10 @@ describe.each(WHERE)("issue 21.4 processes that share a counter under leases in 
       const holder = start(at, "hold", 1);
       const fence = await holding(holder);
       const next = start(at, "count", 1);
-      await letGo([next]);
+      await startTogether([next]);
       holder.child.kill("SIGKILL");
       await holder.ended;
-      expect(await allHeard(next)).toEqual(ok(1));
+      expect(await readAllOutput(next)).toEqual(ok(1));
       expect(counted(at).count).toBe(kill);
       expect(counted(at).fence).toBeGreaterThan(fence);
     }
@@ -85,12 +85,12 @@ describe.each(WHERE)("issue 21.4 processes that share a counter under leases in 
       const fence = await holding(holder);
       holder.child.kill("SIGSTOP");
       const next = start(at, "count", 1);
-      await letGo([next]);
-      expect(await allHeard(next)).toEqual(ok(1));
+      await startTogether([next]);
+      expect(await readAllOutput(next)).toEqual(ok(1));
       const { count, fence: later } = counted(at);
       holder.child.kill("SIGCONT");
       holder.child.stdin.write("go\n");
-      expect(await allHeard(holder)).toEqual([
+      expect(await readAllOutput(holder)).toEqual([
         { status: "error", error: expect.stringContaining(`The fence ${fence} is older than ${later}.`) },
       ]);
       refused++;

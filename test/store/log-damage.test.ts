@@ -40,7 +40,7 @@ beforeAll(async () => {
   await store.open();
   for (const [id, events] of EXPECTED) await write(store, id, events.slice(0, -4));
   file.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  for (const [id, events] of EXPECTED) await goOn(store, id, events.slice(-4));
+  for (const [id, events] of EXPECTED) await continueLog(store, id, events.slice(-4));
   for (const suffix of ["", "-wal"]) copyFileSync(whole + suffix, running + suffix);
   await store.close();
 });
@@ -170,7 +170,7 @@ async function write(store: Store, id: string, events: readonly SessionEvent[]):
   await log.close();
 }
 
-async function goOn(store: Store, id: string, events: readonly SessionEvent[]): Promise<void> {
+async function continueLog(store: Store, id: string, events: readonly SessionEvent[]): Promise<void> {
   const log = await store.claim(id);
   for (const event of events) {
     log.append([event]);

@@ -6,7 +6,7 @@ import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { messageEvents } from "../../src/testing/store-case.ts";
 import { runCrashDrill, type KillReport } from "./crash-drill.ts";
 import { localStore } from "./local-store.ts";
-import { allHeard, heard, letGo, startProcess } from "./run-process.ts";
+import { readAllOutput, readOutput, startTogether, startProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
 import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
@@ -29,7 +29,7 @@ describe("two simultaneous processes:", SLOW, () => {
   testInCI("I12 a take-over fails with the name of the process that holds the lock, if that was suspended during a write", async () => {
     const path = temporaryFile();
     const holder = startProcess("hold", path, ["a"]);
-    expect(await heard(holder)).toBe("holding");
+    expect(await readOutput(holder)).toBe("holding");
     holder.child.kill("SIGSTOP");
     const store = sqliteStore({ path, busyTimeoutMs: 10 });
     await expect(store.claim("a", { takeOver: true })).rejects.toMatchObject({
@@ -51,8 +51,8 @@ describe("two simultaneous processes:", SLOW, () => {
       ["c1", "c2"],
     ];
     const writers = names.map((ids) => startProcess("write", path, ids));
-    await letGo(writers);
-    expect(await Promise.all(writers.map(allHeard))).toEqual(names);
+    await startTogether(writers);
+    expect(await Promise.all(writers.map(readAllOutput))).toEqual(names);
     expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual([0, 0, 0]);
     const { store, file } = localStore(path);
     await store.open();
@@ -87,9 +87,9 @@ describe("two simultaneous processes:", SLOW, () => {
 
   async function race(action: string, path: string, ids: readonly string[]): Promise<readonly (readonly string[])[]> {
     const racers = [startProcess(action, path, ids), startProcess(action, path, ids)];
-    await letGo(racers);
+    await startTogether(racers);
     const outcomes: (readonly unknown[])[] = [];
-    for (let id = 0; id < ids.length; id++) outcomes.push(await Promise.all(racers.map(heard)));
+    for (let id = 0; id < ids.length; id++) outcomes.push(await Promise.all(racers.map(readOutput)));
     for (const { child } of racers) child.kill("SIGKILL");
     for (const { ended } of racers) await ended;
     return outcomes.map((pair) => pair.map(String).toSorted());

@@ -26,21 +26,21 @@ export function startProgram(program: string, args: readonly string[]): StorePro
   return { child, lines, ended: new Promise((resolve) => child.once("close", (code) => resolve(code))) };
 }
 
-/** The next thing it says; undefined when it has ended. */
-export async function heard({ lines }: StoreProcess): Promise<unknown> {
+/** The next line of its output, as JSON; undefined when it has ended. */
+export async function readOutput({ lines }: StoreProcess): Promise<unknown> {
   const { value, done } = await lines.next();
   return done === true ? undefined : JSON.parse(value);
 }
 
-/** Lets processes that are ready go on, all at once. */
-export async function letGo(processes: readonly StoreProcess[]): Promise<void> {
-  for (const one of processes) await heard(one);
+/** Lets processes that are ready continue, all at once. */
+export async function startTogether(processes: readonly StoreProcess[]): Promise<void> {
+  for (const one of processes) await readOutput(one);
   for (const { child } of processes) child.stdin.end("go\n");
 }
 
-/** Everything else it says. */
-export async function allHeard(one: StoreProcess): Promise<readonly unknown[]> {
+/** The remaining lines of its output. */
+export async function readAllOutput(one: StoreProcess): Promise<readonly unknown[]> {
   const said: unknown[] = [];
-  for (let next = await heard(one); next !== undefined; next = await heard(one)) said.push(next);
+  for (let next = await readOutput(one); next !== undefined; next = await readOutput(one)) said.push(next);
   return said;
 }

@@ -77,7 +77,7 @@ function nextCall(session: RuntimeSession, task: RecordedTask): RecordedCall | u
   });
 }
 
-async function goOn(runtime: Runtime, task: RecordedTask): Promise<void> {
+async function continueTask(runtime: Runtime, task: RecordedTask): Promise<void> {
   const session = await openSession(runtime, task);
   const isBegun = [...task.start.keys()].every((toolset) => session.state(toolset, "task") === task.id);
   if (!isBegun) await beginTask(session, task);
@@ -98,5 +98,5 @@ const store = sqliteStore({ path: plan.path });
 await store.open();
 const runtime = await traceRuntime(worlds, { store, probe: { before, after } });
 const tasks = worlds.flatMap((world) => world.tasks.filter((task) => plan.taskIds.includes(task.id)));
-await eachOf(tasks, 4, (task) => goOn(runtime, task));
+await eachOf(tasks, 4, (task) => continueTask(runtime, task));
 await runtime.close();

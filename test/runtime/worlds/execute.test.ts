@@ -9,7 +9,7 @@ import { inCI } from "../../ci.ts";
 import { beginTask, comparable, hashOf, inBatches, pick, play, tryOut } from "./play-task.ts";
 import { loadWorlds, worldsPresent, type RecordedCall, type RecordedTask } from "./recorded-worlds.ts";
 import { Score, totalsOf } from "./score.ts";
-import { stateHash, stateHashAnew } from "./state-hash.ts";
+import { stateHash, uncachedStateHash } from "./state-hash.ts";
 import { traceRuntime } from "./trace-runtime.ts";
 
 const SEED = 20_260_301;
@@ -30,7 +30,7 @@ function isUnchanged(session: RuntimeSession, task: RecordedTask, before: Return
 }
 
 /** Whether a simulation said what state a session would have. */
-function foretold({ diff }: Simulation, session: RuntimeSession): boolean {
+function matchesSimulation({ diff }: Simulation, session: RuntimeSession): boolean {
   return diff.state.every(({ toolset, key, after }) => isDeepStrictEqual(session.state(toolset, key), after));
 }
 
@@ -86,7 +86,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
         const results = await play(session, task, batch);
         score.holdResults(task, batch, results);
         score.hold(isDeepStrictEqual(simulation.results.map(comparable), results.map(comparable)), `${task.id}: simulated results differ`);
-        score.hold(foretold(simulation, session), `${task.id}: the simulated state differs`);
+        score.hold(matchesSimulation(simulation, session), `${task.id}: the simulated state differs`);
         score.add("batches");
       }
       score.holdEnd(task, session);
@@ -127,7 +127,7 @@ describe.skipIf(!worldsPresent)("recorded worlds", () => {
 
   test("the start states of the tasks are unchanged after they were played", () => {
     const begun = new Set(tasks.flatMap((task) => [...task.start.values()]));
-    const changed = [...begun].filter((value) => stateHashAnew(value) !== stateHash(value));
+    const changed = [...begun].filter((value) => uncachedStateHash(value) !== stateHash(value));
     expect(begun.size).toBeGreaterThan(inCI ? 100 : 20);
     expect(changed).toEqual([]);
   });

@@ -19,7 +19,7 @@ export function stateHash(state: JsonValue): string {
 }
 
 /** The same, of the value as it is now, whatever was found of it before. */
-export function stateHashAnew(state: JsonValue): string {
+export function uncachedStateHash(state: JsonValue): string {
   return stateHash(structuredClone(state));
 }
 

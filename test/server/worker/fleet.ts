@@ -4,7 +4,7 @@ import { postgresStore } from "../../../src/store/postgres-store.ts";
 import type { StoredJob } from "../../../src/core/job-store.ts";
 import type { Store } from "../../../src/core/store.ts";
 import { bundledProgram } from "../../bundled-program.ts";
-import { heard, startProgram, type StoreProcess } from "../../store/run-process.ts";
+import { readOutput, startProgram, type StoreProcess } from "../../store/run-process.ts";
 import type { PostgresServer } from "../../store/postgres/server.ts";
 
 const PROGRAM = bundledProgram("server/worker/worker-process");
@@ -31,14 +31,14 @@ export class Fleet {
   /** One that takes sessions, and has begun to. */
   async worker(graceMs: number = 0): Promise<StoreProcess> {
     const one = startProgram(PROGRAM, ["work", this.#server.url, String(graceMs)]);
-    if ((await heard(one)) === undefined) throw new Error("A worker ended before it worked.");
+    if ((await readOutput(one)) === undefined) throw new Error("A worker ended before it worked.");
     return one;
   }
 
   /** One that runs the agent "clerk" where no other does, and has begun to try. */
   async agent(): Promise<StoreProcess> {
     const one = startProgram(PROGRAM, ["agent", this.#server.url]);
-    await heard(one);
+    await readOutput(one);
     return one;
   }
 
@@ -94,7 +94,7 @@ export interface Accepted {
 async function acceptedBy(one: StoreProcess, count: number): Promise<readonly Accepted[]> {
   const accepted: Accepted[] = [];
   for (let index = 0; index < count; index++) {
-    const said = await heard(one);
+    const said = await readOutput(one);
     if (said === undefined) throw new Error(`The process ended after ${index} of ${count} jobs.`);
     accepted.push(said as Accepted); // as the program prints them
   }
@@ -110,7 +110,7 @@ export async function kill({ child }: StoreProcess): Promise<void> {
 /** Lets a worker stop as it does itself, and resolves to its counts. */
 export async function stop(one: StoreProcess): Promise<unknown> {
   one.child.stdin.write("stop\n");
-  const counts = await heard(one);
+  const counts = await readOutput(one);
   one.child.stdin.end();
   await one.ended;
   return counts;

@@ -4,7 +4,7 @@ import type { Store } from "../../../src/core/store.ts";
 import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { runCrashDrill, type KillReport } from "../crash-drill.ts";
-import { heard, letGo, startProcess, type StoreProcess } from "../run-process.ts";
+import { readOutput, startTogether, startProcess, type StoreProcess } from "../run-process.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 
 const START = 120_000;
@@ -50,7 +50,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
       for (let stop = 0; stop < STOPS; stop++) {
         const id = `stopped ${stop}`;
         const writer = startProcess("endless", server().url, [id]);
-        for (let line = 0; line < 5; line++) await heard(writer);
+        for (let line = 0; line < 5; line++) await readOutput(writer);
         writer.child.kill("SIGSTOP");
         const store = open();
         const log = await claimWhenFree(store, id);
@@ -58,7 +58,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
         await log.whenDurable();
         const { length } = log;
         writer.child.kill("SIGCONT");
-        if ((await lastWord(writer)) === "conflict") refused++;
+        if ((await readLastOutput(writer)) === "conflict") refused++;
         expect(await writer.ended).toBe(0);
         expect((await store.read(id, { limit: 5_000 })).events).toEqual(messageEvents(id, 1, length));
         await store.close();
@@ -79,7 +79,7 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
     test("I13 several processes that open a new database create its tables once", async () => {
       await empty();
       const writers = ["a", "b", "c"].map((id) => startProcess("write", server().url, [id]));
-      await letGo(writers);
+      await startTogether(writers);
       expect(await Promise.all(writers.map(({ ended }) => ended))).toEqual([0, 0, 0]);
       const store = open();
       for (const id of ["a", "b", "c"]) expect((await store.read(id)).events).toEqual(messageEvents(id, 1, 100));
@@ -90,9 +90,9 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(
 
     async function race(action: string, ids: readonly string[]): Promise<readonly (readonly string[])[]> {
       const racers = [startProcess(action, server().url, ids), startProcess(action, server().url, ids)];
-      await letGo(racers);
+      await startTogether(racers);
       const outcomes: (readonly unknown[])[] = [];
-      for (let id = 0; id < ids.length; id++) outcomes.push(await Promise.all(racers.map(heard)));
+      for (let id = 0; id < ids.length; id++) outcomes.push(await Promise.all(racers.map(readOutput)));
       for (const { child } of racers) child.kill("SIGKILL");
       for (const { ended } of racers) await ended;
       return outcomes.map((pair) => pair.map(String).toSorted());
@@ -111,8 +111,8 @@ async function claimWhenFree(store: Store, id: string) {
   }
 }
 
-async function lastWord(writer: StoreProcess): Promise<unknown> {
+async function readLastOutput(writer: StoreProcess): Promise<unknown> {
   let last: unknown;
-  for (let said = await heard(writer); said !== undefined; said = await heard(writer)) last = said;
+  for (let said = await readOutput(writer); said !== undefined; said = await readOutput(writer)) last = said;
   return last;
 }
