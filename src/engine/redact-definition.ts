@@ -18,7 +18,7 @@ const NAMED: ReadonlySet<string> = new Set([...SCHEMA_MAP_KEYWORDS, "dependentRe
 const MAX_DEPTH = 128;
 
 interface Redaction {
-  readonly redact: <T>(said: T) => T;
+  readonly redact: <T>(value: T) => T;
   /** Whether values that the schema allows are redacted too. */
   readonly redactsData: boolean;
 }
@@ -28,7 +28,7 @@ interface Redaction {
  * `postgres` may be part of the name of a property, and the server knows the property by that name only. Values that the output schema allows are kept
  * as well, since an answer is checked before credentials are removed from it.
  */
-export function redactDefinition(tool: Tool, redact: <T>(said: T) => T): Tool {
+export function redactDefinition(tool: Tool, redact: <T>(value: T) => T): Tool {
   if (redact(tool) === tool) return tool;
   const { name, inputSchema, outputSchema, effects, ...shown } = tool;
   const schemaOf = (schema: Tool["inputSchema"], redactsData: boolean): JsonSchema =>

@@ -143,7 +143,7 @@ class RestEngine implements Engine {
   #withoutSecrets(operations: readonly ImportedOperation[], documentText: string): readonly ImportedOperation[] {
     const secrets = this.#secrets;
     if (!secrets.wouldRedactAnswer(documentText)) return operations;
-    const redact = <T>(said: T): T => redactValue(said, (text) => secrets.redactAnswer(text));
+    const redact = <T>(value: T): T => redactValue(value, (text) => secrets.redactAnswer(text));
     return operations.map(({ tool, ...rest }) => ({ tool: redactDefinition(tool, redact), ...rest }));
   }
 

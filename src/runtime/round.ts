@@ -65,7 +65,7 @@ export interface RoundHost {
   onEnd(): void;
 }
 
-/** Records the end of the round. @param said the message, with addresses in place of its files */
+/** Records the end of the round. @param message the message, with addresses in place of its files */
 type RecordRoundEnd = (message: SessionMessage) => void;
 
 const NO_ADD_OPTIONS: AddOptions = Object.freeze({});
@@ -155,7 +155,7 @@ export class Round {
     if (!isWhole) return this.void(`the message of the model ended with ${JSON.stringify(reply.finish)}`, reply);
     const message = readReplyMessage(reply);
     if (message instanceof ToolError) return this.#voidAndThrow(message);
-    return this.#close((said) => this.#record(said, reply), storeMessageFiles(this.#host.services, this.#host.turn.session, message));
+    return this.#close((stored) => this.#record(stored, reply), storeMessageFiles(this.#host.services, this.#host.turn.session, message));
   }
 
   /** Voids the message: cancels its calls and their nested calls. The round stays in the log, but is not shown to the model. Idempotent. */

@@ -133,8 +133,8 @@ function withFile(part: ContentPart, found: ReadonlyMap<string, Artifact>): read
   const artifact = found.get(findShownArtifactId(part) ?? "");
   if (artifact === undefined || part.type !== "file") return [part];
   const { data } = artifact;
-  const { mediaType: said = artifact.mediaType } = part;
-  const mediaType = said.startsWith("image/") ? (imageType(data) ?? said) : said;
+  const { mediaType: declaredType = artifact.mediaType } = part;
+  const mediaType = declaredType.startsWith("image/") ? (imageType(data) ?? declaredType) : declaredType;
   if (isValidImage(mediaType, data)) return [part, { type: "image", mediaType, data }];
   if (mediaType.startsWith("audio/")) return data === "" ? [part] : [part, { type: "audio", mediaType, data }];
   if (!isValidPdf(mediaType, data)) return [part]; // providers reject every later request with a damaged PDF

@@ -95,8 +95,8 @@ export class CachePlan {
    * A number, arrays, an object and, if they vary, a string and an object are concatenated. Each part marks its own end, so that different calls
    * never give the same text.
    */
-  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall, surroundings: CacheEnvironment): string | undefined {
-    const varied = (variation === "" ? "" : canonicalJson(variation)) + formatEnvironment(surroundings);
+  keyOf(input: JsonObject, { data, variation, visibility }: VariedCall, environment: CacheEnvironment): string | undefined {
+    const varied = (variation === "" ? "" : canonicalJson(variation)) + formatEnvironment(environment);
     const user = this.#isPerUser ? canonicalJson([principalIdOf(data) ?? null]) : "";
     const rules = visibility === undefined ? "" : visibility.text;
     if (this.identity.length === 0) return this.#prefix + rules + user + canonicalJson(input) + varied;

@@ -28,7 +28,7 @@ export interface CallToolOptions {
   /** The server's name of the tool. */
   readonly name: string;
   /** Strikes the credentials of the server out of what it says. */
-  readonly redactAnswer: <T>(said: T) => T;
+  readonly redactAnswer: <T>(value: T) => T;
   /** See `TaskOptions`. */
   readonly getConnection: TaskOptions["getConnection"];
   /** Turns an error of a later request, in a job, into the error of a call. */

@@ -13,7 +13,7 @@ import type { McpPeer, PeerIdentity, PeerNotification, PeerOptions } from "./pee
 import { withTimeLimit } from "../../processes/sleep.ts";
 
 /** Strikes the credentials of the server out of what it says. */
-export type RedactAnswer = <T>(said: T) => T;
+export type RedactAnswer = <T>(value: T) => T;
 
 export interface PeerContext {
   readonly clock: Clock;

@@ -27,8 +27,8 @@ export class ServerSecrets {
   };
 
   /** Redacts what the server says: its answers, questions, reports and notifications. */
-  readonly redactAnswer = <T>(said: T): T =>
-    this.#hasCredentials || this.#tokens.size > 0 ? redactValue(said, this.#redactAnswerText) : said;
+  readonly redactAnswer = <T>(value: T): T =>
+    this.#hasCredentials || this.#tokens.size > 0 ? redactValue(value, this.#redactAnswerText) : value;
 
   /** Redacts a token from now on. */
   readonly addToken = (token: string): void => {

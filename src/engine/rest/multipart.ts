@@ -71,12 +71,12 @@ function toPart(field: FormField, value: JsonValue): Part {
 function filePart(field: FormField, value: JsonValue): Part {
   const named = isJsonObject(value) ? value : undefined;
   const data = named === undefined ? value : (ownString(named, "data") ?? ownString(named, "base64") ?? null);
-  const { bytes, mediaType, filename: said } = readBase64(data, field.key);
+  const { bytes, mediaType, filename: filenameOfData } = readBase64(data, field.key);
   const given = named === undefined ? undefined : (ownString(named, "contentType") ?? ownString(named, "content_type"));
   const contentType =
     concreteType(given) ?? concreteType(mediaType) ?? concreteType(field.encoding?.contentType) ?? "application/octet-stream";
   const filename =
-    (named === undefined ? said : ownString(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
+    (named === undefined ? filenameOfData : ownString(named, "filename")) ?? (isTextType(contentType) ? `${field.name}.txt` : field.name);
   return { head: partHead(field.name, { contentType, filename }), bytes };
 }
 

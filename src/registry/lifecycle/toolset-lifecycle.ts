@@ -296,10 +296,10 @@ export class ToolsetLifecycle {
   /** Applies each toolset completely, or leaves it as it was. Synchronous, so no caller sees an intermediate state. */
   #apply(toolsets: readonly Toolset[], failures: readonly ToolsetFailure[]): RefreshReport {
     const { changed, failed } = this.#registerEach(toolsets);
-    const gone = this.#options.registry.replace([], this.#namesNotIn(toolsets));
+    const removed = this.#options.registry.replace([], this.#namesNotIn(toolsets));
     this.#toolsets = toolsets;
     for (const { toolset, error } of [...failures, ...failed]) if (!this.#states.isOpen(toolset)) this.#states.markFailed(toolset, error);
-    return this.#reportChanges([...changed, ...gone], [...failures, ...failed]);
+    return this.#reportChanges([...changed, ...removed], [...failures, ...failed]);
   }
 
   /** As `#apply`, but all toolsets or none. */
