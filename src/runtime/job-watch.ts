@@ -11,7 +11,7 @@ const POLL_MS = 1_000;
 /** Old rows are deleted each time this many jobs have ended. */
 const ENDS_BETWEEN_PRUNES = 256;
 
-export interface JobWatchOptions {
+interface JobWatchOptions {
   readonly store: Store;
   readonly ports: Pick<Ports, "clock" | "log">;
   /** Maximum number of rows of ended jobs. */
@@ -21,14 +21,14 @@ export interface JobWatchOptions {
 }
 
 /** Creates a runtime's watch, which `stops` ends; undefined if no store outlives the process, because then no other process has jobs in it. */
-export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, stops: Set<() => void>): JobWatch | undefined {
+export function watchJobs({ store, jobs = {} }: RuntimeOptions, ports: Ports, stops: Set<() => void>): JobObserver | undefined {
   if (store?.outlivesProcess !== true) return undefined;
   const watch = new JobWatch({ store, ports, ...jobLimits(jobs) });
   stops.add(() => watch.close());
   return watch;
 }
 
-export class JobWatch implements JobObserver {
+class JobWatch implements JobObserver {
   readonly #options: JobWatchOptions;
   #jobs: JobTable | undefined;
   #cancelPoll: (() => void) | undefined;

@@ -31,12 +31,12 @@ export function findRefusal(session: RuntimeSession, open: OpenCall, facts: Refu
 }
 
 /** Why an open call is not run, or not run again, provided that it has not run yet; undefined if it is run. */
-function findNotRunError(session: RuntimeSession, open: OpenCall, known: RefusalFacts): ToolError | undefined {
-  if (open.hasIncompleteMessage) return incompleteMessageError(session, open, known.wasReal); // its result is not shown
-  if (!known.runsAgain) return notRunAgainError(open);
-  if (known.answerers instanceof ToolError) return known.answerers;
+function findNotRunError(session: RuntimeSession, open: OpenCall, facts: RefusalFacts): ToolError | undefined {
+  if (open.hasIncompleteMessage) return incompleteMessageError(session, open, facts.wasReal); // its result is not shown
+  if (!facts.runsAgain) return notRunAgainError(open);
+  if (facts.answerers instanceof ToolError) return facts.answerers;
   if (open.isStrict && !passedStrictChecks(open)) return notRunAgainError(open);
-  return open.isRewritten && open.intent === undefined ? notRewrittenError(session, open) : known.nestedError;
+  return open.isRewritten && open.intent === undefined ? notRewrittenError(session, open) : facts.nestedError;
 }
 
 /** Whether its batch is known to have passed its checks; a call of a strict batch is run only then. */
