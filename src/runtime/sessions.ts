@@ -149,7 +149,7 @@ export class Sessions implements SessionHost {
     try {
       await this.#services.jobs.cancelIn(session.id); // a turn may wait for them
       await session.turns.whenIdle();
-      await this.#services.jobs.cancelIn(session.id);
+      await this.#services.jobs.cancelIn(session.id); // those that its last turns began
       await this.#resumedSessions.whenSettled(session.id);
       await session.enginesIfUsed?.close(clock, log);
       await session.eventLog?.close();
