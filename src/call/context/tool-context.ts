@@ -197,12 +197,12 @@ export class AttemptContext implements ToolContext {
   }
 
   get state(): ToolState {
-    return (this.#state ??= this.#openState(this.#run.plan.registered.toolset.name));
+    return (this.#state ??= this.stateNamed(this.#run.plan.registered.toolset.name));
   }
 
   /** Under the qualified name of the tool, which no toolset has: names of toolsets have no "::". */
   get toolState(): ToolState {
-    return (this.#toolState ??= this.#openState(this.toolName));
+    return (this.#toolState ??= this.stateNamed(this.toolName));
   }
 
   /** Like `progress`, may be destructured from the context. */
@@ -271,13 +271,8 @@ export class AttemptContext implements ToolContext {
     };
   }
 
-  /** State of the session that belongs to no toolset. */
-  stateNamed(owner: string): ToolState {
-    return this.#openState(owner);
-  }
-
   /** State of the session. It cannot be changed once the attempt has ended: a rolled back or abandoned call changes nothing more. */
-  #openState(owner: string): ToolState {
+  stateNamed(owner: string): ToolState {
     const state = this.#run.turn.stateOf(owner, this.callId);
     return {
       get: (key) => {
