@@ -181,9 +181,8 @@ async function runAfterHooks(run: CallRun, result: ToolResult): Promise<Mutable<
   }
   const { output, content } = shown;
   const isSame = output === result.output && content === result.content;
-  const kept = isSame
-    ? shown
-    : await storePartFiles(run, { output, content, what: "answer that hooks changed", waiter: findStoreWaiter(run) });
+  const waitingCall = run.cancelled === undefined ? run : undefined; // the wait of a cancelled call cannot be cancelled again
+  const kept = isSame ? shown : await storePartFiles(run, { output, content, what: "answer that hooks changed", waiter: waitingCall });
   if (run.cancelled !== undefined && run.cancelled !== before) return withoutAnswer(run, run.cancelled);
   return withParts({ ...shown, durationMs: roundMs(run.clock.now() - run.startedAt) }, kept);
 }
@@ -193,11 +192,6 @@ function notifyRemainingHooks(run: CallRun, hooks: readonly Hook[], end: Mutable
   const shown = Object.freeze({ ...end });
   for (const hook of hooks) void callHook(run, hook, () => hook.afterCall?.(shown, hookContext(run)));
   return end;
-}
-
-/** The call that waits for the store; undefined for a cancelled call, whose wait cannot be cancelled again. */
-function findStoreWaiter(run: CallRun): CallRun | undefined {
-  return run.cancelled === undefined ? run : undefined;
 }
 
 function withParts(result: Mutable<ToolResult>, { output, content }: Partial<AnswerParts>): Mutable<ToolResult> {
