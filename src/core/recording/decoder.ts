@@ -1,16 +1,6 @@
 /** Decodes the lines of a recording into events; the lines are untrusted. */
-import {
-  anyText,
-  count,
-  describeProblem,
-  numberBetween,
-  oneOf,
-  optional,
-  shape,
-  textMatching,
-  textOfLength,
-  type ShapeCheck,
-} from "../base/check-shape.ts";
+import { count, describeProblem, numberBetween, oneOf, optional, shape, textMatching, textOfLength, anyText } from "../base/check-shape.ts";
+import type { ShapeCheck } from "../base/check-shape.ts";
 import { ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
