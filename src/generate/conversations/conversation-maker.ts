@@ -157,9 +157,11 @@ export class ConversationMaker {
     const { runtime, parallelCalls } = this.#options;
     const session = runtime.session(id);
     try {
-      const end = await play({ session, signal, allow: this.#prepared.allow, variation, parallelCalls }).catch((thrown: unknown) => ({
-        error: ToolError.fromUnknown(thrown).toJSON(),
-      }));
+      const end = await play({ session, jobs: runtime.jobs, signal, allow: this.#prepared.allow, variation, parallelCalls }).catch(
+        (thrown: unknown) => ({
+          error: ToolError.fromUnknown(thrown).toJSON(),
+        }),
+      );
       const events: SessionEvent[] = [];
       for await (const event of session.events()) events.push(event); // memory has only the latest events of a long conversation
       return { messages: withReproducibleIds(pairMessages(buildConversation(events))), end };

@@ -7,6 +7,7 @@ import { ToolError, type ErrorInfo } from "../../core/error.ts";
 import type { ModelTool } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Visibility } from "../../policy/visibility.ts";
+import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { PlayedPlan } from "./conversation-plan.ts";
 import type { Random } from "../../core/ports.ts";
@@ -20,6 +21,8 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 /** The session and settings with which a conversation is played. */
 export interface PlayContext {
   readonly session: RuntimeSession;
+  /** The jobs of the session's runtime. */
+  readonly jobs: Runtime["jobs"];
   readonly signal: AbortSignal;
   readonly allow: Visibility | undefined;
   /** Seed of this conversation, for engines that generate answers. */
@@ -109,16 +112,25 @@ class UnansweredTurn {
   }
 }
 
-/** Runs the calls of one message, in one message each if a message may not have several. */
-export async function runCalls(
-  calls: readonly ToolCall[],
-  { session, signal, allow, variation, parallelCalls }: PlayContext,
-): Promise<readonly ToolResult[]> {
+/**
+ * Runs the calls of one message, in one message each if a message may not have several. Background calls are waited for, so that their results are
+ * at the same place each time; returns the results of their jobs.
+ */
+export async function runCalls(calls: readonly ToolCall[], context: PlayContext): Promise<readonly ToolResult[]> {
+  const { session, signal, allow, variation, parallelCalls } = context;
   const options = omitUndefined({ signal, allow, variation });
-  if (parallelCalls) return await session.execute(calls, options);
   const results: ToolResult[] = [];
-  for (const call of calls) results.push(...(await session.execute([call], options)));
+  for (const message of parallelCalls ? [calls] : calls.map((call) => [call]))
+    for (const result of await session.execute(message, options)) results.push(await waitForJob(result, context));
   return results;
+}
+
+/** Resolves to the result of the job that a call continues as; to `pending` itself if the job asks something, or if no message has its result. */
+async function waitForJob(result: ToolResult, { jobs, signal }: PlayContext): Promise<ToolResult> {
+  const job = result.status === "pending" && jobs.runHere ? jobs.get(result.callId) : undefined;
+  if (job === undefined) return result;
+  const ended = await jobs.wait(job.id, { signal, untilAsked: true });
+  return "result" in ended && job.notify ? (ended.result ?? result) : result;
 }
 
 /** The plan, tools and system prompt of a played conversation. */

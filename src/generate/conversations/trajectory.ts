@@ -71,26 +71,43 @@ export interface TrajectoryReport {
   readonly fidelities: Readonly<Record<string, number>>;
 }
 
-/** Returns the messages of a session with reproducible ids, and without times. */
+/** Ids as the runtime makes them for calls. */
+const CALL_ID = /(?<![\w-])call_[\w-]+/gu;
+
+/**
+ * Returns the messages of a session with reproducible ids, and without times. Texts mention ids of calls as well: a background call has the id of its
+ * job in its result, which tools for jobs take and return.
+ */
 export function withReproducibleIds(messages: readonly ModelMessage[]): readonly ModelMessage[] {
   const ids = new Map<string, string>();
   for (const message of messages) if (message.role === "call") ids.set(message.callId, `call_${ids.size + 1}`);
+  const rename = (text: string): string => (text.includes("call_") ? text.replaceAll(CALL_ID, (id) => ids.get(id) ?? id) : text);
   return messages.map((message): ModelMessage => {
     if (message.role === "call") {
       const id = ids.get(message.callId) ?? message.callId;
-      return { ...message, at: 0, callId: id, call: { ...message.call, id } };
+      return { ...message, at: 0, callId: id, call: { ...renameIn(message.call, rename), id } };
     }
     if (message.role === "result") {
       const id = ids.get(message.callId) ?? message.callId;
-      return { role: "result", at: 0, callId: id, result: withResultId(message.result, message.callId, id) };
+      const { truncation: _truncation, ...result } = message.result;
+      return { role: "result", at: 0, callId: id, result: { ...renameIn(result, rename), callId: id, id, durationMs: 0 } };
     }
     if (message.role === "job") {
       const id = ids.get(message.callId) ?? message.callId;
-      return { ...message, at: 0, callId: id, content: message.content.replaceAll(message.callId, id) };
+      return { ...message, at: 0, callId: id, content: rename(message.content) };
     }
     const { native: _native, ...said } = message;
-    return { ...said, at: 0 };
+    return { ...renameIn(said, rename), at: 0 };
   });
+}
+
+/** Changes all strings in a value, also in arrays, objects and their keys. A part without a change stays the same object. */
+function renameIn<Value>(value: Value, rename: (text: string) => string): Value {
+  if (typeof value === "string") return rename(value) as Value & string;
+  if (typeof value !== "object" || value === null) return value;
+  const entries = Object.entries(value).map(([key, item]) => [rename(key), renameIn(item, rename)] as const);
+  if (entries.every(([key, item]) => Object.hasOwn(value, key) && item === (value as Readonly<Record<string, unknown>>)[key])) return value;
+  return (Array.isArray(value) ? entries.map(([, item]) => item) : Object.fromEntries(entries)) as Value; // of the same shape
 }
 
 /** Splits messages with several calls into messages with one, each followed by its result. */
@@ -101,24 +118,6 @@ export function splitParallelCalls(paired: readonly ModelMessage[]): readonly Mo
     const result = message.role === "call" ? results.get(message.callId) : undefined;
     return result === undefined ? [message] : [message, result];
   });
-}
-
-/** Renames the ids of a result. A truncated result mentions its own id in the text for the model. */
-function withResultId(result: ToolResult, callId: string, id: string): ToolResult {
-  const { truncation, content, output, ...rest } = result;
-  const rename = (text: string): string => text.replaceAll(callId, id);
-  return {
-    ...rest,
-    callId: id,
-    id,
-    durationMs: 0,
-    ...(output === undefined ? {} : { output: truncation !== undefined && typeof output === "string" ? rename(output) : output }),
-    ...(content === undefined ? {} : { content: truncation === undefined ? content : content.map((part) => renameInPart(part, rename)) }),
-  };
-}
-
-function renameInPart(part: ContentPart, rename: (text: string) => string): ContentPart {
-  return part.type === "text" ? { ...part, text: rename(part.text) } : part;
 }
 
 /** Returns the results in call order. */

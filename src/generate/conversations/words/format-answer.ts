@@ -23,7 +23,7 @@ import {
 } from "./format-field.ts";
 import { NEUTRAL_RANK, isTitleName, isMentionable, rankFieldName } from "./field-rank.ts";
 import { joinList, label, pickOne } from "./format-value.ts";
-import { CLAIM_PATTERN, MAX_MENTIONED_PURPOSE, formatUnmadeCalls } from "./format-unmade-calls.ts";
+import { CLAIM_PATTERN, MAX_MENTIONED_PURPOSE, formatUnfinishedCall, formatUnmadeCalls } from "./format-unmade-calls.ts";
 import { mergeRelatedFields } from "./merge-related-fields.ts";
 
 /** Writes one or more sentences for each call of the turn. */
@@ -44,6 +44,7 @@ interface AnswerContext {
 function formatCallAnswer({ tool, input, result }: AnsweredCall, context: AnswerContext): string {
   const { noun } = toolSubject(result.name);
   const thing = nounPhrase(noun, tool);
+  if (result.status === "pending") return formatUnfinishedCall(context.random);
   if (result.status !== "ok" && result.status !== "partial") return formatFailure(result, tool, context.random);
   const value = readOutput(result);
   if (value === null && alwaysReturnsNull(tool)) return formatDone(context);

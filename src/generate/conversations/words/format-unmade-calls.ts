@@ -24,3 +24,8 @@ const UNMADE = [
   "I have not done the rest, which needs it.",
   "So the rest is not done.",
 ] as const;
+
+/** Writes about a background call that has not ended. */
+export function formatUnfinishedCall(random: Random): string {
+  return pickOne(random, ["That is still running.", "I started that; it is not done yet.", "That has been started and continues."]);
+}
