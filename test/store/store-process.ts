@@ -3,8 +3,10 @@
  * input, does what it is to do and prints a line of JSON for each thing done.
  */
 import { once } from "node:events";
-import { DatabaseSync } from "node:sqlite";
+import { DatabaseSync, StatementSync } from "node:sqlite";
 import { isToolError } from "../../src/core/error.ts";
+import { connectStore } from "../../src/store/connect-store.ts";
+import { migrate } from "../../src/store/sql/migrate.ts";
 import { isPostgresUrl } from "../../src/store/postgres/postgres-settings.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
@@ -32,6 +34,19 @@ async function outcome(attempt: () => Promise<unknown>): Promise<string> {
     return "won";
   } catch (error: unknown) {
     return isToolError(error) ? error.code : String(error);
+  }
+}
+
+/** Has a function called before each call of these methods. */
+function beforeEach(prototype: object, methods: readonly string[], before: () => void): void {
+  for (const method of methods) {
+    const original: unknown = Reflect.get(prototype, method);
+    if (typeof original !== "function") throw new Error(`There is no ${method}().`);
+    const changed = function (this: unknown, ...values: readonly unknown[]): unknown {
+      before();
+      return Reflect.apply(original, this, values);
+    };
+    Reflect.set(prototype, method, changed);
   }
 }
 
@@ -69,6 +84,19 @@ const actions: Readonly<Record<string, () => Promise<void>>> = {
       say(id);
     }
     await store.close();
+  },
+  /** Migrates a file, and is killed before the statement with the given number; says how many statements there were if it is not. */
+  async migrate() {
+    let statements = 0;
+    const count = (): void => {
+      if (++statements === Number(ids[0])) process.kill(process.pid, "SIGKILL");
+    };
+    beforeEach(DatabaseSync.prototype, ["exec"], count);
+    beforeEach(StatementSync.prototype, ["run", "all", "get", "iterate"], count);
+    const connection = await connectStore({ path });
+    await migrate(connection);
+    await connection.close();
+    say(statements);
   },
   /** Has a session open, and is in the middle of a write until it is killed. */
   async hold() {
