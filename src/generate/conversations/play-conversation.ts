@@ -125,12 +125,18 @@ export async function runCalls(calls: readonly ToolCall[], context: PlayContext)
   return results;
 }
 
-/** Resolves to the result of the job that a call continues as; to `pending` itself if the job asks something, or if no message has its result. */
-async function waitForJob(result: ToolResult, { jobs, signal }: PlayContext): Promise<ToolResult> {
-  const job = result.status === "pending" && jobs.runHere ? jobs.get(result.callId) : undefined;
-  if (job === undefined) return result;
-  const ended = await jobs.wait(job.id, { signal, untilAsked: true });
-  return "result" in ended && job.notify ? (ended.result ?? result) : result;
+/**
+ * Resolves to the result of the job that a call continues as; to `pending` itself if the job asks something, or if no message has its result. The
+ * result is taken from the messages, because the runtime keeps only the latest jobs that have ended.
+ */
+async function waitForJob(result: ToolResult, { session, jobs, signal }: PlayContext): Promise<ToolResult> {
+  const { callId, status } = result;
+  if (status !== "pending" || !jobs.runHere) return result;
+  if (jobs.get(callId) !== undefined) await jobs.wait(callId, { signal, untilAsked: true });
+  const ended = session
+    .messages()
+    .flatMap((message) => (message.role === "job" && message.callId === callId ? (message.result ?? []) : []));
+  return ended[0] ?? result;
 }
 
 /** The plan, tools and system prompt of a played conversation. */

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { readTemplates } from "../../../src/generate/conversations/read-templates.ts";
-import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
+import { createRuntime, type Runtime, type RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { generated } from "./generated.ts";
 
 const ID = { type: "object", properties: { id: { type: "string" } }, required: ["id"] } as const;
@@ -13,6 +13,7 @@ const TOOLS: readonly Tool[] = [
     name: "order_report",
     description: "Order a report.",
     mode: "background",
+    effects: { reads: [], writes: [] },
     inputSchema: { type: "object", properties: { topic: { type: "string" } }, required: ["topic"] },
     outputSchema: ID,
     async execute({ topic }: { readonly topic: string }) {
@@ -47,8 +48,13 @@ const TOOLS: readonly Tool[] = [
   },
 ];
 
-function desk(): Runtime {
-  return createRuntime({ toolsets: [{ name: "desk", tools: TOOLS }], circuit: false, ports: { log: { debug() {}, warn() {} } } });
+function desk(options: RuntimeOptions = {}): Runtime {
+  return createRuntime({
+    toolsets: [{ name: "desk", tools: TOOLS }],
+    circuit: false,
+    ports: { log: { debug() {}, warn() {} } },
+    ...options,
+  });
 }
 
 /** The messages of a conversation with these calls, one in each message. */
@@ -77,6 +83,19 @@ test("a background call is answered from the result of its job, and later calls 
 test("a job that asks something is not waited for, and the answer does not call it a failure", async () => {
   const messages = await messagesOf({ name: "desk::ask_expert", input: {} });
   expect(messages.at(-1).content).toMatch(/still running|not done yet|continues/u);
+});
+
+test("results of jobs are found if the runtime no longer keeps the jobs that ended", async () => {
+  const calls = ["flower", "b", "ox"].map((topic) => ({ name: "desk::order_report", input: { topic } }));
+  const messages = [
+    { role: "user", content: "Go on." },
+    { role: "assistant", calls },
+    { role: "assistant", calls: [{ name: "desk::get_report", input: { report_id: "$2.id" } }] },
+  ];
+  const plan = { kind: "scripted", templates: readTemplates(JSON.stringify({ messages }), "calls") } as const;
+  const { lines } = await generated({ runtime: desk({ jobs: { keepEnded: 1 } }), plan });
+  const line = JSON.parse(lines[0] ?? "");
+  expect([line.error, line.messages.at(-2).output]).toEqual([undefined, { title: "Report R-1" }]);
 });
 
 test.each([1, 16])("the same seed generates the same lines with background calls, %d at a time", async (concurrency) => {
