@@ -75,6 +75,8 @@ export interface ManyApprovals extends ApprovalVerdict {
   readonly sessionId?: string;
   /** A pattern for the tools' qualified names. */
   readonly tool?: string;
+  /** Only questions about tools for whose qualified name this returns true. @default all */
+  readonly permits?: (toolName: string) => boolean;
   /** Only questions up to this position: the person who answers has not seen later ones. */
   readonly upTo: number;
 }

@@ -128,3 +128,24 @@ export function matchesPieces(name: string, pieces: readonly string[]): boolean 
   }
   return true;
 }
+
+/** True if every name that a pattern matches is one that another pattern matches. */
+export function coversPattern(outer: string, pattern: string): boolean {
+  // a star of the pattern is text like any other, which only a star of the outer pattern can match
+  return matchesPieces(qualifyPattern(pattern), qualifyPattern(outer).split("*"));
+}
+
+/** True if two patterns may match the same name; false only if the texts at their beginnings or ends differ. */
+export function mayOverlap(one: string, other: string): boolean {
+  const [a, b] = [qualifyPattern(one).split("*"), qualifyPattern(other).split("*")];
+  const isEitherWay = (first = "", second = "", isPart: (text: string, part: string) => boolean): boolean =>
+    isPart(first, second) || isPart(second, first);
+  return (
+    isEitherWay(a[0], b[0], (text, part) => text.startsWith(part)) && isEitherWay(a.at(-1), b.at(-1), (text, part) => text.endsWith(part))
+  );
+}
+
+/** The pattern with the toolset `default` if it names a tool without its toolset. */
+export function qualifyPattern(pattern: string): string {
+  return isUnqualified(pattern) ? withDefaultNamespace(pattern) : pattern;
+}

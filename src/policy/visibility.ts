@@ -4,7 +4,15 @@ import { ToolError } from "../core/error.ts";
 import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { quoteValue } from "../core/base/wording.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { MAX_CACHED_NAMES, RULE_NAMES, createFastMatcher, type PermissionRules } from "./permission.ts";
+import {
+  MAX_CACHED_NAMES,
+  RULE_NAMES,
+  coversPattern,
+  createFastMatcher,
+  mayOverlap,
+  qualifyPattern,
+  type PermissionRules,
+} from "./permission.ts";
 
 /** One layer, or several from outermost to innermost: the runtime's, a mode's, a call's. */
 export type VisibilityRules = PermissionRules | Visibility | readonly (PermissionRules | Visibility | undefined)[];
@@ -45,6 +53,18 @@ export class Visibility {
       this.#verdicts.set(qualifiedName, verdict);
     }
     return verdict;
+  }
+
+  /**
+   * Whether every tool that a pattern matches is visible, also tools that are registered later. For a pattern with `*`, one pattern of each `allow` must
+   * match everything that it matches, and each pattern of `deny` must begin or end differently; otherwise false.
+   */
+  permitsPattern(pattern: string): boolean {
+    if (!pattern.includes("*")) return this.permits(qualifyPattern(pattern));
+    return this.rules.every(
+      ({ allow, deny = [] }) =>
+        (allow === undefined || allow.some((one) => coversPattern(one, pattern))) && !deny.some((one) => mayOverlap(one, pattern)),
+    );
   }
 }
 

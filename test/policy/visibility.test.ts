@@ -58,3 +58,29 @@ test("F3.37 a verdict does not depend on how many names were asked about before"
   for (let index = 0; index < 10_001; index++) visibility.permits(`b::${index}`);
   expect([visibility.permits("a::1"), visibility.permits("b::1")]).toEqual([true, false]);
 });
+
+const pattern = fc.array(fc.constantFrom("a", "b", "*"), { minLength: 1, maxLength: 5 }).map((parts) => `x::${parts.join("")}`);
+const name = fc.array(fc.constantFrom("a", "b"), { maxLength: 5 }).map((parts) => `x::${parts.join("")}`);
+
+test("issue 19.5 a pattern that is permitted matches no name that is not", () => {
+  const rules = fc.record({ allow: fc.array(pattern), deny: fc.array(pattern) }, { requiredKeys: [] });
+  fc.assert(
+    fc.property(fc.array(rules, { maxLength: 2 }), pattern, name, (layers, asked, matched) => {
+      const visibility = visibilityOf(layers);
+      const isMatched = visibilityOf({ allow: [asked] }).permits(matched);
+      expect(visibility.permitsPattern(asked) && isMatched && !visibility.permits(matched)).toBe(false);
+    }),
+  );
+});
+
+test.each<[what: string, rules: VisibilityRules, asked: string, expected: boolean]>([
+  ["a narrower one than an allowed one", { allow: ["files::*"] }, "files::re*", true],
+  ["one that also matches others", { allow: ["files::*"] }, "file*", false],
+  ["one that matches a denied name", { allow: ["*"], deny: ["*::delete"] }, "files::*", false],
+  ["one that begins differently from a denied one", { deny: ["shell::*"] }, "files::*", true],
+  ["one that ends differently from a denied one", { deny: ["*::delete"] }, "*::read", true],
+  ["a name without a toolset", { allow: ["default::*"] }, "read", true],
+  ["a name that another layer denies", [{ allow: ["*"] }, { deny: ["default::read"] }], "read", false],
+])("issue 19.5 %s is permitted or not", (_, rules, asked, expected) => {
+  expect(visibilityOf(rules).permitsPattern(asked)).toBe(expected);
+});

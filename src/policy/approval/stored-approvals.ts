@@ -20,7 +20,7 @@ import type { Ports } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { ruleAlsoAnswers, createApprovalRule, parseVerdict, createAnswerRule, type ParsedVerdict } from "./approval-verdict.ts";
 import { awaitPreview } from "./await-preview.ts";
-import { createNameMatcher } from "../permission.ts";
+import { createNameMatcher, qualifyPattern } from "../permission.ts";
 
 const DEFAULT_LIMIT = 100;
 const PAGE = 1_000;
@@ -42,7 +42,7 @@ const DECISION: OptionNames<ApprovalDecision & { readonly id: string; readonly c
   callId: "string",
   digest: true,
 };
-const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: "string", tool: "string", upTo: true };
+const MANY: OptionNames<ManyApprovals> = { ...VERDICT, sessionId: "string", tool: "string", permits: "function", upTo: true };
 
 /** Options of `StoredApprovals`. */
 export interface StoredApprovalsOptions {
@@ -76,7 +76,8 @@ export class StoredApprovals implements ApprovalInbox {
     checkKnownKeys(options, LIST, "the list of approvals");
     const { tool, limit = DEFAULT_LIMIT } = options;
     const query = this.#toQuery(options);
-    if (tool === undefined || !tool.includes("*")) return this.#list({ ...query, ...omitUndefined({ toolName: tool }) });
+    if (tool === undefined || !tool.includes("*"))
+      return this.#list({ ...query, ...omitUndefined({ toolName: tool && qualifyPattern(tool) }) });
     const matches = createNameMatcher([tool], "tool");
     const found: ApprovalRecord[] = [];
     for await (const record of this.#eachRecord(query)) {
@@ -103,13 +104,13 @@ export class StoredApprovals implements ApprovalInbox {
 
   async answerMany(many: ManyApprovals): Promise<readonly ApprovalRecord[]> {
     checkKnownKeys(many, MANY, "answerMany() of approvals");
-    const { sessionId, tool, upTo } = many;
+    const { sessionId, tool, permits = () => true, upTo } = many;
     const verdict = parseVerdict(many);
     if (!Number.isSafeInteger(upTo) || upTo < 0)
       throw invalidArgumentError(`upTo of answerMany() is ${String(upTo)}; it takes the position of the last question that was seen.`);
     const matches = tool === undefined ? undefined : createNameMatcher([tool], "tool", { bareNames: "default" });
     const selected = (await this.open(sessionId)).filter(
-      ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined),
+      ({ position, toolName }) => position <= upTo && (matches === undefined || matches(toolName) !== undefined) && permits(toolName),
     );
     // throws, before anything is answered, if the rule does not match every question
     for (const record of selected) createAnswerRule(record, verdict, { id: "", now: this.#now });

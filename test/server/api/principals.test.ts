@@ -1,12 +1,19 @@
 /** Each principal sees and does what is its own. */
 import type { Authenticator, Principal } from "haft/server";
-import { expect, test } from "vitest";
-import { startApi } from "./api-server.ts";
+import { expect, test, vi } from "vitest";
+import { startApi, type ApiServer } from "./api-server.ts";
 
 const PRINCIPALS: Readonly<Record<string, Principal>> = {
   boss: { id: "boss", name: "boss", scopes: new Set(["admin"]) },
   guest: { id: "session:guest", name: "guest", scopes: new Set(["read", "execute"]), sessionId: "mine" },
   reader: { id: "reader", name: "reader", scopes: new Set(["read", "execute"]), tools: { allow: ["notes::list"] } },
+  lister: { id: "lister", name: "lister", scopes: new Set(["read", "approve"]), tools: { allow: ["notes::list"] } },
+  eraser: {
+    id: "eraser",
+    name: "eraser",
+    scopes: new Set(["approve"]),
+    tools: { allow: ["notes::e*", "notes::wait"], deny: ["notes::edit*"] },
+  },
 };
 
 const auth: Authenticator = {
@@ -61,4 +68,59 @@ test("issue 19.5 the event of a call has the principal that made it", async () =
   await api.ask("POST", "/v1/sessions/mine/execute", { token: "guest", body: ADD });
   const { json } = await api.ask("GET", "/v1/sessions/mine/events", { token: "guest" });
   expect(json.events.map(({ event }: { readonly event: { readonly principal?: string } }) => event.principal)).toContain("session:guest");
+});
+
+/** A server where a call of notes::erase waits for approval, and a function that sends requests of a principal. */
+async function openQuestion(): Promise<{
+  readonly question: { readonly id: string; readonly digest: string; readonly position: number };
+  readonly status: () => Promise<string>;
+  readonly send: (token: string, path: string, body: unknown) => ReturnType<ApiServer["ask"]>;
+}> {
+  const api = await startApi({ auth });
+  const calls = [{ name: "notes::erase", input: {} }];
+  await api.ask("POST", "/v1/sessions/desk/execute", { token: "boss", body: { calls, waitMs: 0 } });
+  const { approvals } = await vi.waitFor(async () => {
+    const { json } = await api.ask("GET", "/v1/approvals", { token: "lister" });
+    expect(json.approvals).toHaveLength(1);
+    return json;
+  });
+  const [question] = approvals;
+  return {
+    question,
+    status: async () => (await api.ask("GET", `/v1/approvals/${question.id}`, { token: "boss" })).json.status,
+    send: (token, path, body) => api.ask("POST", path, { token, body }),
+  };
+}
+
+test("issue 19.5 a key with patterns approves no call and makes no rule for other tools, but may deny", async () => {
+  const { question, status, send } = await openQuestion();
+  const { id, digest, position } = question;
+  const notCallable = { status: 403, text: expect.stringContaining("notes::erase, which you may not call") };
+  const tooWide = { status: 403, text: expect.stringContaining("may match tools that you may not call") };
+  for (const answer of ["allow", "allow-once", "allow-input", "allow-always"]) {
+    expect(await send("lister", `/v1/approvals/${id}`, { answer, digest })).toMatchObject(notCallable);
+    expect(await send("lister", "/v1/approvals", { decisions: [{ callId: id, answer, digest }] })).toMatchObject(notCallable);
+    expect((await send("lister", "/v1/approvals/matching", { answer, tool: "*", upTo: position })).json).toEqual({ approvals: [] });
+  }
+  expect(await send("lister", `/v1/approvals/${id}`, { answer: "allow", scope: "rule", digest })).toMatchObject(notCallable);
+  for (const pattern of ["*", "notes::*", "notes::erase", "notes::*l*", "*::list"])
+    expect(await send("lister", "/v1/approval-rules", { pattern })).toMatchObject(tooWide);
+  const rule = { pattern: "notes::*" };
+  expect(await send("lister", `/v1/approvals/${id}`, { answer: "allow", rule, digest })).toMatchObject(tooWide);
+  expect(await send("lister", "/v1/approvals/matching", { answer: "allow", rule, tool: "*", upTo: position })).toMatchObject(tooWide);
+  expect(await send("lister", "/v1/approval-rules", { pattern: "notes::list" })).toMatchObject({ status: 201 });
+  expect(await status()).toBe("open");
+  expect((await send("lister", `/v1/approvals/${id}`, { answer: "deny", digest })).json).toEqual({ decided: true });
+  expect(await status()).toBe("denied");
+});
+
+test("issue 19.5 a key with patterns approves calls of the tools that it may call, with rules that reach no further", async () => {
+  const { question, status, send } = await openQuestion();
+  const upTo = question.position;
+  for (const pattern of ["notes::*", "notes::e*", "*::e*"])
+    expect((await send("eraser", "/v1/approval-rules", { pattern })).status).toBe(403);
+  const rule = { pattern: "notes::er*" };
+  const { json } = await send("eraser", "/v1/approvals/matching", { answer: "allow", rule, tool: "*", upTo });
+  expect(json.approvals).toMatchObject([{ id: question.id, status: "allowed", scope: "rule", answeredBy: "eraser" }]);
+  expect(await status()).toBe("allowed");
 });

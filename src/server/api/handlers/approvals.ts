@@ -1,12 +1,12 @@
 /** Handlers of the routes for calls that wait for approval, and for rules that allow calls. */
 import { APPROVAL_STATUSES, type ApprovalRecord } from "../../../core/approval-store.ts";
-import type { ApprovalDecision } from "../../../core/approvals.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { AnswerOf } from "../../api.ts";
 import type { Handlers } from "../services.ts";
+import { approvalLimit, checkMayApprove, checkMayGiveRule, checkRulePattern } from "./approval-rights.ts";
 import { checkVisible, refuseSessionKey } from "../sessions/session-ids.ts";
 import { noContent } from "./responses.ts";
 
@@ -25,9 +25,11 @@ export const approvalHandlers = {
 
   getApproval: ({ runtime, principal, params: { callId } }) => findApproval(callId, { runtime, principal }),
 
-  async decideApproval({ runtime, principal, params: { callId }, body }) {
-    const { id } = await findOpenApproval(callId, { runtime, principal });
-    const decided = await runtime.approvals.answer(decisionOf(principal, { ...body, id }));
+  async decideApproval({ runtime, principal, params: { callId }, body }, services) {
+    const { id, toolName } = await findOpenApproval(callId, { runtime, principal });
+    checkMayGiveRule(body, principal, services);
+    checkMayApprove(toolName, body, principal, services);
+    const decided = await runtime.approvals.answer({ ...body, id, by: principal.id });
     if (!decided) {
       await findOpenApproval(id, { runtime, principal }); // another answer may have come at the same time
       throw new ToolError("conflict", "The digest does not match the question: it belongs to another call or another input.", {
@@ -44,27 +46,30 @@ export const approvalHandlers = {
     return preview as unknown as AnswerOf<"previewApproval">;
   },
 
-  async decideApprovals({ runtime, principal, body: { decisions } }) {
-    for (const decision of decisions) checkRuleScope(principal, decision);
-    const decided = decisions.map(async ({ callId, ...decision }) => {
-      const found = await findUndamagedApproval(callId, { runtime, principal });
-      return {
-        callId,
-        decided: found !== undefined && (await runtime.approvals.answer(decisionOf(principal, { ...decision, id: found.id }))),
-      };
-    });
+  async decideApprovals({ runtime, principal, body: { decisions } }, services) {
+    for (const decision of decisions) checkMayGiveRule(decision, principal, services);
+    const found = await Promise.all(
+      decisions.map(async (decision) => ({ decision, question: await findUndamagedApproval(decision.callId, { runtime, principal }) })),
+    );
+    for (const { decision, question } of found)
+      if (question !== undefined) checkMayApprove(question.toolName, decision, principal, services);
+    const decided = found.map(async ({ decision: { callId, ...decision }, question }) => ({
+      callId,
+      decided: question !== undefined && (await runtime.approvals.answer({ ...decision, id: question.id, by: principal.id })),
+    }));
     return { decisions: await Promise.all(decided) };
   },
 
-  async decideMatchingApprovals({ runtime, principal, body }) {
+  async decideMatchingApprovals({ runtime, principal, body }, services) {
     const sessionId = body.sessionId ?? principal.sessionId;
     if (sessionId !== undefined) checkVisible(principal, sessionId);
     if (sessionId === undefined && body.tool === undefined)
       throw new ToolError("invalid_argument", "Say which calls are meant: by tool, by sessionId, or by both.", {
         hint: 'For every call that waits: "tool": "*".',
       });
-    checkRuleScope(principal, body);
-    const approvals = await runtime.approvals.answerMany({ ...body, by: principal.id, ...omitUndefined({ sessionId }) });
+    checkMayGiveRule(body, principal, services);
+    const permits = approvalLimit(principal, body, services);
+    const approvals = await runtime.approvals.answerMany({ ...body, by: principal.id, ...omitUndefined({ sessionId, permits }) });
     return { approvals };
   },
 
@@ -73,8 +78,9 @@ export const approvalHandlers = {
     return { rules: sessionId === undefined ? rules : rules.filter((rule) => rule.sessionId === sessionId) };
   },
 
-  addApprovalRule({ runtime, principal, body }) {
+  addApprovalRule({ runtime, principal, body }, services) {
     refuseSessionKey(principal);
+    checkRulePattern(body, principal, services);
     return runtime.approvals.addRule({ ...body, by: principal.id });
   },
 
@@ -125,15 +131,4 @@ async function findOpenApproval(name: string, context: ApprovalContext): Promise
   const found = await findApproval(name, context);
   if (found.status === "open") return found;
   throw new ToolError("conflict", `The question is already ${found.status}: this answer has no effect.`);
-}
-
-/** The decision with its principal. */
-function decisionOf(principal: Principal, decision: Omit<ApprovalDecision, "by"> & { readonly id: string }): ApprovalDecision {
-  checkRuleScope(principal, decision);
-  return { ...decision, by: principal.id };
-}
-
-/** Refuses rules to session keys, since rules apply beyond the session. @throws ToolError `permission_denied` */
-function checkRuleScope(principal: Principal, { scope, rule }: Pick<ApprovalDecision, "scope" | "rule">): void {
-  if (scope === "rule" || rule !== undefined) refuseSessionKey(principal);
 }
