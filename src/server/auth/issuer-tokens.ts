@@ -1,7 +1,7 @@
 /** Accepts bearer tokens that an issuer signs for this server, as a protected resource of OAuth 2.1. Tokens are verified, never passed on. */
 import { quoteValue } from "../../core/base/wording.ts";
 import type { JWTPayload, JWTVerifyOptions, JWTVerifyResult } from "jose";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument, checkString } from "../../core/check-argument.ts";
@@ -149,7 +149,7 @@ class IssuerTokens implements Authenticator {
   }
 
   #principalOf(payload: JWTPayload): Principal | undefined {
-    const claims = copyJson(payload).value;
+    const claims = copyClaims(payload);
     if (!isJsonObject(claims) || typeof claims["sub"] !== "string" || claims["sub"] === "") return undefined;
     const { issuer, scopes: meanings } = this.#options;
     const id = `token:${issuer}#${claims["sub"]}`;
@@ -169,6 +169,15 @@ class IssuerTokens implements Authenticator {
     this.#loggedAt = clock.now();
     const reason = thrown instanceof IssuerKeysUnavailable ? thrown.cause : thrown;
     log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeFetchFailure(reason)}`);
+  }
+}
+
+/** The claims; undefined if they are nested too deeply, which is a fault of the token and not of its issuer's keys. */
+function copyClaims(payload: JWTPayload): JsonValue | undefined {
+  try {
+    return copyJson(payload).value;
+  } catch {
+    return undefined;
   }
 }
 

@@ -166,6 +166,13 @@ test("issue 19.5 a token that does not name its key is checked with each publish
   expect(await scopes({ header: unnamed, key: stranger.privateKey })).toBeUndefined();
 });
 
+test("E04 a token whose claims are nested too deeply is rejected, and the log does not say that the issuer's keys failed", async () => {
+  const { scopes, log } = await world();
+  const deep: unknown = JSON.parse(`${"[".repeat(200)}${"]".repeat(200)}`);
+  expect(await scopes({ claims: { deep } })).toBeUndefined();
+  expect(log.lines.filter(({ level }) => level === "warn")).toEqual([]);
+});
+
 test("D12 metadata that names another issuer is not used", async () => {
   const { issuer, scopes, log } = await world();
   issuer.named = "https://evil.example";
