@@ -1,6 +1,7 @@
 /** Turns configured credentials into the providers and headers that the transports of the official client take. */
 import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontextprotocol/client";
 import { ToolError } from "../../core/error.ts";
+import type { Log } from "../../core/ports.ts";
 import { isWebAddress } from "./web-address.ts";
 import { decodeUrlPart, serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
 
@@ -25,20 +26,37 @@ function makeProvider(auth: McpAuth | undefined, sdk: ClientModule): OAuthClient
   switch (auth?.type) {
     case "client-credentials": {
       const { clientId, clientSecret, scope, issuer } = auth;
-      const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
-      return withScope(new sdk.ClientCredentialsProvider({ clientId, clientSecret, ...expected }), scope);
+      const provider = new sdk.ClientCredentialsProvider({ clientId, clientSecret, expectedIssuer: issuer ?? NO_ISSUER });
+      if (issuer === undefined) provider.clientInformation = () => ({ client_id: clientId, client_secret: clientSecret });
+      return withScope(provider, scope);
     }
     case "private-key-jwt": {
       const { clientId, algorithm, scope, issuer } = auth;
       const privateKey = typeof auth.privateKey === "string" ? auth.privateKey : { ...auth.privateKey };
-      const expected = issuer === undefined ? {} : { expectedIssuer: issuer };
-      return withScope(new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, ...expected }), scope);
+      const provider = new sdk.PrivateKeyJwtProvider({ clientId, privateKey, algorithm, expectedIssuer: issuer ?? NO_ISSUER });
+      if (issuer === undefined) provider.clientInformation = () => ({ client_id: clientId });
+      return withScope(provider, scope);
     }
     case "oauth":
       return guardedProvider(auth.provider);
     default:
       return undefined;
   }
+}
+
+/** Given in place of a missing issuer, for which the official client prints a warning with its own name of the option; it is not used. */
+const NO_ISSUER = "urn:haft:no-issuer";
+/** The `auth` objects that were warned about: a server is connected to more than once. */
+const WARNED = new WeakSet<McpAuth>();
+
+/** Warns once if the MCP server chooses who gets the credentials of `auth`. */
+export function warnIfIssuerIsMissing({ auth }: McpUrlOptions, { url, log }: { readonly url: string; readonly log: Log }): void {
+  if ((auth?.type !== "client-credentials" && auth?.type !== "private-key-jwt") || auth.issuer !== undefined || WARNED.has(auth)) return;
+  WARNED.add(auth);
+  const sent = auth.type === "client-credentials" ? "The client secret" : "The signed assertion";
+  log.warn(
+    `${sent} for ${url} is sent to any authorization server that this MCP server names. Set issuer in its auth to the one that may get it.`,
+  );
 }
 
 type OwnProvider = Pick<Required<OAuthClientProvider>, "prepareTokenRequest">;

@@ -1,4 +1,5 @@
 /** Turns failures of a connection or a server into the error of a call. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { causesOf } from "../../core/base/causes.ts";
 import { ToolError, describeThrown, pickHints, type ToolErrorOptions } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
@@ -16,6 +17,7 @@ import {
 } from "./rpc-codes.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
+import { describeTokenFailure, isTokenFailure } from "./token-failure.ts";
 import type { Wire } from "./wire.ts";
 
 export interface CallErrorContext {
@@ -39,6 +41,8 @@ export function callError(error: unknown, context: CallErrorContext): ToolError 
   }
   if (wire?.endReason !== undefined) return connectionLostError(name, wire.endReason, { details: wire.stderrTail, cause: error });
   if (error instanceof ConnectionLost) return connectionLostError(name, wire?.problem ?? error.message, { cause: error });
+  const tokenFailure = createTokenFailure(error, context);
+  if (tokenFailure !== undefined) return tokenFailure;
   if (error instanceof ToolError && !(error instanceof ServerFault)) return error;
   const inner = findInnerToolError(error);
   if (inner !== undefined) return withServerName(inner, name);
@@ -55,6 +59,27 @@ export function callError(error: unknown, context: CallErrorContext): ToolError 
     // wrong answers of the server are a ServerFault, handled above
     return new ToolError("network_error", `The transport of MCP server "${name}" failed: ${describeThrown(error)}`, { cause: error });
   return new ToolError("invalid_output", `MCP server "${name}": ${describeThrown(error)}`, { cause: error });
+}
+
+const TOKEN_HINT = "Check `auth` of this server, and the authorization server that it names.";
+
+/** The error of a call for which no token could be obtained, so that it was not sent or was refused; undefined if another function describes it. */
+function createTokenFailure(error: unknown, { name, server }: CallErrorContext): ToolError | undefined {
+  if (!isTokenFailure(error)) return undefined;
+  const inner = findInnerToolError(error);
+  if (inner?.outcome === "not_started" || (inner === undefined && credentialProblem(server, error) !== undefined)) return undefined;
+  const { code = "unavailable", retryable = true, retryAfterMs, operatorHint } = inner ?? {};
+  const isOwnCode = code === "permission_denied" || code === "rate_limited";
+  return new ToolError(
+    isOwnCode ? code : "unavailable",
+    `MCP server "${name}": no token could be obtained: ${describeTokenFailure(inner ?? error)}.`,
+    {
+      outcome: "not_started",
+      retryable,
+      cause: error,
+      ...omitUndefined({ retryAfterMs, operatorHint: isOwnCode ? operatorHint : TOKEN_HINT }),
+    },
+  );
 }
 
 /** The same error with the outcome `unknown`, as work has begun: a call may be repeated only if it did not start. */

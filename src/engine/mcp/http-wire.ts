@@ -11,7 +11,7 @@ import { readRetryAfter } from "../../core/retry-after.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpHeader } from "../../net/http-request.ts";
-import { oauthProvider, configuredHeaders, withConfiguredHeaders } from "./authorization.ts";
+import { oauthProvider, configuredHeaders, warnIfIssuerIsMissing, withConfiguredHeaders } from "./authorization.ts";
 import { JSON_CONTENT_TYPE, PreparedClient, directTransport, type DirectTransportOptions } from "./direct-transport.ts";
 import { ServerFault } from "./failure.ts";
 import { MAX_MESSAGE_BYTES } from "../../processes/line-reader.ts";
@@ -23,6 +23,7 @@ import { serverUrl, redactUrl, type McpUrlOptions } from "./options.ts";
 import { ServerStream, isEventStream, withoutServerStream } from "./server-stream.ts";
 import { withTimeLimit } from "../../processes/sleep.ts";
 import { checkAccepted, checkAnswer } from "./check-answer.ts";
+import { TokenFailure } from "./token-failure.ts";
 import { CLOSED_REASON, type ServerStreamEvents, type Wire } from "./wire.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { findInnerToolError } from "./call-error.ts";
@@ -76,6 +77,7 @@ export class HttpWire implements Wire {
     const bare = new URL(url);
     bare.username = "";
     bare.password = "";
+    warnIfIssuerIsMissing(server, { url: this.url, log });
     const provider = oauthProvider(server.auth, { sdk, onToken });
     const transport = makeTransport({ url: bare, fetch, client: this.#client, received, server, kind, sdk, provider, setTimer });
     this.transport = transport;
@@ -192,10 +194,19 @@ function directTransportOptions({ url, client, server, received, provider }: Tra
   const own = configuredHeaders(server);
   if (provider === undefined) return { url, client, headers: () => own, isRenewed: false, onReceived };
   const headers = async (): Promise<readonly HttpHeader[]> => {
-    const token = "token" in provider ? await provider.token() : (await provider.tokens())?.access_token;
+    const token = await readToken(provider);
     return token === undefined ? own : [["authorization", `Bearer ${token}`], ...own];
   };
   return { url, client, headers, isRenewed: true, onReceived };
+}
+
+/** @throws ToolError `not_started` of the provider, and `TokenFailure` around every other error of it, as a rejection */
+async function readToken(provider: NonNullable<Provider>): Promise<string | undefined> {
+  try {
+    return "token" in provider ? await provider.token() : (await provider.tokens())?.access_token;
+  } catch (thrown: unknown) {
+    throw thrown instanceof ToolError && thrown.outcome === "not_started" ? thrown : new TokenFailure(thrown);
+  }
 }
 
 /** Counts of the answers of a server. */
