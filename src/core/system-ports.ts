@@ -1,5 +1,6 @@
 /** The real clock, randomness, ids and log. Only here does the runtime access them. */
 import { randomFillSync } from "node:crypto";
+import { escapeControls } from "./base/escape-invisible.ts";
 import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
 import { setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./lazy-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
@@ -117,10 +118,10 @@ function randomPart(): string {
   return `${part}_`;
 }
 
-/** Drops debug messages and writes warnings to standard error. */
+/** Drops debug messages and writes each warning to standard error as one line. */
 const systemLog: Log = {
   debug() {},
-  warn: (message) => process.stderr.write(`haft: ${message}\n`),
+  warn: (message) => process.stderr.write(`haft: ${escapeControls(message)}\n`),
 };
 
 export const systemPorts: Ports = {

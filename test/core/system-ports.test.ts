@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { inProcessorTime } from "../processor-time.ts";
 
@@ -62,4 +62,11 @@ test("the processor time continues after a query from a clock that is far ahead"
   const before = clock.processorTime?.(Date.now()) ?? 0;
   const endsAt = clock.now() + 10_000;
   while ((clock.processorTime?.(clock.now()) ?? 0) <= before) if (clock.now() > endsAt) throw new Error("It does not go on.");
+});
+
+test("E13 a warning of the system's log is one line, whatever characters its text has", () => {
+  const write = vi.spyOn(process.stderr, "write").mockReturnValue(true);
+  onTestFinished(() => write.mockRestore());
+  systemPorts.log.warn('It failed: x\nhaft: forged\r\u001b[31m "ö"');
+  expect(write.mock.calls).toEqual([[String.raw`haft: It failed: x\nhaft: forged\r\u001b[31m "ö"` + "\n"]]);
 });

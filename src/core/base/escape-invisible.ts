@@ -36,6 +36,15 @@ export function quoteExcerpt(text: string, width: number, at: number = 0): strin
   return `${start > 0 ? "…" : ""}${escapeInvisibleJson(JSON.stringify(piece))}${start + width < text.length ? "…" : ""}`;
 }
 
+/** Escapes control characters and line breaks, so that third-party text cannot span or forge lines of a log. */
+export function escapeControls(text: string): string {
+  return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (character) =>
+    JSON.stringify(character)
+      .slice(1, -1)
+      .replace(/^[^\\]/u, "?"),
+  );
+}
+
 /** Returns `\\u…` for one UTF-16 unit. */
 export function escapeUnit(unit: string): string {
   return `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`;

@@ -22,18 +22,20 @@ export function normalizeTarget(incoming: IncomingMessage): void {
 }
 
 /**
- * The name of a header that the request repeats although it decides where the request goes or who sends it: Node uses the first, and a proxy in front
- * may have used another. undefined if none is repeated.
+ * The name of a header that the request repeats although it decides where the request goes, who sends it or how its body is read: Node uses the
+ * first, and a proxy in front may have used another. undefined if none is repeated.
  */
-function findRepeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | undefined {
+function findRepeatedHeader({ rawHeaders }: Pick<IncomingMessage, "rawHeaders">): "Host" | "Authorization" | "Content-Type" | undefined {
   let hosts = 0;
   let authorizations = 0;
+  let types = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index];
     if (name?.length === "host".length && name.toLowerCase() === "host") hosts++;
     else if (name?.length === "authorization".length && name.toLowerCase() === "authorization") authorizations++;
+    else if (name?.length === "content-type".length && name.toLowerCase() === "content-type") types++;
   }
-  return hosts > 1 ? "Host" : authorizations > 1 ? "Authorization" : undefined;
+  return hosts > 1 ? "Host" : authorizations > 1 ? "Authorization" : types > 1 ? "Content-Type" : undefined;
 }
 
 /**

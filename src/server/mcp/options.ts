@@ -1,4 +1,5 @@
 /** The options of an MCP server, and their defaults. */
+import { escapeControls } from "../../core/base/escape-invisible.ts";
 import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -185,12 +186,4 @@ function createEscapingLog(log: Log): Log {
     debug: (message, fields) => log.debug(escapeControls(message), fields),
     warn: (message, fields) => log.warn(escapeControls(message), fields),
   };
-}
-
-function escapeControls(message: string): string {
-  return message.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (character) =>
-    JSON.stringify(character)
-      .slice(1, -1)
-      .replace(/^[^\\]/u, "?"),
-  );
 }

@@ -27,6 +27,7 @@ test.each([
   ["that is too large", "/v1/execute", `Host: localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`, 413],
   ["of a page", "/v1/execute", `Host: localhost\r\nOrigin: http://localhost\r\nAuthorization: Bearer ${TOKEN}\r\n`, 413],
   ["to the MCP server", "/mcp", `Host: localhost\r\nAuthorization: Bearer wrong\r\n`, 401],
+  ["of two types (E07)", "/v1/execute", `Host: localhost\r\nAuthorization: Bearer ${TOKEN}\r\ncontent-type: text/plain\r\n`, 400],
   ["to several hosts", "/v1/execute", `Host: localhost\r\nHost: evil.example\r\n`, 400],
 ])("issue 19 a request %s is answered while its body is still being sent", async (_, path, headers, status) => {
   const { listener } = await startApi();
