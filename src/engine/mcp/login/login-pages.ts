@@ -1,5 +1,6 @@
 /** The pages that a person sees during a login: whom it is for, and how it ended. */
 
+import { escapeInvisible } from "../../../core/base/escape-invisible.ts";
 import { ToolError } from "../../../core/error.ts";
 
 /** Forbids scripts, frames and resources. `form-action` is not limited, as the form leads on to the authorization server. */
@@ -67,6 +68,7 @@ ${body}
 
 const ENTITIES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
 
+/** Escapes a text for HTML, with its invisible characters as `\u…`: a name must not look like that of another user. */
 function escapeHtml(text: string): string {
-  return text.replaceAll(/[&<>"']/gu, (character) => ENTITIES[character] ?? "");
+  return escapeInvisible(text).replaceAll(/[&<>"']/gu, (character) => ENTITIES[character] ?? "");
 }
