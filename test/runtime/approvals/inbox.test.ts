@@ -257,6 +257,11 @@ describe("issue 19.4 an approval applies to", () => {
     const narrow = { answer: "allow", scope: "rule", rule: { pattern: "remove" }, upTo } as const;
     await expect(runtime.approvals.answerMany(narrow)).rejects.toThrow("does not match default::wipe");
     expect([(await open(runtime, 3)).length, await runtime.approvals.rules()]).toEqual([3, []]);
+    expect(await runtime.approvals.answerMany({ answer: "allow", scope: "tool", upTo, permits: () => false })).toEqual([]);
+    expect(await runtime.approvals.list({ tool: "wipe", status: "open" })).toEqual(
+      await runtime.approvals.list({ tool: "default::wipe", status: "open" }),
+    );
+    expect((await runtime.approvals.list({ tool: "wipe", status: "open" })).length).toBeGreaterThan(0);
     const answered = await runtime.approvals.answerMany({ answer: "allow", scope: "tool", upTo });
     expect(answered.map(({ input, status }) => `${String(input["path"])} ${status}`).sort()).toEqual([
       "/1 allowed",
