@@ -2,7 +2,7 @@
 import { randomFillSync } from "node:crypto";
 import { escapeControls } from "./base/escape-invisible.ts";
 import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
-import { setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./lazy-timer.ts";
+import { setLazyExpiry, setLazyTimer, monotonicNow, MAX_TIMER_MS } from "./lazy-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /**
@@ -65,11 +65,11 @@ export function roundMs(ms: number): number {
 const systemClock: Clock = {
   hold: () => keepAlive.hold(),
   release: () => keepAlive.release(),
-  now: () => performance.now(),
+  now: monotonicNow,
   wallTime: () => Date.now(),
   processorTime,
   expiry: setLazyExpiry,
-  timer: (fire, delayMs, options) => setLazyTimer(fire, performance.now() + delayMs, options?.background === true),
+  timer: (fire, delayMs, options) => setLazyTimer(fire, monotonicNow() + delayMs, options?.background === true),
 };
 
 /**

@@ -70,3 +70,18 @@ test("E13 a warning of the system's log is one line, whatever characters its tex
   systemPorts.log.warn('It failed: x\nhaft: forged\r\u001b[31m "ö"');
   expect(write.mock.calls).toEqual([[String.raw`haft: It failed: x\nhaft: forged\r\u001b[31m "ö"` + "\n"]]);
 });
+
+test("the clock and its timers follow the fake timers of a test, which are installed after it was loaded", async () => {
+  vi.useFakeTimers();
+  try {
+    const startedAt = clock.now();
+    const fired: number[] = [];
+    clock.timer(() => fired.push(clock.now() - startedAt), 60_000);
+    await vi.advanceTimersByTimeAsync(59_000);
+    expect([fired, clock.now() - startedAt]).toEqual([[], 59_000]);
+    await vi.advanceTimersByTimeAsync(2_000);
+    expect(fired).toEqual([60_000]);
+  } finally {
+    vi.useRealTimers();
+  }
+});
