@@ -117,20 +117,15 @@ class QuickCopy {
   }
 
   copy(value: unknown, depthLeft: number): JsonValue | typeof NEEDS_SLOW_COPY {
-    switch (typeof value) {
-      case "string":
-        if (value.length >= MIN_TESTED_CHARS && !this.found && this.lookFor?.(value) === true) this.found = true;
-        return (this.#charsLeft -= value.length) < 0 ? NEEDS_SLOW_COPY : value;
-      case "number":
-        return Number.isFinite(value) ? value + 0 : NEEDS_SLOW_COPY; // JSON text has no -0
-      case "boolean":
-        return value;
-      case "object":
-        if (value === null) return null;
-        return depthLeft === 0 ? NEEDS_SLOW_COPY : this.#copyObject(value, depthLeft - 1);
-      default:
-        return NEEDS_SLOW_COPY;
+    // Not a switch: V8 calls a function for `typeof` in a switch, and compares in place here.
+    if (typeof value === "string") {
+      if (value.length >= MIN_TESTED_CHARS && !this.found && this.lookFor?.(value) === true) this.found = true;
+      return (this.#charsLeft -= value.length) < 0 ? NEEDS_SLOW_COPY : value;
     }
+    if (typeof value === "number") return Number.isFinite(value) ? value + 0 : NEEDS_SLOW_COPY; // JSON text has no -0
+    if (typeof value === "boolean" || value === null) return value;
+    if (typeof value !== "object" || depthLeft === 0) return NEEDS_SLOW_COPY;
+    return this.#copyObject(value, depthLeft - 1);
   }
 
   #copyObject(value: object, depthLeft: number): JsonValue | typeof NEEDS_SLOW_COPY {
