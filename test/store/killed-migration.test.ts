@@ -6,7 +6,7 @@ import { CURRENT_VERSION } from "../../src/store/sql/migrate.ts";
 import { checkStore } from "../../src/store/upkeep/check-store.ts";
 import { connectStore } from "../../src/store/connect-store.ts";
 import { inCI } from "../ci.ts";
-import { allHeard, startProcess } from "./run-process.ts";
+import { readAllOutput, startProcess } from "./run-process.ts";
 import { temporaryFile } from "./temporary-file.ts";
 
 /** Statements between two kills. */
@@ -24,7 +24,7 @@ function earlierFile(): string {
 /** Migrates the file in a process that is killed before the statement with this number; with 0 it is not, and returns the number of statements. */
 async function migrateIn(path: string, killedAt: number): Promise<unknown> {
   const migrating = startProcess("migrate", path, [String(killedAt)]);
-  const [statements] = await allHeard(migrating);
+  const [statements] = await readAllOutput(migrating);
   await migrating.ended;
   return statements;
 }
