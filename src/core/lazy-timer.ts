@@ -6,19 +6,8 @@ export const MAX_TIMER_MS = 2_147_483_647;
 /** How many timers that were cancelled before they were armed may accumulate before they are swept out. */
 const MAX_STALE = 1_024;
 
-const nodeSetTimeout = setTimeout;
-const nodePerformance = performance;
-
 /**
- * The time of `performance.now()`. In Node.js the global `performance` is a getter, which takes almost as long as reading the clock. Fake timers of a
- * test replace it together with `setTimeout`, whose comparison takes no time.
- */
-export function monotonicNow(): number {
-  return setTimeout === nodeSetTimeout ? nodePerformance.now() : performance.now();
-}
-
-/**
- * Calls `fire` once, after `monotonicNow()` has reached `at`; the returned function cancels it. @param inBackground whether the process may exit
+ * Calls `fire` once, after `performance.now()` has reached `at`; the returned function cancels it. @param inBackground whether the process may exit
  */
 export function setLazyTimer(fire: () => void, at: number, inBackground: boolean): () => void {
   const timer = queueTimer(new LazyTimer({ expire: fire }, at, inBackground ? background : foreground));
@@ -132,13 +121,13 @@ class Alarms {
   }
 
   #startNodeTimer(alarm: Alarm): void {
-    alarm.handle = setTimeout(() => this.#fireAll(alarm), Math.min(Math.max(0, Math.ceil(alarm.dueAt - monotonicNow())), MAX_TIMER_MS));
+    alarm.handle = setTimeout(() => this.#fireAll(alarm), Math.min(Math.max(0, Math.ceil(alarm.dueAt - performance.now())), MAX_TIMER_MS));
     if (this.#background) alarm.handle.unref();
   }
 
   /** Fires the timers of an alarm. Node's timers may fire a little early, and delays above `MAX_TIMER_MS` are split. */
   #fireAll(alarm: Alarm): void {
-    if (monotonicNow() < alarm.dueAt) return this.#startNodeTimer(alarm);
+    if (performance.now() < alarm.dueAt) return this.#startNodeTimer(alarm);
     for (let timer = alarm.first; timer !== undefined; timer = alarm.first) {
       unlink(timer, alarm);
       timer.fire();

@@ -160,7 +160,7 @@ describe("F1.64 a command that is rejected or fails", () => {
     const hasty = createRuntime({ toolsets: [shellToolset({ root, sandbox: "none" })], approval: { never: ["*"] }, deadlineMs: 700 });
     onTestFinished(async () => void (await hasty.close()));
     await hasty.open();
-    expect(await bash(hasty, command)).toMatchObject({ error: { code: "timeout" }, output: "first\nsecond\n" });
+    expect(await bash(hasty, command)).toMatchObject({ status: "error", output: "first\nsecond\n" });
   });
 
   test("an exit code other than 0 is an error with the output and the code", async () => {
