@@ -35,7 +35,7 @@ export async function picture(page: Page, name: string, options: { readonly full
 const LOOKS = {
   light: { colorScheme: "light", viewport: { width: 1360, height: 800 } },
   dark: { colorScheme: "dark", viewport: { width: 1360, height: 800 } },
-  narrow: { colorScheme: "light", viewport: { width: 360, height: 720 } },
+  narrow: { colorScheme: "light", viewport: { width: 360, height: 780 } },
 } as const;
 
 /** Gives an open page one look after the other; the narrow one is loaded anew, as on a phone. */
