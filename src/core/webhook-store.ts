@@ -45,8 +45,11 @@ export interface WebhookStore {
   setEndpoints(endpoints: readonly WebhookEndpoint[]): Promise<void>;
   /** Returns messages that are due, oldest first; none of them is due again before `until`. */
   claim(request: WebhookClaim): Promise<readonly WebhookDelivery[]>;
-  /** Records a failed attempt: the message is due again at `dueAt`. A store with its own clock uses only the duration from `now` to `dueAt`. */
-  retry(request: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void>;
+  /**
+   * Records a failed attempt: the message is due again at `dueAt`. `attempts` is as `claim` returned it; if the message was claimed again since,
+   * nothing changes. A store with its own clock uses only the duration from `now` to `dueAt`.
+   */
+  retry(request: Omit<WebhookDelivery, "payload"> & { readonly now: number; readonly dueAt: number }): Promise<void>;
   /** Removes a message that was delivered or given up. */
   remove(key: DeliveryKey): Promise<void>;
 }

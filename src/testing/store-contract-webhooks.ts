@@ -31,13 +31,24 @@ export const webhookCases: readonly StoreCase[] = [
       const [first] = await webhooks.claim(claimAt(10));
       const key = { endpoint: "a", messageId: first?.messageId ?? "" };
       deepEqual(await attemptsOf(webhooks, 10), []);
-      await webhooks.retry({ ...key, now: 10, dueAt: 10 });
+      await webhooks.retry({ ...key, attempts: 1, now: 10, dueAt: 10 });
       deepEqual(await attemptsOf(webhooks, 10), [2]);
-      await webhooks.retry({ ...key, now: 10, dueAt: 10 + MINUTE_MS });
+      await webhooks.retry({ ...key, attempts: 2, now: 10, dueAt: 10 + MINUTE_MS });
       deepEqual(await attemptsOf(webhooks, 10), []);
-      await webhooks.retry({ ...key, now: 10, dueAt: 10 });
+      await webhooks.retry({ ...key, attempts: 2, now: 10, dueAt: 10 });
       await webhooks.remove(key);
       deepEqual(await attemptsOf(webhooks, 10), []);
+    },
+  ),
+  twoStoreCase(
+    "a sender that was suspended for longer than its claim does not make due the message that another has claimed",
+    async (one, other) => {
+      await one.webhooks.setEndpoints([{ id: "a", types: ["approval.asked"] }]);
+      await one.approvals.put(question("q", 10));
+      const [message] = await one.webhooks.claim({ now: 10, until: 10, limit: 1 });
+      deepEqual(await attemptsOf(other.webhooks, 10), [2]);
+      await one.webhooks.retry({ endpoint: "a", messageId: message?.messageId ?? "", attempts: 1, now: 10, dueAt: 10 });
+      deepEqual(await attemptsOf(one.webhooks, 10), []);
     },
   ),
   twoStoreCase("processes whose clocks are far apart agree on which messages are due", async (one, other) => {
@@ -48,9 +59,9 @@ export const webhookCases: readonly StoreCase[] = [
         const [claimed] = await other.webhooks.claim(claimAt(theirs));
         const key = { endpoint: "a", messageId: claimed?.messageId ?? "" };
         deepEqual([claimed?.attempts, await attemptsOf(one.webhooks, own)], [1, []]);
-        await other.webhooks.retry({ ...key, now: theirs, dueAt: theirs });
+        await other.webhooks.retry({ ...key, attempts: 1, now: theirs, dueAt: theirs });
         deepEqual([await attemptsOf(one.webhooks, own), await attemptsOf(other.webhooks, theirs)], [[2], []]);
-        await one.webhooks.retry({ ...key, now: own, dueAt: own + MINUTE_MS });
+        await one.webhooks.retry({ ...key, attempts: 2, now: own, dueAt: own + MINUTE_MS });
         deepEqual(await attemptsOf(other.webhooks, theirs), []);
         await other.webhooks.remove(key);
       }

@@ -117,7 +117,9 @@ export class WebhookSender {
       const now = this.#ports.clock.wallTime();
       const due = await this.#options.store.webhooks.claim({ now, until: now + LEASE_MS, limit: CLAIM_LIMIT, endpoint });
       found = due.length;
-      await Promise.all(due.map((delivery) => this.#deliver(delivery)));
+      const sent = await Promise.allSettled(due.map((delivery) => this.#deliver(delivery))); // `close` waits for all of them
+      const failed = sent.find(({ status }) => status === "rejected");
+      if (failed?.status === "rejected") throw failed.reason;
     } catch (thrown: unknown) {
       if (!this.#closing.signal.aborted) this.#ports.log.warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
     }
@@ -131,12 +133,12 @@ export class WebhookSender {
     if (receiver === undefined) return;
     const failure = await this.#attempt(receiver, delivery);
     const now = this.#ports.clock.wallTime();
-    if (this.#closing.signal.aborted && failure !== undefined) return webhooks.retry({ endpoint, messageId, now, dueAt: now });
+    if (this.#closing.signal.aborted && failure !== undefined) return webhooks.retry({ endpoint, messageId, attempts, now, dueAt: now });
     const delayMs = DELAYS_MS[attempts - 1];
     if (failure === undefined) return webhooks.remove({ endpoint, messageId });
     const { reason, isFinal = false, retryAfterMs = 0 } = failure;
     if (!isFinal && delayMs !== undefined)
-      return webhooks.retry({ endpoint, messageId, now, dueAt: now + Math.max(delayMs, retryAfterMs) });
+      return webhooks.retry({ endpoint, messageId, attempts, now, dueAt: now + Math.max(delayMs, retryAfterMs) });
     this.#ports.log.warn(
       `The webhook ${messageId} to ${new URL(receiver.url).host} was given up after ${plural(attempts, "try", "tries")}: ${reason}`,
     );

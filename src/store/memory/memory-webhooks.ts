@@ -37,9 +37,9 @@ export class MemoryWebhooks implements WebhookStore {
     });
   }
 
-  async retry({ dueAt, ...key }: DeliveryKey & { readonly dueAt: number }): Promise<void> {
+  async retry({ attempts, dueAt, ...key }: Parameters<WebhookStore["retry"]>[0]): Promise<void> {
     const waiting = this.#pending.get(keyOf(key));
-    if (waiting !== undefined) this.#pending.set(keyOf(key), { ...waiting, dueAt });
+    if (waiting?.delivery.attempts === attempts) this.#pending.set(keyOf(key), { ...waiting, dueAt });
   }
 
   async remove(key: DeliveryKey): Promise<void> {

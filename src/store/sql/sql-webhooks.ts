@@ -45,8 +45,9 @@ export class SqlWebhooks implements WebhookStore {
     });
   }
 
-  async retry({ now, dueAt, ...key }: DeliveryKey & { readonly now: number; readonly dueAt: number }): Promise<void> {
+  async retry({ attempts, now, dueAt, ...key }: Parameters<WebhookStore["retry"]>[0]): Promise<void> {
     await updateDelivery(this.#connection.tables, key)
+      .where("attempts", "=", attempts) // otherwise another sender has it
       .set({ due_at: databaseTimeAfter(dueAt - now, this.#connection) })
       .execute();
   }

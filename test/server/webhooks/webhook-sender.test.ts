@@ -327,6 +327,28 @@ test.each([
   },
 );
 
+test("close waits for all requests under way, also after the store could not record the end of one", async () => {
+  const hangs = (): void => {};
+  const place = await receiver(ok, hangs);
+  const [store, ports] = [memoryStore(), fakePorts()];
+  const released: string[] = [];
+  Object.assign(store.webhooks, {
+    remove: () => Promise.reject(new ToolError("store_failed", "The disk is full.")),
+    async retry({ messageId }: { readonly messageId: string }) {
+      for (let turns = 0; turns < 20; turns++) await settle(); // a slow store
+      released.push(messageId);
+    },
+  });
+  const sender = senderTo(place, store, ports);
+  await sender.start();
+  for (const id of ["one", "two"]) await store.approvals.put({ ...question(ports.clock.wallTime()), id });
+  await ports.clock.advance(1_000);
+  await place.count(2);
+  await settle();
+  await sender.close();
+  expect(released).toHaveLength(1);
+});
+
 test("an unknown setting of a receiver is refused with the setting that was meant", () => {
   const webhooks = [{ url: "https://hooks.example", secret: SECRET, events: ["job.ended"] }];
   expect(() => new WebhookSender({ store: memoryStore(), webhooks })).toThrow(
