@@ -146,6 +146,37 @@ test.each([false, true])(
   },
 );
 
+test("L36 an orderly stop leaves the running jobs of an agent in a store in a file, and the next process ends them", async () => {
+  const path = temporaryFile();
+  let begun = 0;
+  const build = defineTool({
+    name: "build",
+    description: "Builds.",
+    effects: { writes: "out", idempotent: true },
+    mode: "background",
+    execute: async () => (++begun === 2 ? "built" : await new Promise<never>(() => {})),
+  });
+  const start = async () => {
+    const runtime = createRuntime({ tools: [build], store: sqliteStore({ path, synchronous: "normal" }) });
+    onTestFinished(async () => void (await runtime.close()));
+    const agents = new Map<string, Agent>();
+    const make = (session: RuntimeSession) =>
+      createAgent({ session, model: scriptedModel([{ calls: [{ name: "build", input: {} }] }, { text: "It is being built." }]) });
+    const held = new ExclusiveAgent({ name: "clerk", runtime, agents, make, log: expect.fail });
+    await held.start();
+    return { runtime, held, agent: agents.get("clerk") };
+  };
+  const first = await start();
+  await first.agent?.send("Build it.");
+  await vi.waitFor(() => expect(begun).toBe(1));
+  await first.held.stop();
+  await first.runtime.close();
+  const second = await start();
+  await vi.waitFor(() => expect(second.agent?.session.history.map(({ result }) => result?.status)).toEqual(["ok"]), 10_000);
+  expect(begun).toBe(2);
+  await second.held.stop();
+});
+
 testInCI("an agent that is stopped while it leaves a lost session does not resume it", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const agents = new Map<string, Agent>();

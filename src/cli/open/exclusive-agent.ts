@@ -160,8 +160,9 @@ export class ExclusiveAgent {
       return;
     }
     const isLost = session.broken !== undefined; // another process has the session now, or the store failed: nothing can be written
-    if (runtime.store?.queue === undefined && !isLost) return; // the runtime closes the session
     const jobs = session.jobs.length;
+    const keepsJobs = jobs > 0 && runtime.store?.outlivesProcess === true;
+    if (runtime.store?.queue === undefined && !isLost && !keepsJobs) return; // the runtime closes the session
     await (jobs > 0 ? runtime.sessions.handOver(session.id) : session.close()).catch((thrown: unknown) => {
       if (!isLost) throw thrown;
     });

@@ -27,7 +27,16 @@ export async function drain(services: ApiServices, signal?: AbortSignal): Promis
       await settlesWithin(submissions.whenIdle(), graceMs, clock);
     }
   }
-  await settlesWithin(sessions.closeAll(signal), graceMs + FINAL_WRITE_MS, clock);
+  const jobsOfAgents = settlesWithin(whenJobsOfAgentsEnd(services), graceMs, clock, signal);
+  await settlesWithin(Promise.all([sessions.closeAll(signal), jobsOfAgents]), graceMs + FINAL_WRITE_MS, clock);
+}
+
+/** Waits for the running jobs of agents, whose sessions the pool does not have; not for those that wait for a person. */
+async function whenJobsOfAgentsEnd({ agents, runtime }: Pick<ApiServices, "agents" | "runtime">): Promise<void> {
+  const sessions = new Set(Array.from(agents.values(), ({ session }) => session.id));
+  const work = runtime.underWay.filter(({ sessionId, waitsFor }) => sessions.has(sessionId) && waitsFor === undefined);
+  const jobs = new Set(runtime.running.flatMap(({ jobId }) => jobId ?? []));
+  await Promise.allSettled(work.flatMap(({ callId }) => (jobs.has(callId) ? runtime.jobs.wait(callId) : [])));
 }
 
 /** Additional time in which sessions write their last events, after `graceMs` for their jobs, in milliseconds. */

@@ -1,6 +1,7 @@
 /** Servers that stop, one after the other, while a call that a background job has made runs: the last one ends it, and with it the job. */
-import { createRuntime, defineTool, readOnly, type Tool } from "haft";
+import { createAgent, createRuntime, defineTool, readOnly, type Tool } from "haft";
 import { createClient } from "haft/client";
+import { scriptedModel } from "haft/model";
 import { createServer, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
@@ -131,4 +132,34 @@ test.each([
   const job = await next.client.call("waitForJob", { params: { jobId: jobs[0]?.id ?? "" }, query: { timeoutMs: 20_000 } });
   expect(job).toMatchObject({ state: "done" });
   expect(begun).toBe(runs);
+});
+
+test("a job of an agent may end while its server stops", async () => {
+  const begun = Promise.withResolvers<void>();
+  const stopping = Promise.withResolvers<void>();
+  const build = defineTool({
+    name: "build",
+    description: "Builds.",
+    effects: { writes: "out" },
+    mode: "background",
+    execute: async () => (begun.resolve(), await stopping.promise, "built"),
+  });
+  const runtime = createRuntime({ tools: [build], store: sqliteStore({ path: temporaryFile(), synchronous: "normal" }), ports: { log } });
+  onTestFinished(async () => void (await runtime.close()));
+  const session = runtime.session("clerk");
+  const model = scriptedModel([{ calls: [{ name: "build", input: {} }] }, { text: "It is being built." }, { text: "It is built." }]);
+  const agent = createAgent({ session, model });
+  agent.start();
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), mcp: false, agents: { clerk: agent }, ports: { log } });
+  await server.listen({ port: 0 });
+  await agent.send("Build it.");
+  await begun.promise;
+  await agent.whenIdle();
+  const [job] = session.jobs;
+  const stopped = server.close();
+  await new Promise((resolve) => setTimeout(resolve, 100)); // a server that waits for nothing has closed by then
+  stopping.resolve();
+  await stopped;
+  expect(runtime.jobs.get(job?.id ?? "")?.state).toBe("done");
+  await agent.stop();
 });
