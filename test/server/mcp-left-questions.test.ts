@@ -194,3 +194,48 @@ test("a task that runs when its server stops may end within the grace period, or
     await vi.waitFor(async () => expect((await second.get(String(taskId)))["status"]).toBe("completed"), WAIT);
   expect(begun.toSorted()).toEqual(["restart first", "restart second", "stop first"]);
 });
+
+test.each([
+  { graceMs: 20_000, runs: 1, when: "ends while its server stops" },
+  { graceMs: 20, runs: 2, when: "lasts longer, and is run again by the next server" },
+])("L36 a task in a store in a file is not cancelled by an orderly stop: it $when", async ({ graceMs, runs }) => {
+  const path = temporaryFile();
+  let begun = 0;
+  const stopping = Promise.withResolvers<void>();
+  const build = defineTool({
+    name: "build",
+    description: "Builds.",
+    effects: { writes: "out", idempotent: true },
+    mode: "background",
+    async execute() {
+      begun++;
+      await stopping.promise;
+      if (begun < runs) await new Promise<never>(() => {});
+      return "built";
+    },
+  });
+  const serve = async () => {
+    const runtime = createRuntime({ tools: [build], store: sqliteStore({ path }), ports: { log: { debug() {}, warn() {} } } });
+    await runtime.open();
+    const listener = await listenMcp(runtime, { port: 0, graceMs });
+    const stop = async (): Promise<void> => {
+      await listener.close();
+      await runtime.close();
+    };
+    onTestFinished(stop);
+    return { url: listener.url, stop };
+  };
+  const first = await serve();
+  const { taskId } = (await raw(first.url, "tools/call", { name: "build", arguments: {} }, ABLE)).result;
+  await vi.waitFor(() => expect(begun).toBe(1), WAIT);
+  const stopped = first.stop();
+  await new Promise((resolve) => setTimeout(resolve, 300)); // a server that waits for nothing has handed its tasks over by then
+  stopping.resolve();
+  await stopped;
+  const next = await serve();
+  await vi.waitFor(async () => {
+    const { result } = await raw(next.url, "tasks/get", { taskId }, ABLE);
+    expect(result).toMatchObject({ status: "completed", result: { content: [{ type: "text", text: "built" }] } });
+  }, WAIT);
+  expect(begun).toBe(runs);
+});
