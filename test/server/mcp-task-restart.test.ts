@@ -2,6 +2,7 @@
 import { spawn, type ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { createInterface } from "node:readline";
+import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { readOnly } from "../../src/core/effects.ts";
@@ -159,6 +160,47 @@ test("a task run by one server is visible at every server, with the same result 
   const ended = await until(second.url, taskId, "completed");
   expect(ended).toMatchObject({ result: { content: [{ type: "text", text: "read" }] } });
   expect(await until(first.url, taskId, "completed")).toEqual(ended);
+});
+
+test("a task that ends while the store cannot be written is not reported as failed: it has ended once its end is written", async () => {
+  const path = temporaryFile();
+  const done = Promise.withResolvers<string>();
+  let writes = 0;
+  const write = {
+    name: "read",
+    description: "Writes.",
+    inputSchema: { type: "object" },
+    effects: { writes: ["disk"] },
+    mode: "background",
+    execute: async () => (writes++, await done.promise),
+  } as const;
+  const log: string[] = [];
+  const ports = { log: { debug() {}, warn: (line: string) => void log.push(line) } };
+  const serve = async () => {
+    const runtime = createRuntime({ store: sqliteStore({ path, busyTimeoutMs: 1 }), tools: [write], ports });
+    await runtime.open();
+    const listener = await listenMcp(runtime, { port: 0, ports });
+    onTestFinished(async () => {
+      await listener.close();
+      await runtime.close();
+    });
+    return { url: listener.url, runtime };
+  };
+  const first = await serve();
+  const taskId = await begin(first.url, {});
+  await vi.waitFor(() => expect(writes).toBe(1), WAIT);
+  const other = new DatabaseSync(path);
+  other.exec("BEGIN IMMEDIATE");
+  done.resolve("written");
+  await vi.waitFor(() => expect(log.join()).toContain("The session of a task could not be closed"), WAIT);
+  const { result } = await raw(first.url, "tasks/get", { taskId }, ABLE);
+  expect(result["status"]).not.toBe("failed");
+  other.exec("ROLLBACK");
+  other.close();
+  const ended = await until(first.url, taskId, "completed");
+  expect(ended).toMatchObject({ result: { content: [{ type: "text", text: "written" }] } });
+  expect(await until((await serve()).url, taskId, "completed")).toEqual(ended);
+  expect(writes).toBe(1);
 });
 
 test("a task can be cancelled at any server", async () => {

@@ -173,7 +173,7 @@ async function followTask(
     task.finish(hasResult(ended) ? await toEnd(ended.result) : lostTaskEnd(), endedAt);
   } catch (thrown: unknown) {
     if (tasks.isClosed) return; // a later server continues it
-    isHandedOver = ownSession !== undefined && ToolError.fromUnknown(thrown).code === "conflict"; // another process owns its session
+    isHandedOver = ownSession !== undefined && isLeftToStore(ToolError.fromUnknown(thrown));
     if (isHandedOver) return;
     settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lostTaskEnd());
@@ -185,6 +185,11 @@ async function followTask(
       .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
     if (isHandedOver) tasks.handOver(slot.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
   }
+}
+
+/** Whether the store decides how the task ends: another process owns its session, or its end is still to be written. */
+function isLeftToStore({ code, retryable }: ToolError): boolean {
+  return code === "conflict" || (code === "store_failed" && retryable);
 }
 
 /** The end time in the log, so that it stays the same when the task is restored after a restart. */
