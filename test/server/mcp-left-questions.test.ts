@@ -234,7 +234,7 @@ test.each([
   await stopped;
   const next = await serve();
   await vi.waitFor(async () => {
-    const { result } = await raw(next.url, "tasks/get", { taskId }, ABLE);
+    const { result } = await raw(next.url, "tasks/get", { taskId: taskId ?? null }, ABLE);
     expect(result).toMatchObject({ status: "completed", result: { content: [{ type: "text", text: "built" }] } });
   }, WAIT);
   expect(begun).toBe(runs);
