@@ -4,6 +4,7 @@ import { failedToConnect } from "../net/connect-failure.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
 import type { Route } from "../server/api/requests/route.ts";
 import { ApiError, toApiError, parseAnswer, encodePathPart } from "./api-error.ts";
+import { checkClientOptions, checkInput, checkSignal, toAuthorization, toJsonBody } from "./check-options.ts";
 import { EventFollower, type FollowOptions, type ReceivedEvent } from "./event-follower.ts";
 import { wait } from "./wait.ts";
 
@@ -15,7 +16,7 @@ export type { Problem } from "../server/http/problem.ts";
 
 /** Options of `createClient`. */
 export interface ClientOptions {
-  /** The address of the server: `http://127.0.0.1:3000`. */
+  /** The address of the server, without credentials and query: `http://127.0.0.1:3000`. */
   readonly url: string;
   /** A key or token of the server, or a function that returns it and is called for each request. */
   readonly token?: string | (() => string | Promise<string>);
@@ -23,7 +24,7 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
   /** How often a request that may be repeated is sent in all, the first time included. Integer ≥ 1. @default 5 */
   readonly maxAttempts?: number;
-  /** The delay before the second attempt, in milliseconds; doubled for each further attempt. @default 200 */
+  /** The delay before the second attempt, in milliseconds; doubled for each further attempt. At least 0. @default 200 */
   readonly retryDelayMs?: number;
 }
 
@@ -63,7 +64,8 @@ export interface HaftClient {
    * requests alone.
    *
    * @throws ApiError, as a rejection, with the server's problem, or with the reason why the server could not be reached. Before anything
-   * is sent: for an unknown operation, one that answers with a stream, an unknown part of the input and a missing parameter
+   * is sent: for an unknown operation, one that answers with a stream, an unknown part of the input, one that cannot be sent, a missing parameter, and a
+   * token that a header cannot have
    */
   call<Id extends OperationId>(id: Id, ...input: Input<Id>): Promise<ClientAnswer<Id>>;
   /**
@@ -75,7 +77,12 @@ export interface HaftClient {
   follow(sessionId: string, options?: FollowOptions): AsyncGenerator<ReceivedEvent, void, undefined>;
 }
 
-/** Makes a client. @throws TypeError if `url` is not a valid address, and for an unknown option */
+/**
+ * Makes a client.
+ *
+ * @throws TypeError if `url` is not an address with http or https, or has credentials, a query or a fragment; for a value out of its bounds or of the
+ * wrong type, and for an unknown option
+ */
 export function createClient(options: ClientOptions): HaftClient {
   return new HttpClient(options);
 }
@@ -91,7 +98,7 @@ class HttpClient implements HaftClient {
     this.#options = options;
     const unknown = findUnknown(options ?? {}, OPTIONS);
     if (unknown !== undefined) throw new TypeError(`createClient() has no option ${JSON.stringify(unknown)}. It has ${listOf(OPTIONS)}.`);
-    this.#origin = parseServerUrl(options).href.replace(/(?<!\/)\/+$/u, "");
+    this.#origin = checkClientOptions(options).href.replace(/(?<!\/)\/+$/u, "");
     this.#maxAttempts = options.maxAttempts ?? 5;
   }
 
@@ -111,9 +118,9 @@ class HttpClient implements HaftClient {
   }
 
   async *follow(sessionId: string, options: FollowOptions = {}): AsyncGenerator<ReceivedEvent, void, undefined> {
-    const { signal } = Object(options) as FollowOptions;
-    if (typeof options !== "object" || options === null || (signal !== undefined && !(signal instanceof AbortSignal)))
+    if (typeof options !== "object" || options === null)
       throw new ApiError("The options of follow() must be an object: { after, signal }, with an AbortSignal.", { status: 0 });
+    checkSignal(options.signal, "follow()");
     const unknown = findUnknown(options, FOLLOW_OPTIONS);
     if (unknown !== undefined)
       throw new ApiError(`follow() has no option ${JSON.stringify(unknown)}. It has ${listOf(FOLLOW_OPTIONS)}.`, { status: 0 });
@@ -176,7 +183,7 @@ class HttpClient implements HaftClient {
   }
 
   async #buildRequest({ method, bodyType }: Route, { body, text, idempotencyKey, signal }: PlainInput): Promise<RequestInit> {
-    const sent = text ?? (body === undefined ? undefined : JSON.stringify(body));
+    const sent = text ?? toJsonBody(body);
     const headers = await this.#headers({
       ...(sent === undefined ? {} : { "content-type": bodyType ?? "application/json" }),
       ...(idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey }),
@@ -188,8 +195,8 @@ class HttpClient implements HaftClient {
 
   async #headers(more: Readonly<Record<string, string>>): Promise<Readonly<Record<string, string>>> {
     const { token } = this.#options;
-    const text = typeof token === "function" ? await resolveToken(token) : token;
-    return text === undefined ? more : { authorization: `Bearer ${text}`, ...more };
+    const authorization = toAuthorization(typeof token === "function" ? await resolveToken(token) : token);
+    return authorization === undefined ? more : { authorization, ...more };
   }
 
   #fetch(url: string, init: RequestInit): Promise<Response> {
@@ -198,7 +205,7 @@ class HttpClient implements HaftClient {
 }
 
 /** Calls the token function. @throws ApiError, as a rejection, with the reason as its cause */
-async function resolveToken(token: () => string | Promise<string>): Promise<string> {
+async function resolveToken(token: () => string | Promise<string>): Promise<unknown> {
   try {
     return await token();
   } catch (cause: unknown) {
@@ -229,14 +236,6 @@ function parseJsonResponse({ status, headers }: Response, text: string): unknown
   throw new ApiError(`The server answered with status ${status}, and with ${type} in place of JSON.`, { status });
 }
 
-/** Returns the address of the server. @throws TypeError if it is not valid */
-function parseServerUrl(options: ClientOptions | undefined): URL {
-  const url: unknown = options?.url;
-  if ((typeof url === "string" || url instanceof URL) && URL.canParse(String(url))) return new URL(url);
-  const given = typeof url === "string" ? JSON.stringify(url) : `of type ${typeof url}`;
-  throw new TypeError(`createClient({ url }) takes the address of a server, such as "http://127.0.0.1:3000"; this is ${given}.`);
-}
-
 /** Returns the route of an operation. Refuses mistakes of untyped programs, which would be sent as something else. @throws ApiError */
 function findRoute(id: string, input: object): Route {
   if (typeof id !== "string" || !Object.hasOwn(API, id)) throw new ApiError(`There is no operation ${JSON.stringify(id)}.`, { status: 0 });
@@ -245,7 +244,9 @@ function findRoute(id: string, input: object): Route {
   const unknown = findUnknown(input, PARTS);
   if (unknown !== undefined)
     throw new ApiError(`The input of ${id} has no ${JSON.stringify(unknown)}. It has ${listOf(PARTS)}.`, { status: 0 });
-  return API[id as OperationId]; // checked above
+  const route = API[id as OperationId]; // checked above
+  checkInput(id, route, input);
+  return route;
 }
 
 function findUnknown(given: object, known: object): string | undefined {
