@@ -12,7 +12,6 @@ import { sendablePart } from "../policy/results/sendable-content.ts";
 import type { ParsedInput, Tool } from "../core/tool.ts";
 import { createInputRepair } from "../registry/input-repair.ts";
 import type { Runtime } from "../runtime/runtime.ts";
-import type { RuntimeSession } from "../runtime/runtime-session.ts";
 import { fromStandardSchema, parseWithSchema } from "../schema/standard-schema.ts";
 import { isStandardSchema } from "../schema/library-schema.ts";
 import {
@@ -28,6 +27,7 @@ import {
 } from "./bridge.ts";
 import type { AdapterOptions, BridgedTool, OpenSchema } from "./bridge.ts";
 import { fieldsOf, refuseMcpError, withModelOutput } from "./model-output.ts";
+import { UsedApprovals, type ApprovedCall } from "./used-approvals.ts";
 
 /** A tool as `generateText` and `streamText` expect it in their record of tools. */
 export interface AiSdkTool {
@@ -116,7 +116,7 @@ export function toAiSdkTools(runtime: Runtime, options: AdapterOptions | AiSdkTy
   if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${OWNER} must be an object`, options);
   const { session: used } = options;
   if (used !== undefined) checkSession(used, `${OWNER.slice(0, -2)}(runtime, { session })`);
-  const approvals = getUsedApprovals(used);
+  const approvals = UsedApprovals.of(used);
   if (!("tools" in options))
     return Object.fromEntries(bridgedTools(runtime, options, OWNER).map((tool) => [tool.name, aiSdkTool(tool, approvals)]));
   const { tools, ...others } = options;
@@ -140,18 +140,21 @@ function findBridgedTool(name: string, tool: Tool, all: readonly BridgedTool[]):
     : new ToolError("invalid_argument", `${what} has another name in the runtime.`, { hint: `Write ${JSON.stringify(other.name)}.` });
 }
 
-function aiSdkTool({ description, inputSchema, needsApproval, call }: BridgedTool, approvals: UsedApprovals): AiSdkTool {
+function aiSdkTool(
+  { qualifiedName, description, inputSchema, needsApproval, call }: BridgedTool,
+  approvals: UsedApprovals | undefined,
+): AiSdkTool {
   return {
     type: "dynamic",
     description,
     inputSchema: openSchema(inputSchema),
     ...(needsApproval ? { needsApproval: true as const } : {}),
-    execute: async (input, options) => toAnswer(await runCall({ needsApproval, call, approvals }, input, options)),
+    execute: async (input, options) => toAnswer(await runCall({ qualifiedName, needsApproval, call, approvals }, input, options)),
     toModelOutput: ({ output }) => toAiSdkOutput(output as JsonValue), // the output is the return value of `execute`
   };
 }
 
-function typedTool(bridged: BridgedTool, approvals: UsedApprovals): AiSdkTypedTool<JsonObject, unknown> {
+function typedTool(bridged: BridgedTool, approvals: UsedApprovals | undefined): AiSdkTypedTool<JsonObject, unknown> {
   const repair = createInputRepair(bridged.tool);
   return {
     ...aiSdkTool(bridged, approvals),
@@ -173,44 +176,38 @@ function repairInput(input: unknown, repair: ReturnType<typeof createInputRepair
   }
 }
 
-/** The ids of the approvals that calls of a session have used; undefined without a session. */
-type UsedApprovals = Set<unknown> | undefined;
-
-const USED_APPROVALS = new WeakMap<RuntimeSession, Set<unknown>>();
-
-function getUsedApprovals(session: RuntimeSession | undefined): UsedApprovals {
-  if (session === undefined) return undefined;
-  const used = USED_APPROVALS.get(session) ?? new Set();
-  USED_APPROVALS.set(session, used);
-  return used;
+interface Approvals {
+  /** undefined without a session */
+  readonly approvals: UsedApprovals | undefined;
 }
 
 async function runCall(
-  { needsApproval, call, approvals }: Pick<BridgedTool, "needsApproval" | "call"> & { readonly approvals: UsedApprovals },
+  { qualifiedName, needsApproval, call, approvals }: Pick<BridgedTool, "qualifiedName" | "needsApproval" | "call"> & Approvals,
   input: unknown,
   { toolCallId, abortSignal, messages = [], context, experimental_context: older }: AiSdkCallOptions,
 ): Promise<ToolResult> {
-  const approved = needsApproval && toolCallId !== undefined && isApproved(messages, toolCallId, approvals);
+  const approved = needsApproval && toolCallId !== undefined && isApproved(messages, { qualifiedName, id: toolCallId }, approvals);
   return await call(input, { id: toolCallId, signal: abortSignal, approved, context: context ?? older });
 }
 
 /**
  * Whether the messages contain a person's approval of this call. Without one, the runtime refuses the call in every version of AI SDK. In a session
- * an approval counts for one call, as the same messages may be sent again.
+ * an approval counts for one call, as the same messages may be sent again, also after a crash.
  */
-function isApproved(messages: readonly unknown[], toolCallId: string, used: UsedApprovals = new Set()): boolean {
+function isApproved(messages: readonly unknown[], call: ApprovedCall, used = new UsedApprovals()): boolean {
   const parts = messages.flatMap((message) => {
     const { content } = fieldsOf(message);
     return Array.isArray(content) ? content.map(fieldsOf) : [];
   });
   const asked = new Set(
-    parts.flatMap((part) => (part["type"] === "tool-approval-request" && part["toolCallId"] === toolCallId ? [part["approvalId"]] : [])),
+    parts.flatMap((part) => (part["type"] === "tool-approval-request" && part["toolCallId"] === call.id ? [part["approvalId"]] : [])),
   );
   const answers = parts.filter((part) => part["type"] === "tool-approval-response" && asked.has(part["approvalId"]));
-  const unused = answers.find((part) => !used.has(part["approvalId"]));
-  if (unused === undefined || !answers.every((part) => part["approved"] === true)) return false;
-  used.add(unused["approvalId"]);
-  return true;
+  if (!answers.every((part) => part["approved"] === true)) return false;
+  return used.use(
+    call,
+    answers.map((part) => part["approvalId"]),
+  );
 }
 
 /** Marks an answer with more than JSON. It is plain data, as AI SDK's messages may be stored and read again before the model sees them. */

@@ -45,6 +45,7 @@ export interface AdapterOptions {
 export interface BridgedTool {
   /** The tool as the registry has it. */
   readonly tool: Tool;
+  readonly qualifiedName: string;
   /** Has only characters that every provider accepts, and identifies one tool. */
   readonly name: string;
   readonly description: string;
@@ -98,6 +99,7 @@ export function bridgedTools(runtime: Runtime, options: AdapterOptions, owner: s
     const { tool, qualifiedName } = registered;
     return {
       tool,
+      qualifiedName,
       name: names.encode(qualifiedName, count.get(qualifiedName) === 1 ? undefined : registered.fingerprint),
       description:
         replacement === undefined || registered !== program ? tool.description : `${tool.description}\n\n${replacement.declarations}`,
