@@ -19,6 +19,7 @@ import { isSendableHeader } from "../net/request-head.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import type { CallSpans } from "./call-spans.ts";
 import type { ContentSettings } from "./content-settings.ts";
+import { LimitedValues } from "./limited-values.ts";
 import type { ProviderDetector } from "./provider-detector.ts";
 import {
   toFinishReason,
@@ -27,7 +28,8 @@ import {
   toRunInputAttributes,
   toRunOutputAttributes,
 } from "./recorded-messages.ts";
-import { ATTRIBUTES, OPERATIONS, splitModelName } from "./semantic-conventions.ts";
+import { shortenText } from "./recorded-text.ts";
+import { ATTRIBUTES, MAX_RESPONSE_MODELS, MAX_RESPONSE_NAME_CHARS, OPERATIONS, splitModelName } from "./semantic-conventions.ts";
 import { logException } from "./request-exceptions.ts";
 import { ServedMcp } from "./served-mcp.ts";
 import { serverAttributes } from "./server-attributes.ts";
@@ -39,6 +41,7 @@ export class RuntimeTracing implements Tracing {
   readonly #calls: CallSpans;
   readonly #contents: ContentSettings;
   readonly #servedMcp = new ServedMcp();
+  readonly #responseModels = new LimitedValues(MAX_RESPONSE_MODELS);
 
   constructor(detector: ProviderDetector, calls: CallSpans, contents: ContentSettings) {
     this.#detector = detector;
@@ -147,15 +150,15 @@ export class RuntimeTracing implements Tracing {
           if (end.error.code !== "cancelled") runSafely(() => logException(end.error, work.context, this.#contents));
           return work.end(end.error, instruments?.requestDuration, common);
         }
-        const { finish, usage, model: answered, id } = end.reply;
-        const known = answered === undefined ? common : { ...common, [ATTRIBUTES.responseModel]: answered };
+        const { finish, usage } = end.reply;
+        const answered = boundName(end.reply.model);
         work.record(() => ({
-          ...known,
+          ...responseNames(answered, boundName(end.reply.id)),
           ...usageAttributes(usage),
           [ATTRIBUTES.finishReasons]: [toFinishReason(finish)],
-          ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
           ...toReplyAttributes(end.reply, this.#contents),
         }));
+        const known = { ...common, ...responseNames(answered === undefined ? answered : this.#responseModels.format(answered), undefined) };
         runSafely(() => instruments?.tokens(usage, known));
         work.end(undefined, instruments?.requestDuration, known);
       },
@@ -273,6 +276,18 @@ function isServedIn(active: Context, sent: Context): boolean {
   const { kind = SpanKind.SERVER, parentSpanContext = span.parentSpanId } = span;
   if (kind === SpanKind.INTERNAL) return parentSpanContext !== undefined;
   return kind === SpanKind.SERVER || kind === SpanKind.CONSUMER;
+}
+
+/** Cuts a name that a server chose. Undefined for a value that is not a string, which a program's own model may yield. */
+function boundName(name: unknown): string | undefined {
+  return typeof name === "string" ? shortenText(name, MAX_RESPONSE_NAME_CHARS) : undefined;
+}
+
+function responseNames(model: string | undefined, id: string | undefined): Attributes {
+  return {
+    ...(model === undefined ? {} : { [ATTRIBUTES.responseModel]: model }),
+    ...(id === undefined ? {} : { [ATTRIBUTES.responseId]: id }),
+  };
 }
 
 function usageAttributes({ inputTokens, outputTokens, cachedInputTokens, cacheWriteTokens, reasoningTokens }: TokenUsage): Attributes {
