@@ -151,9 +151,13 @@ function createCaller(
   };
 }
 
-/** The text of a result for the model, with the tool names that the framework got. */
-export function toModelText(result: ToolResult): string {
-  return resultText(result, (name) => providerName(name));
+/**
+ * The text of a result for the model, with the tool names that the framework got.
+ *
+ * @param rename makes the name that the framework shows from the one that it got
+ */
+export function toModelText(result: ToolResult, rename: (name: string) => string = (name) => name): string {
+  return resultText(result, (name) => rename(providerName(name)));
 }
 
 /** The output as JSON, or the text for the model if the result has content. @throws Error with the text for the model, if the call failed */

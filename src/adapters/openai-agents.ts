@@ -1,4 +1,5 @@
 /** Haft's tools for the OpenAI Agents SDK, and the SDK's tools for Haft. */
+import { hash } from "node:crypto";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { JsonSchema, Tool } from "../core/tool.ts";
@@ -40,7 +41,8 @@ interface OpenAiCallDetails {
 }
 
 /**
- * Converts the tools of a runtime to the Agents SDK's. Pass the SDK's own `tool` function. A failure is returned as text, like a result.
+ * Converts the tools of a runtime to the Agents SDK's. Pass the SDK's own `tool` function. A failure is returned as text, like a result. As the SDK
+ * replaces hyphens in names, `get-user` becomes `get_user`; if there is a tool of that name too, a hash is appended.
  *
  * @example
  * ```ts
@@ -54,8 +56,12 @@ export function toOpenAiAgentsTools<Made>(
   options: AdapterOptions = {},
 ): Made[] {
   checkFunction(tool, "toOpenAiAgentsTools(runtime, tool)", "the function tool of @openai/agents");
-  return bridgedTools(runtime, options, "toOpenAiAgentsTools()").map(({ name, description, inputSchema, needsApproval, call }) =>
-    tool({
+  const bridged = bridgedTools(runtime, options, "toOpenAiAgentsTools()");
+  const names = sdkNames(bridged.map(({ name }) => name));
+  const rename = (name: string): string => names.get(name) ?? toSdkName(name);
+  return bridged.map(({ name: givenName, description, inputSchema, needsApproval, call }) => {
+    const name = rename(givenName);
+    return tool({
       name,
       description,
       parameters: toParameters(inputSchema),
@@ -65,8 +71,31 @@ export function toOpenAiAgentsTools<Made>(
         const { callId: id, name: calledAs = name, namespace } = details?.toolCall ?? {}; // the program may have renamed the tool
         const approved =
           needsApproval && id !== undefined && approvalNames(calledAs, namespace).some((toolName) => wasApproved(context, toolName, id));
-        return toModelText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }));
+        return toModelText(await call(input, { id, signal: details?.signal, approved, context: fieldsOf(context)["context"] }), rename);
       },
+    });
+  });
+}
+
+/** The name that the SDK makes of a name: it replaces hyphens. */
+function toSdkName(name: string): string {
+  return name.replaceAll("-", "_");
+}
+
+const MAX_BASE_LENGTH = 64 - "__".length - 16;
+
+/**
+ * The names of tools in the SDK. If it would make one name of several, only one of the tools would be offered: then those with hyphens end with `__`
+ * and 16 hex digits of a hash of their name.
+ */
+function sdkNames(names: readonly string[]): ReadonlyMap<string, string> {
+  const counts = new Map<string, number>();
+  for (const name of names.map(toSdkName)) counts.set(name, (counts.get(name) ?? 0) + 1);
+  return new Map(
+    names.map((name) => {
+      const made = toSdkName(name);
+      if (made === name || counts.get(made) === 1) return [name, made];
+      return [name, `${made.slice(0, MAX_BASE_LENGTH)}__${hash("sha256", name).slice(0, 16)}`];
     }),
   );
 }

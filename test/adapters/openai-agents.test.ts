@@ -12,6 +12,7 @@ import {
 import { expect, test } from "vitest";
 import { z } from "zod";
 import { fromOpenAiAgentsTools, toOpenAiAgentsTools } from "../../src/adapters/openai-agents.ts";
+import { ToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { adapterRuntime, askedRuntime } from "./adapter-world.ts";
@@ -220,4 +221,31 @@ test("the content of an MCP server that is marked as an error is an error", asyn
   const runtime = createRuntime({ tools: fromOpenAiAgentsTools([write], () => new RunContext()), maxAttempts: 1 });
   const { error } = await runtime.execute({ name: "write", input: {} });
   expect([error?.code, error?.message, error?.outcome]).toEqual(["execution_failed", "disk full\nretry later", "failed"]);
+});
+
+test("Haft's tools whose names differ in hyphens, which the SDK replaces, keep different names, and texts have the names of the SDK", async () => {
+  const ran: string[] = [];
+  const make = (name: string): Tool => ({ name, description: name, inputSchema: { type: "object" }, execute: () => ran.push(name) });
+  const names = ["list-notes", "list_notes", "list-no_tes", "list_no-tes", "get-user"];
+  const failing: Tool = {
+    ...make("find"),
+    execute: () => {
+      throw new ToolError("execution_failed", "There is none.", { hint: 'Use "default::get-user".', toolNames: ["default::get-user"] });
+    },
+  };
+  const runtime = createRuntime({ tools: [...names.map(make), failing], maxAttempts: 1 });
+  const made = toOpenAiAgentsTools(runtime, (fields) => tool(fields));
+  const namesOf = new Map(made.map(({ description, name }) => [description, name]));
+  expect(new Set(namesOf.values()).size).toBe(6);
+  expect(Object.fromEntries(namesOf)).toEqual({
+    "list-notes": expect.stringMatching(/^list_notes__[0-9a-f]{16}$/u),
+    list_notes: "list_notes",
+    "list-no_tes": expect.stringMatching(/^list_no_tes__[0-9a-f]{16}$/u),
+    "list_no-tes": expect.stringMatching(/^list_no_tes__[0-9a-f]{16}$/u),
+    "get-user": "get_user",
+    find: "find",
+  });
+  for (const one of made.filter(({ name }) => name !== "find")) await one.invoke(new RunContext(), "{}");
+  expect(ran).toEqual(made.map(({ description }) => description).filter((name) => name !== "find"));
+  expect(await made.find(({ name }) => name === "find")?.invoke(new RunContext(), "{}")).toContain("get_user");
 });
