@@ -20,7 +20,7 @@ export class UsedApprovals {
     this.#session = session;
   }
 
-  /** Those of a session. Without a session an approval counts each time that it is sent. */
+  /** The approvals used in a session. Undefined without a session: an approval then counts each time that it is sent. */
   static of(session: RuntimeSession | undefined): UsedApprovals | undefined {
     if (session === undefined) return undefined;
     const known = OF_SESSIONS.get(session) ?? new UsedApprovals(session);

@@ -98,7 +98,7 @@ export const TOOL_ERROR = "tool_error";
 /** How many codes of JSON-RPC errors are recorded; servers may answer any number. */
 export const MAX_RPC_CODES = 100;
 
-/** How many names of answering models are told apart in metrics; servers may answer any name. */
+/** Maximum number of different answering models in metrics; servers may answer with any name. */
 export const MAX_RESPONSE_MODELS = 100;
 
 /** Maximum length of the model and the id that a server answers. */
