@@ -125,14 +125,17 @@ export async function runCalls(calls: readonly ToolCall[], context: PlayContext)
   return results;
 }
 
+/** A job has no time limit of its own: one that never ends must not keep the whole run from ending. */
+const MAX_JOB_MS = 60_000;
+
 /**
- * Resolves to the result of the job that a call continues as; to `pending` itself if the job asks something, or if no message has its result. The
- * result is taken from the messages, because the runtime keeps only the latest jobs that have ended.
+ * Resolves to the result of the job that a call continues as; to `pending` itself if the job asks something, has not ended after `MAX_JOB_MS`, or if no
+ * message has its result. The result is taken from the messages, because the runtime keeps only the latest jobs that have ended.
  */
 async function waitForJob(result: ToolResult, { session, jobs, signal }: PlayContext): Promise<ToolResult> {
   const { callId, status } = result;
   if (status !== "pending" || !jobs.runHere) return result;
-  if (jobs.get(callId) !== undefined) await jobs.wait(callId, { signal, untilAsked: true });
+  if (jobs.get(callId) !== undefined) await jobs.wait(callId, { signal, untilAsked: true, timeoutMs: MAX_JOB_MS });
   const ended = session
     .messages()
     .flatMap((message) => (message.role === "job" && message.callId === callId ? (message.result ?? []) : []));

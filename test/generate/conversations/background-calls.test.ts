@@ -4,6 +4,7 @@ import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { readTemplates } from "../../../src/generate/conversations/read-templates.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../../src/runtime/runtime.ts";
+import { fakePorts } from "../../../src/testing/fake-ports.ts";
 import { generated } from "./generated.ts";
 
 const ID = { type: "object", properties: { id: { type: "string" } }, required: ["id"] } as const;
@@ -83,6 +84,30 @@ test("a background call is answered from the result of its job, and later calls 
 test("a job that asks something is not waited for, and the answer does not call it a failure", async () => {
   const messages = await messagesOf({ name: "desk::ask_expert", input: {} });
   expect(messages.at(-1).content).toMatch(/still running|not done yet|continues/u);
+});
+
+test("a job that never ends is waited for a minute, and cancelled at the end of its conversation", async () => {
+  const ports = fakePorts();
+  let cancelled = 0;
+  const watch: Tool = {
+    name: "watch",
+    description: "Watches for changes.",
+    mode: "background",
+    effects: { reads: [], writes: [] },
+    inputSchema: { type: "object" },
+    execute: (_input, { signal }) =>
+      new Promise<string>((resolve) => signal.addEventListener("abort", () => (cancelled++, resolve("stopped")), { once: true })),
+  };
+  const messages = [
+    { role: "user", content: "Go on." },
+    { role: "assistant", calls: [{ name: "desk::watch", input: {} }] },
+  ];
+  const plan = { kind: "scripted", templates: readTemplates(JSON.stringify({ messages }), "calls") } as const;
+  const runtime = createRuntime({ toolsets: [{ name: "desk", tools: [watch] }], ports });
+  const began = ports.clock.now();
+  const { lines } = await ports.clock.run(() => generated({ runtime, plan }));
+  expect(JSON.parse(lines[0] ?? "").messages.at(-1).content).toMatch(/still running|not done yet|continues/u);
+  expect([ports.clock.now() - began, cancelled]).toEqual([60_000, 1]);
 });
 
 test("results of jobs are found if the runtime no longer keeps the jobs that ended", async () => {
