@@ -14,6 +14,7 @@ import type { WebhookStore } from "../core/webhook-store.ts";
 import { guardParts, runOperation, type StoreParts } from "./records/store-operations.ts";
 import { guardCache } from "./records/guarded-cache.ts";
 import { formatBranchPoint } from "./records/log-database.ts";
+import { outerLostError } from "./records/outer-lost-error.ts";
 import { deriveJobChanges } from "./records/job-changes.ts";
 import { MemoryArtifacts } from "./memory/memory-artifacts.ts";
 import { MemoryApprovals } from "./memory/memory-approvals.ts";
@@ -157,6 +158,7 @@ class MemoryStore implements Store {
   async claim(sessionId: string, { takeOver = false, outer }: NonNullable<Parameters<Store["claim"]>[1]> = {}): Promise<EventLog> {
     this.#requireOpen();
     if (outer?.failure !== undefined) throw outer.failure;
+    if (outer !== undefined && this.#sessions.get(outer.sessionId)?.log === undefined) throw outerLostError(outer.sessionId);
     const stored = this.#find(sessionId);
     if (stored.log !== undefined && !takeOver) {
       throw new ToolError("resource_busy", `Session ${JSON.stringify(sessionId)} is open in this process, ${process.pid}.`, {

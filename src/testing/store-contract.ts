@@ -57,6 +57,14 @@ const alone: readonly StoreCase[] = [
     deepEqual((await allOf(log)).events, messageEvents("a", 1, 6));
     deepEqual(await log.read({ from: 5, limit: 1 }), { events: messageEvents("a", 5, 5), next: 6 });
   }),
+  singleStoreCase("a session is claimed for a call only while the call's own session is open", async (store) => {
+    const [outer, inner] = ["outer", "inner"].map((id) => store.create(id, { at: 1, durability: "sync" })) as [EventLog, EventLog];
+    await inner.close();
+    await (await store.claim("inner", { outer })).close();
+    await outer.close();
+    await assertRejects(() => store.claim("inner", { outer }), "conflict");
+    await (await store.claim("inner")).close();
+  }),
   singleStoreCase("any text comes back as it was, as an id and inside an event", async (store) => {
     for (const text of ODD_TEXTS) {
       const event: SessionEvent = { type: "message-add", sessionId: "a", at: 1, message: { role: "user", content: text, title: text } };

@@ -4,6 +4,6 @@ import { ToolError } from "../../core/error.ts";
 export function outerLostError(outerId: string): ToolError {
   return new ToolError(
     "conflict",
-    `Session ${JSON.stringify(outerId)} was claimed by another process, so sessions of its calls can no longer be claimed here.`,
+    `Session ${JSON.stringify(outerId)} is not open here any more, so sessions of its calls cannot be claimed here.`,
   );
 }
