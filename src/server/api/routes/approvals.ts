@@ -60,7 +60,8 @@ export const approvalRoutes = {
     scope: "approve",
     summary: "Decide every waiting call that matches, with one answer.",
     description:
-      "Decides those asked up to a position: the person who decides has not seen later ones. Select them by tool, by session, or both.",
+      "Decides those asked up to a position: the person who decides has not seen later ones. Select them by tool, by session, or both. " +
+      "An approval leaves calls of tools open that the sender may not call.",
     body: object(
       {
         answer: decision,
@@ -100,6 +101,7 @@ export const approvalRoutes = {
     path: "/v1/approvals/{callId}",
     scope: "approve",
     summary: "Decide one call that waits.",
+    description: "A call is approved only by a sender who may call its tool; anyone with the scope may deny it.",
     params: { callId },
     body: object(verdict, ["answer", "digest"]),
     answer: answer({ decided: flag("Whether this answer decided the call.") }),
