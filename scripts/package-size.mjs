@@ -7,7 +7,7 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-const MAX_BYTES = 2_000_000;
+const MAX_BYTES = 2_100_000;
 const MAX_PACKAGES = 12;
 const MAX_FILES_AT_START = 16;
 const MAX_FILES_OF_COMMAND = 24;
