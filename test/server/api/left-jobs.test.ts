@@ -163,3 +163,28 @@ test("a job of an agent may end while its server stops", async () => {
   expect(runtime.jobs.get(job?.id ?? "")?.state).toBe("done");
   await agent.stop();
 });
+
+test("a server over a file that stops does not wait for a job that asks something, and leaves it in the store", async () => {
+  const path = temporaryFile();
+  const ask = defineTool({
+    name: "ask",
+    description: "Asks.",
+    effects: { writes: "out", idempotent: true },
+    mode: "stateful",
+    async *execute(): AsyncGenerator<string, string, unknown> {
+      return String(yield "Which one?");
+    },
+  });
+  const runtime = createRuntime({ tools: [ask], store: sqliteStore({ path, synchronous: "normal" }), ports: { log } });
+  const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs: 60_000 }, mcp: false, ports: { log } });
+  const { url } = await server.listen({ port: 0 });
+  const client = createClient({ url, token: TOKEN });
+  await client.call("createSession", { body: { id: "s" } });
+  await client.call("executeInSession", { params: { sessionId: "s" }, body: { calls: [{ name: "ask" }] } });
+  await vi.waitFor(() => expect(runtime.jobs.list()).toMatchObject([{ question: "Which one?" }]));
+  await server.close();
+  await runtime.close();
+  const left = createRuntime({ tools: [ask], store: sqliteStore({ path, synchronous: "normal" }), ports: { log } });
+  onTestFinished(async () => void (await left.close()));
+  expect((await left.jobs.listStored()).map(({ state }) => state)).toEqual(["queued"]);
+}, 10_000);

@@ -196,7 +196,7 @@ export class SessionPool {
 
   /**
    * Closes all sessions of the server. Sessions that are being resumed, and jobs that a store keeps for the next process, may end for `graceMs` or
-   * until the signal aborts, and are then handed over.
+   * until the signal aborts, and are then handed over. Jobs that ask something are not waited for, since no request can answer them any more.
    */
   async closeAll(signal?: AbortSignal): Promise<void> {
     this.#isDraining = true;
@@ -207,7 +207,8 @@ export class SessionPool {
     const resuming = (): Promise<unknown>[] => Array.from(this.#resuming.values(), ({ session }) => session);
     const work = resuming();
     if (store?.outlivesProcess === true && runtime.jobs.runHere)
-      for (const { session } of this.#held.values()) work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id)));
+      for (const { session } of this.#held.values())
+        work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id, { untilAsked: true })));
     await settlesWithin(Promise.allSettled(work), settings.graceMs, clock, signal);
     const handOvers = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
     await Promise.allSettled([...handOvers, ...resuming()]);

@@ -198,7 +198,7 @@ export class Tasks {
     await this.#handOverTasks(({ awaitsPerson }) => awaitsPerson);
     if (runtime.store?.outlivesProcess !== true) return;
     const jobs = runtime.sessions.list().flatMap((session) => (session.id.startsWith(TASK_SESSION_PREFIX) ? session.jobs : []));
-    await settlesWithin(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id))), graceMs, clock, signal);
+    await settlesWithin(Promise.allSettled(jobs.map(({ id }) => runtime.jobs.wait(id, { untilAsked: true }))), graceMs, clock, signal);
     await this.#handOverTasks(() => true);
   }
 
