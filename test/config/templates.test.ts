@@ -130,7 +130,7 @@ describe("tools that run a program", () => {
       code: "unavailable",
       message: 'The program could not be started: the command "no-such-program" was not found.',
     });
-    const slow = await (await calls(tool('command = ["sh", "-c", "echo 1; exec sleep 60"]\ntimeoutMs = 900')))("t::run");
+    const slow = await (await calls(tool('command = ["sh", "-c", "echo 1; exec sleep 60"]\ntimeoutMs = 3000')))("t::run");
     expect(slow).toMatchObject({ status: "error", exitCode: -1, output: "1\n", error: { message: "sh was stopped: it took too long." } });
   });
 

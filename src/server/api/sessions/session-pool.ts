@@ -206,9 +206,9 @@ export class SessionPool {
     const { runtime, store, settings, clock } = this.#options;
     const resuming = (): Promise<unknown>[] => Array.from(this.#resuming.values(), ({ session }) => session);
     const work = resuming();
-    if (store?.outlivesProcess === true && runtime.jobs.runHere)
-      for (const { session } of this.#held.values())
-        work.push(...session.jobs.map(({ id }) => runtime.jobs.wait(id, { untilAsked: true })));
+    const jobs =
+      store?.outlivesProcess === true && runtime.jobs.runHere ? [...this.#held.values()].flatMap(({ session }) => session.jobs) : [];
+    work.push(...jobs.map(({ id }) => runtime.jobs.wait(id, { untilAsked: true })));
     await settlesWithin(Promise.allSettled(work), settings.graceMs, clock, signal);
     const handOvers = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
     await Promise.allSettled([...handOvers, ...resuming()]);
