@@ -205,10 +205,9 @@ export class SessionPool {
     this.#stopListening?.();
     const { runtime, store, settings, clock } = this.#options;
     const resuming = (): Promise<unknown>[] => Array.from(this.#resuming.values(), ({ session }) => session);
-    const work = resuming();
-    const jobs =
-      store?.outlivesProcess === true && runtime.jobs.runHere ? [...this.#held.values()].flatMap(({ session }) => session.jobs) : [];
-    work.push(...jobs.map(({ id }) => runtime.jobs.wait(id, { untilAsked: true })));
+    const keepsJobs = store?.outlivesProcess === true && runtime.jobs.runHere;
+    const jobs = keepsJobs ? [...this.#held.values()].flatMap(({ session }) => session.jobs) : [];
+    const work = [...resuming(), ...jobs.map(({ id }) => runtime.jobs.wait(id, { untilAsked: true }))];
     await settlesWithin(Promise.allSettled(work), settings.graceMs, clock, signal);
     const handOvers = Array.from(this.#resuming.keys(), (id) => runtime.sessions.handOver(id));
     await Promise.allSettled([...handOvers, ...resuming()]);
