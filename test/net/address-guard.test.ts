@@ -3,7 +3,7 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { AddressGuard } from "../../src/net/address-guard.ts";
+import { AddressGuard, findAllowPrivateFault } from "../../src/net/address-guard.ts";
 import { isPublicAddress } from "../../src/net/public-address.ts";
 
 const PUBLIC = "93.184.215.14";
@@ -103,6 +103,25 @@ describe("public addresses", () => {
     "1.2.3.4.5",
     "::ffff",
     "[::1]",
+    "169.254.0.0",
+    "169.254.255.255",
+    "192.0.0.0",
+    "192.0.0.255",
+    "192.0.2.0",
+    "192.0.2.255",
+    "192.88.99.0",
+    "192.88.99.255",
+    "192.168.255.255",
+    "198.51.100.0",
+    "198.51.100.255",
+    "203.0.113.0",
+    "203.0.113.255",
+    "2001:1ff:ffff::1",
+    "2001:db8:ffff::1",
+    "3fff:fff:ffff::1",
+    "::ffff:168.63.129.16",
+    "64:ff9b::168.63.129.16",
+    "2002:a83f:8110::1",
   ])("F02 %s is not public", (address) => {
     expect(isPublicAddress(address)).toBe(false);
   });
@@ -128,6 +147,25 @@ describe("public addresses", () => {
     "2002:808:808::1",
     "2606:4700:4700::1111",
     "2A00:1450:4001:0:0:0:0:200E",
+    "168.63.129.15",
+    "168.63.129.17",
+    "169.253.255.255",
+    "169.255.0.0",
+    "192.0.1.255",
+    "192.0.3.0",
+    "192.88.98.255",
+    "192.88.100.0",
+    "192.167.255.255",
+    "192.169.0.0",
+    "198.51.99.255",
+    "198.51.101.0",
+    "203.0.112.255",
+    "203.0.114.0",
+    "2001:200::1",
+    "2001:db7:ffff::1",
+    "2001:db9::1",
+    "3ffe:ffff::1",
+    "3fff:1000::1",
   ])("%s is public", (address) => {
     expect(isPublicAddress(address)).toBe(true);
   });
@@ -196,6 +234,55 @@ describe("host names", () => {
   });
 });
 
+describe("URLs", () => {
+  test.each(["http://user@example.com/", "http://:hunter2@example.com/"])(
+    "F02 %s is refused: credentials belong in a header",
+    (address) => {
+      expect(() => {
+        new AddressGuard([], resolve).checkUrl(new URL(address));
+      }).toThrow(
+        expect.objectContaining({ code: "permission_denied", message: "The URL of example.com contains a user name or password." }),
+      );
+    },
+  );
+
+  test("a name without an address fails as a network error before anything is sent", async () => {
+    const guard = new AddressGuard([], () => Promise.resolve([]));
+    const error = await new Promise((done) => {
+      guard.lookup(new URL("http://empty.example/"))("empty.example", {}, done);
+    });
+    expect(error).toMatchObject({ code: "network_error", message: "The name empty.example has no address.", outcome: "not_started" });
+  });
+
+  test("the socket gets all addresses of a name, each with its family", async () => {
+    const guard = new AddressGuard([], () => Promise.resolve([PUBLIC, "2606:4700:4700::1111"]));
+    const found = await new Promise((done) => {
+      guard.lookup(new URL("http://both.example/"))("both.example", {}, (...answer) => {
+        done(answer);
+      });
+    });
+    expect(found).toEqual([
+      null,
+      [
+        { address: PUBLIC, family: 4 },
+        { address: "2606:4700:4700::1111", family: 6 },
+      ],
+    ]);
+  });
+
+  test.each([
+    ["http://[::1]:3000/", "[::1]:3000"],
+    ["https://[::1]/", "[::1]:443"],
+    ["http://127.0.0.1/", "127.0.0.1:80"],
+  ])("F02 the hint for %s names an entry that allows it", async (address, entry) => {
+    const refusal = expect.objectContaining({ operatorHint: `To allow this server, list "${entry}" in allowPrivate.` });
+    expect(() => {
+      new AddressGuard([], resolve).checkUrl(new URL(address));
+    }).toThrow(refusal);
+    expect(await verdict(address, [entry])).toBe("allowed");
+  });
+});
+
 describe("allowPrivate", () => {
   const local = (): Promise<readonly string[]> => Promise.resolve(["::1", "127.0.0.1"]);
 
@@ -204,6 +291,8 @@ describe("allowPrivate", () => {
     ["http://LOCALHOST.:8080/", "LocalHost.:8080", "allowed"],
     ["http://localhost:8081/", "localhost:8080", "permission_denied"],
     ["http://localhost/", "localhost:80", "allowed"],
+    ["http://localhost:1/", "localhost:1", "allowed"],
+    ["http://localhost:65535/", "localhost:65535", "allowed"],
     ["https://localhost/", "localhost:80", "permission_denied"],
     ["https://localhost/", "localhost:443", "allowed"],
     ["http://localhost:9/", "localhost", "allowed"],
@@ -253,5 +342,6 @@ describe("allowPrivate", () => {
     expect(() => new AddressGuard([entry], resolve)).toThrow(
       expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining(JSON.stringify(entry)) }),
     );
+    expect(findAllowPrivateFault(entry)).toMatch(/^is neither a host .* nor a network .*\.$/u);
   });
 });
