@@ -246,6 +246,15 @@ describe("URLs", () => {
     },
   );
 
+  test("F02 a name of the local machine is refused before it is resolved, unless a network might contain it", () => {
+    const check = (allowPrivate: readonly string[]) => (): void => {
+      new AddressGuard(allowPrivate, resolve).checkUrl(new URL("http://localhost:8080/"));
+    };
+    expect(check([])).toThrow("Calls to localhost:8080 are not allowed: localhost is not a public name.");
+    expect(check(["localhost:8081"])).toThrow("localhost is not a public name");
+    expect(check(["127.0.0.0/8"])).not.toThrow();
+  });
+
   test("a name without an address fails as a network error before anything is sent", async () => {
     const guard = new AddressGuard([], () => Promise.resolve([]));
     const error = await new Promise((done) => {

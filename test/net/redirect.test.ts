@@ -87,7 +87,11 @@ describe("F03 redirects to private addresses", () => {
     const server = await sendsTo("http://[");
     const client = testClient({ allowPrivate: [server.host] });
     const failure = await failureOf(client.request(toRequest(server.at("/"))));
-    expect([failure.code, failure.message]).toEqual(["network_error", `${server.host} redirects to something that is not a URL.`]);
+    expect([failure.code, failure.message, failure.retryable]).toEqual([
+      "network_error",
+      `${server.host} redirects to something that is not a URL.`,
+      false,
+    ]);
   });
 
   test("F03 F08 the answer of a refused redirect is discarded, and its connection closed", async () => {
