@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { redactError, createRedactor } from "../../../src/core/base/redact.ts";
+import { createRedactor, pickCredentials, redactError, redactValue } from "../../../src/core/base/redact.ts";
 import { inProcessorTime } from "../../processor-time.ts";
 
 const redact = createRedactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
@@ -52,4 +52,51 @@ test("a variable name with $& is inserted literally", () => {
 test("a value is also redacted in its JSON spelling, in text that repeats the environment", () => {
   const environment = { PRIVATE_KEY: "-----BEGIN KEY-----\nabc\\def\n", QUOTED: 'a "quoted" word' };
   expect(createRedactor(environment)(JSON.stringify(environment))).toBe('{"PRIVATE_KEY":"[PRIVATE_KEY]","QUOTED":"[QUOTED]"}');
+});
+
+test("values of six characters are secrets, and shorter ones are words", () => {
+  expect(createRedactor({ SIX: "abcdef", FIVE: "vwxyz" })("abcdef vwxyz")).toBe("[SIX] vwxyz");
+});
+
+test("a truncated secret is redacted from its eighth character on", () => {
+  expect(createRedactor({ NINE: "abcdefghi" })("abcdefgh… abcdefg…")).toBe("[NINE]… abcdefg…");
+});
+
+test("a value is redacted in its texts and keys at every depth, and is itself returned when nothing changes", () => {
+  const clean = { list: ["a", { b: null }], count: 1 };
+  expect(redactValue(clean, redact)).toBe(clean);
+  const dirty = { plain: 1, "s3cret-value": ["x", { deep: "s3cret-value" }] };
+  expect(redactValue(dirty, redact)).toEqual({ plain: 1, "[API_KEY]": ["x", { deep: "[API_KEY]" }] });
+});
+
+test("an error is redacted if only one of its parts has a secret, or a cause of its cause", () => {
+  const inner = new Error("s3cret-value");
+  const parts = [
+    { hint: "s3cret-value" },
+    { operatorHint: "s3cret-value" },
+    { details: ["fine", "s3cret-value"] },
+    { cause: new Error("outer", { cause: inner }) },
+  ];
+  for (const part of parts) {
+    const redacted = redactError(new ToolError("execution_failed", "bad", part), redact);
+    expect(JSON.stringify(redacted)).not.toContain("s3cret");
+    expect(redacted.operatorHint ?? "").not.toContain("s3cret");
+    expect(redacted.cause).toBeUndefined();
+  }
+});
+
+test("credentials are picked by name, from eight characters on, unless the name says where they are", () => {
+  const picked = pickCredentials({
+    API_KEY: "12345678",
+    SHORT_KEY: "1234567",
+    TOKENIZER: "cl100k-base",
+    AUTHOR: "A. N. Other",
+    TOKEN_FILE: "/run/token",
+    AUTH_URL: "https://user:pw@idp.example/",
+    PASSWORD_PATH: "/etc/passwords",
+    PWD: "/home/someone",
+    OLDPWD: "/home/another",
+    HOME: "/home/someone",
+  });
+  expect(picked).toEqual({ API_KEY: "12345678", AUTH_URL: "https://user:pw@idp.example/" });
 });
