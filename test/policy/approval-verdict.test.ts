@@ -1,7 +1,7 @@
 /** Which rules answer a question, and which other questions an answer reaches. */
 import { expect, test } from "vitest";
 import type { ApprovalRecord, ApprovalRule, NewApproval } from "../../src/core/approval-store.ts";
-import { ruleAlsoAnswers, findAnsweringRule } from "../../src/policy/approval/approval-verdict.ts";
+import { createApprovalRule, findAnsweringRule, parseVerdict, ruleAlsoAnswers } from "../../src/policy/approval/approval-verdict.ts";
 
 const QUESTION: NewApproval = {
   id: "q1",
@@ -50,4 +50,53 @@ test("an answer applies to the other open questions that its rule matches", () =
   const rule = { ...RULE, sessionId: "s" };
   const reached = [record({}), record({ id: "q1" }), record({ status: "denied" }), record({ sessionId: "t" })];
   expect(reached.map((one) => ruleAlsoAnswers(rule, one, "q1"))).toEqual([true, false, false, false]);
+});
+
+test("H01 a question with a warning is answered only by a rule that answered one in the same session", () => {
+  const warned: NewApproval = { ...QUESTION, warned: true };
+  const rules: readonly Partial<ApprovalRule>[] = [{}, { sessionId: "s" }, { warnedIn: "t" }, { warnedIn: "s" }];
+  const answers = rules.map((parts) => findAnsweringRule([{ ...RULE, ...parts }], warned) !== undefined);
+  expect(answers).toEqual([false, false, false, true]);
+  expect(findAnsweringRule([{ ...RULE, warnedIn: "s" }], QUESTION)).toEqual({ ...RULE, warnedIn: "s" });
+});
+
+test("a question with safety checks is answered only by a rule for that very input", () => {
+  const checked: NewApproval = { ...QUESTION, safetyChecks: { code: "malicious" } };
+  const rules: readonly Partial<ApprovalRule>[] = [
+    {},
+    { scope: "rule", pattern: "files::*" },
+    { scope: "input", digest: "x2" },
+    { scope: "input", digest: "x1" },
+  ];
+  expect(rules.map((parts) => findAnsweringRule([{ ...RULE, ...parts }], checked) !== undefined)).toEqual([false, false, false, true]);
+});
+
+test.each([
+  [{ answer: "allow" }, "once"],
+  [{ answer: "allow", scope: "input" }, "input"],
+  [{ answer: "allow", rule: {} }, "rule"],
+  [{ answer: "allow-once" }, "once"],
+  [{ answer: "allow-input" }, "input"],
+  [{ answer: "allow-always" }, "tool"],
+  [{ answer: "allow-always", scope: "tool" }, "tool"],
+  [{ answer: "deny" }, undefined],
+] as const)("the answer %j has the scope %s", (verdict, scope) => {
+  expect(parseVerdict(verdict).scope).toBe(scope);
+});
+
+test.each([
+  [{ answer: "allow-once", scope: "tool" }, 'The answer "allow-once" cannot have the scope "tool".'],
+  [{ answer: "deny", scope: "once" }, 'The answer "deny" cannot have the scope "once".'],
+  [{ answer: "allow-always", rule: {} }, 'A rule is given with the answer "allow" and the scope "rule", not with "allow-always".'],
+  [{ answer: "deny", rule: {} }, 'A rule is given with the answer "allow" and the scope "rule", not with "deny".'],
+] as const)("the answer %j contradicts itself and is rejected", (verdict, message) => {
+  expect(() => parseVerdict(verdict)).toThrow(message);
+});
+
+test("a rule may expire from the next millisecond until the last time of a date", () => {
+  const rule = (expiresAt: number): number | undefined => createApprovalRule({ pattern: "a", expiresAt }, { id: "r", now: 5 }).expiresAt;
+  expect([rule(6), rule(8_640_000_000_000_000)]).toEqual([6, 8_640_000_000_000_000]);
+  for (const time of [4, 5, 8_640_000_000_000_001, Number.NaN, Infinity]) {
+    expect(() => rule(time)).toThrow(`expiresAt of an approval rule is ${time}; it must be a time in the future`);
+  }
 });
