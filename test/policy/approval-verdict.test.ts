@@ -1,7 +1,13 @@
 /** Which rules answer a question, and which other questions an answer reaches. */
 import { expect, test } from "vitest";
 import type { ApprovalRecord, ApprovalRule, NewApproval } from "../../src/core/approval-store.ts";
-import { createApprovalRule, findAnsweringRule, parseVerdict, ruleAlsoAnswers } from "../../src/policy/approval/approval-verdict.ts";
+import {
+  createAnswerRule,
+  createApprovalRule,
+  findAnsweringRule,
+  parseVerdict,
+  ruleAlsoAnswers,
+} from "../../src/policy/approval/approval-verdict.ts";
 
 const QUESTION: NewApproval = {
   id: "q1",
@@ -91,6 +97,22 @@ test.each([
   [{ answer: "deny", rule: {} }, 'A rule is given with the answer "allow" and the scope "rule", not with "deny".'],
 ] as const)("the answer %j contradicts itself and is rejected", (verdict, message) => {
   expect(() => parseVerdict(verdict)).toThrow(message);
+});
+
+test("the answer to a question of a simulation cannot be a rule for other sessions", () => {
+  const verdict = parseVerdict({ answer: "allow", rule: { pattern: "files::*" } });
+  const stamp = { id: "r", now: 5 };
+  expect(createAnswerRule(QUESTION, verdict, stamp)).toEqual({ id: "r", pattern: "files::*", scope: "rule", createdAt: 5 });
+  expect(() => createAnswerRule({ ...QUESTION, simulated: true }, verdict, stamp)).toThrow(
+    "A simulation asks about files::delete: its answer cannot be a rule for other sessions.",
+  );
+});
+
+test("a rule that does not match the tool that was asked about is rejected as an answer", () => {
+  const verdict = parseVerdict({ answer: "allow", rule: { pattern: "mail::*" } });
+  expect(() => createAnswerRule(QUESTION, verdict, { id: "r", now: 5 })).toThrow(
+    'The pattern "mail::*" does not match files::delete, which was asked about.',
+  );
 });
 
 test("a rule may expire from the next millisecond until the last time of a date", () => {

@@ -23,7 +23,7 @@ test("an error is redacted in message, details and hint, loses its cause, and is
 });
 
 test("an error without secrets is returned unchanged", () => {
-  const error = new ToolError("timeout", "late", { cause: new Error("why") });
+  const error = new ToolError("timeout", "late", { details: ["a", "b"], hint: "Wait.", operatorHint: "Look.", cause: new Error("why") });
   expect(redactError(error, redact)).toBe(error);
 });
 
@@ -69,12 +69,20 @@ test("a value is redacted in its texts and keys at every depth, and is itself re
   expect(redactValue(dirty, redact)).toEqual({ plain: 1, "[API_KEY]": ["x", { deep: "[API_KEY]" }] });
 });
 
+test("an answer nested a hundred thousand times is redacted to a depth, not until the stack overflows", () => {
+  let list: unknown = "s3cret-value";
+  let record: unknown = "s3cret-value";
+  for (let depth = 0; depth < 100_000; depth++) [list, record] = [[list], { a: record }];
+  expect(redactValue({ list, record }, redact)).toBeTypeOf("object");
+});
+
 test("an error is redacted if only one of its parts has a secret, or a cause of its cause", () => {
   const inner = new Error("s3cret-value");
   const parts = [
     { hint: "s3cret-value" },
     { operatorHint: "s3cret-value" },
     { details: ["fine", "s3cret-value"] },
+    { details: ["s3cret-value"] },
     { cause: new Error("outer", { cause: inner }) },
   ];
   for (const part of parts) {
