@@ -115,6 +115,20 @@ test("a rule that does not match the tool that was asked about is rejected as an
   );
 });
 
+test.each([
+  [{ sessionId: 7 }, "sessionId of an approval rule must be a string, not number."],
+  [{ by: 7 }, "by of an approval rule must be a string, not number."],
+  [{ expires: 7 }, "expires"],
+])("the rule %j is rejected: it would apply to more than was meant", (parts, message) => {
+  const rule: object = { pattern: "files::*", ...parts };
+  expect(() => createApprovalRule(rule as { readonly pattern: string }, { id: "r", now: 5 })).toThrow(message);
+});
+
+test("an answer by someone whose name is not a string is rejected", () => {
+  const verdict: object = { answer: "allow-once", by: 7 };
+  expect(() => parseVerdict(verdict as { readonly answer: "allow-once" })).toThrow('The "by" of an answer must be a string, not number.');
+});
+
 test("a rule may expire from the next millisecond until the last time of a date", () => {
   const rule = (expiresAt: number): number | undefined => createApprovalRule({ pattern: "a", expiresAt }, { id: "r", now: 5 }).expiresAt;
   expect([rule(6), rule(8_640_000_000_000_000)]).toEqual([6, 8_640_000_000_000_000]);
