@@ -40,7 +40,7 @@ type InputPart<Name extends string, Value> = [Value] extends [undefined]
 export type RequestInput<Id extends OperationId> = InputPart<"params", ParamsOf<Id>> &
   InputPart<"query", QueryInput<Id>> &
   InputPart<"body", BodyOf<Id>> & {
-    /** Sent as `Idempotency-Key`. The client then repeats the request after failures, which is safe with a key. */
+    /** Sent as `Idempotency-Key`: 1 to 255 printable ASCII characters. The client then repeats the request after failures, which is safe with a key. */
     readonly idempotencyKey?: string;
     /** Stops waiting for the response. Calls that the request started continue on the server. */
     readonly signal?: AbortSignal;
