@@ -84,7 +84,7 @@ export interface ToolContext {
   readonly variation?: string;
   /**
    * Asks a person, through the caller; the call's time keeps running. Resolves to `cancel` in a simulation, where no one can be asked, after the call
-   * has ended, and for content that the question's `schema` does not allow. Never rejects.
+   * has ended, and for content that the question's `schema` does not allow. Fields that were left out have their `default`. Never rejects.
    *
    * @param asker the name of the asker, if not the tool itself
    */

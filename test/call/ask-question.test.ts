@@ -49,6 +49,21 @@ test("an answer that the form of a handler's question does not allow is cancel, 
   ]);
 });
 
+test("an answer without a field has its default, and the form is checked too if the handler names another asker", async () => {
+  const colour = { type: "string", enum: ["red", "blue"], default: "red" };
+  const schema = { type: "object", properties: { colour, count: { type: "integer" } }, required: ["colour"] };
+  const named = tool("named", (_input, context) => context.ask({ message: "Which?", schema }, "The paint shop"));
+  const { runtime } = testRuntime({ tools: [asks({ message: "Which?", schema }), named] });
+  const answered = async (name: string, answer: QuestionAnswer) => (await runtime.execute({ name }, { ask: () => answer })).output;
+  for (const name of ["paint", "named"]) {
+    const red = { action: "accept", content: { colour: "red" } };
+    expect(await answered(name, { action: "accept" })).toEqual(red);
+    expect(await answered(name, { action: "accept", content: { count: 2 } })).toEqual({ ...red, content: { colour: "red", count: 2 } });
+    expect(await answered(name, { action: "accept", content: { colour: "blue" } })).toEqual({ ...red, content: { colour: "blue" } });
+    expect(await answered(name, { action: "accept", content: { colour: "green" } })).toEqual({ action: "cancel" });
+  }
+});
+
 test("D13 a call can ask at most sixteen questions, and a page needs an http or https URL", async () => {
   let asked = 0;
   const many = tool("many", async (_input, { ask }) => {

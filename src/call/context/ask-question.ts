@@ -1,7 +1,7 @@
 /** Asks the caller a handler's question, within the limits for untrusted questions. */
 import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { copyJson, isJsonObject } from "../../core/base/json.ts";
+import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import type { CallRun } from "../call-run.ts";
@@ -34,9 +34,7 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
     const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // `ask` may also throw synchronously
     const endWatch = run.services.claims.noteQuestion(run);
-    const checked = checkAnswer(await rejectOnAbort(answer, signal).finally(endWatch));
-    if (asker === toolName) checkContent(checked, request.schema); // a server completes the form that it asks, and checks it itself
-    return checked;
+    return completeAnswer(checkAnswer(await rejectOnAbort(answer, signal).finally(endWatch)), request.schema);
   } catch (error: unknown) {
     if (signal.aborted) return CANCELLED_ANSWER;
     run.services.ports.log.warn(`A question from ${asker} in a call of ${run.toolName} was not answered: ${describeThrown(error)}.`);
@@ -63,18 +61,33 @@ function checkAnswer(answer: QuestionAnswer): QuestionAnswer {
   return { action: "accept", content: copy };
 }
 
-/** Refuses content that the form of the question does not allow, such as a choice that it does not offer: the handler relies on its schema. */
-function checkContent(answer: QuestionAnswer, schema: Question["schema"]): void {
-  if (answer.action !== "accept" || schema === undefined) return;
-  const [problem] = compileForm(schema)?.problems(answer.content ?? {}, 1) ?? [];
-  if (problem === undefined) return;
+/**
+ * Adds the defaults of missing fields, which not every asker does. Refuses content that the form does not allow, such as a choice that it does not
+ * offer: the handler relies on its schema.
+ */
+function completeAnswer(answer: QuestionAnswer, schema: Question["schema"]): QuestionAnswer {
+  const form = answer.action !== "accept" || schema === undefined ? undefined : readForm(schema);
+  if (answer.action !== "accept" || form === undefined) return answer;
+  const content: JsonObject = { ...form.defaults, ...answer.content };
+  const [problem] = form.validator.problems(content, 1);
+  if (problem === undefined) return answer.content === undefined && Object.keys(content).length === 0 ? answer : { ...answer, content };
   throw new ToolError("invalid_argument", `its answer does not match the question: ${problem.path}: ${problem.message}`);
 }
 
+interface Form {
+  readonly validator: Validator;
+  readonly defaults: JsonObject;
+}
+
 /** Undefined for a form that is no JSON Schema that can be used: it was shown all the same. */
-function compileForm(schema: NonNullable<Question["schema"]>): Validator | undefined {
+function readForm(given: NonNullable<Question["schema"]>): Form | undefined {
   try {
-    return compileSchema(copyJson(schema).value);
+    const schema = copyJson(given).value;
+    const fields = isJsonObject(schema) && isJsonObject(schema["properties"]) ? Object.entries(schema["properties"]) : [];
+    const defaults = fields.flatMap(([name, field]) =>
+      isJsonObject(field) && field["default"] !== undefined ? [[name, field["default"]] as const] : [],
+    );
+    return { validator: compileSchema(schema), defaults: Object.fromEntries(defaults) };
   } catch {
     return undefined;
   }
