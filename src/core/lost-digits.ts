@@ -7,6 +7,14 @@ export const BOUND_KEYWORDS: ReadonlySet<string> = new Set(
     ",",
   ),
 );
+/** The types of JSON Schema, and other names of them in files of tools. */
+const TYPE_NAMES: ReadonlySet<unknown> = new Set(["string", "number", "integer", "array", "object", "str", "int", "float", "list", "dict"]);
+
+/** Whether an object with this `type` is a schema, whose bounds may be rounded. In other objects, `maximum` is a value like any other. */
+export function isSchemaType(type: unknown): boolean {
+  return Array.isArray(type) ? type.some((each) => TYPE_NAMES.has(each)) : TYPE_NAMES.has(type);
+}
+
 /** As many digits identify every double, and many programs print all of them: `3.8280000000000001e26`. */
 const DOUBLE_DIGITS = 17;
 

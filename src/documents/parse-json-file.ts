@@ -1,7 +1,8 @@
 /** Parses a document in strict JSON, or in JSON with comments and trailing commas, as editors write it. */
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/base/json.ts";
-import { parseJson, type ParseOptions } from "../core/base/parse-json.ts";
+import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
+import { LONG_NUMBER, parseJson, type ParseOptions } from "../core/base/parse-json.ts";
+import { isSchemaType } from "../core/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
 
@@ -10,7 +11,7 @@ export interface JsonFileLimits {
   readonly maxNodes: number;
   /** Positions are recorded for keys down to this depth; a deeper key is reported at its nearest ancestor. @default all */
   readonly positionDepth?: number;
-  /** Whether a bound of a schema, such as a `maximum` of 64 bits, is rounded where it would lose digits, in place of an error. @default false */
+  /** Whether a bound of a schema, such as a `maximum` of 64 bits next to a `type`, is rounded where it would lose digits, in place of an error. @default false */
   readonly roundsBounds?: boolean;
 }
 
@@ -21,7 +22,28 @@ const CONFIG_LIMITS: JsonFileLimits = { maxDepth: 32, maxNodes: 100_000 };
 export function parseJsonFile(text: string, file: string, limits: Partial<JsonFileLimits> = {}): ParsedFile {
   const { maxDepth, maxNodes, positionDepth = maxDepth, roundsBounds = false } = { ...CONFIG_LIMITS, ...limits };
   const value = parseJsonText(text, file, { maxDepth, maxNodes, longIntegers: roundsBounds ? "round-bounds" : "refuse" });
-  return { value, positions: new KeyPositions((positions) => scanPositions(text, positions, positionDepth)) };
+  const positions = new KeyPositions((found) => scanPositions(text, found, positionDepth));
+  if (roundsBounds && LONG_NUMBER.test(text)) {
+    const exact = parseJsonText(text, file, { maxDepth, maxNodes, longIntegers: "string" });
+    const path = findRoundedValue(value, exact);
+    if (path !== undefined)
+      throw syntaxError(file, positions.get(path), `the integer of ${JSON.stringify(path.at(-1))} would lose digits. Write it as a string.`);
+  }
+  return { value, positions };
+}
+
+/** Returns the path to a number that was rounded, and is a string in `exact`, in an object that is no schema; undefined if there is none. */
+function findRoundedValue(value: JsonValue, exact: JsonValue | undefined): KeyPath | undefined {
+  if (typeof value !== "object" || value === null) return undefined;
+  const isSchema = isJsonObject(value) && isSchemaType(value["type"]);
+  for (const [key, item] of Object.entries(value)) {
+    const step = isJsonArray(value) ? Number(key) : key;
+    const exactItem: JsonValue | undefined = isJsonArray(exact) ? exact[Number(key)] : isJsonObject(exact) ? exact[key] : undefined;
+    if (!isSchema && typeof item === "number" && typeof exactItem === "string") return [step];
+    const path = findRoundedValue(item, exactItem);
+    if (path !== undefined) return [step, ...path];
+  }
+  return undefined;
 }
 
 /** Returns only the value, for documents whose positions are not needed. @throws as `parseJsonFile` */

@@ -16,7 +16,7 @@ import {
 } from "yaml";
 import type { ToolError } from "../core/error.ts";
 import { shortenNumber } from "../core/base/truncate-text.ts";
-import { BOUND_KEYWORDS, losesIntegerDigits } from "../core/lost-digits.ts";
+import { BOUND_KEYWORDS, isSchemaType, losesIntegerDigits } from "../core/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";
@@ -164,13 +164,14 @@ class YamlReader {
     if (problem !== undefined) throw this.#error(problem.pos[0], `not valid YAML: ${trimFinalDot(problem.message)}.`);
   }
 
-  read(node: unknown, path: KeyPath): unknown {
+  /** @param isBound whether it is a bound of a schema */
+  read(node: unknown, path: KeyPath, isBound: boolean = false): unknown {
     if (++this.#nodes > this.#limits.maxNodes) throw this.#error(offsetOf(node), `more than ${this.#limits.maxNodes} values.`);
     if (path.length > this.#limits.maxDepth) throw this.#error(offsetOf(node), `nested deeper than ${this.#limits.maxDepth} levels.`);
-    if (isAlias(node)) return this.#readAlias(node, path);
+    if (isAlias(node)) return this.#readAlias(node, path, isBound);
     if (!isMap(node) && !isSeq(node) && !isScalar(node)) return null;
     if (node.anchor !== undefined) this.#anchors.set(node.anchor, node);
-    if (isScalar(node)) return this.#readScalar(node, path.at(-1));
+    if (isScalar(node)) return this.#readScalar(node, isBound);
     if (isMap(node)) return this.#readMap(node.items, path);
     return node.items.map((item, index) => {
       const itemPath = [...path, index];
@@ -179,31 +180,32 @@ class YamlReader {
     });
   }
 
-  #readScalar(node: Scalar, key: string | number | undefined): unknown {
+  #readScalar(node: Scalar, isBound: boolean): unknown {
     const { value, source = "" } = node;
-    if (typeof value !== "number" || this.#rounds(key) || keepsDigits(source, value)) return value;
+    if (typeof value !== "number" || this.#rounds(isBound) || keepsDigits(source, value)) return value;
     throw this.#error(offsetOf(node), `the integer ${shortenNumber(source)} would lose digits; write it in quotes, as a string.`);
   }
 
-  #rounds(key: string | number | undefined): boolean {
-    return this.#limits.roundsIntegers === true || (this.#limits.roundsBounds === true && BOUND_KEYWORDS.has(String(key)));
+  #rounds(isBound: boolean): boolean {
+    return this.#limits.roundsIntegers === true || (this.#limits.roundsBounds === true && isBound);
   }
 
-  #readAlias(alias: Node & { readonly source: string }, path: KeyPath): unknown {
+  #readAlias(alias: Node & { readonly source: string }, path: KeyPath, isBound: boolean): unknown {
     if (++this.#aliases > this.#limits.maxAliases) throw this.#error(offsetOf(alias), `more than ${this.#limits.maxAliases} aliases.`);
     const target = this.#anchors.get(alias.source);
     if (target === undefined) throw this.#error(offsetOf(alias), `no anchor &${alias.source} is defined before this alias.`);
-    return this.read(target, path);
+    return this.read(target, path, isBound);
   }
 
   #readMap(items: readonly Pair[], path: KeyPath): object {
+    const isSchema = items.some(isSchemaTypePair);
     const table: Record<string, unknown> = Object.create(null); // null prototype: "__proto__" is a key like any other
     for (const { key, value } of items) {
       const name = this.#keyName(key);
       if (Object.hasOwn(table, name)) throw this.#error(offsetOf(key), `the key ${JSON.stringify(name)} appears twice.`);
       const keyPath = [...path, name];
       this.#recordPosition(keyPath, key);
-      table[name] = this.read(value, keyPath);
+      table[name] = this.read(value, keyPath, isSchema && BOUND_KEYWORDS.has(name));
     }
     return table;
   }
@@ -241,6 +243,12 @@ const OTHER_BASE = /^0[xo]/u;
 function keepsDigits(source: string, value: number): boolean {
   if (Number.isSafeInteger(value) || !Number.isInteger(value)) return true;
   return OTHER_BASE.test(source) ? BigInt(source) === BigInt(value) : !losesIntegerDigits(source, value);
+}
+
+/** Whether the pair is the `type` of a schema. */
+function isSchemaTypePair({ key, value }: Pair): boolean {
+  if (!isScalar(key) || key.value !== "type") return false;
+  return isSchemaType(isSeq(value) ? value.items.map((item) => isScalar(item) && item.value) : isScalar(value) && value.value);
 }
 
 function offsetOf(node: unknown): number {

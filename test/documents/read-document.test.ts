@@ -60,9 +60,9 @@ test.each([
 });
 
 test.each([
-  ["a.toml", "[tool]\nminimum = -9223372036854775808\nmaximum = 9223372036854775807\n"],
-  ["a.yaml", "tool: {minimum: -9223372036854775808, maximum: 9223372036854775807}"],
-  ["a.json", '{"tool": {"minimum": -9223372036854775808, "maximum" : \n9223372036854775807}}'],
+  ["a.toml", "[tool]\ntype = \"integer\"\nminimum = -9223372036854775808\nmaximum = 9223372036854775807\n"],
+  ["a.yaml", "tool: {type: integer, minimum: -9223372036854775808, maximum: 9223372036854775807}"],
+  ["a.json", '{"tool": {"type": ["integer", "null"], "minimum": -9223372036854775808, "maximum" : \n9223372036854775807}}'],
 ])("a bound of 64 bits is rounded where the reader wants it, and another integer is not: %s", async (name, text) => {
   const roundsBounds = { limits: { roundsBounds: true } };
   expect(await read(name, text, roundsBounds)).toMatchObject({ value: { tool: { minimum: -(2 ** 63), maximum: 2 ** 63 } } });
@@ -72,6 +72,20 @@ test.each([
       code: "invalid_config",
       message: expect.stringMatching(/a\.\w+:\d+:\d+: .*(?:would lose digits|cannot be represented losslessly)/u),
     });
+});
+
+test.each([
+  ["a.toml", '[send]\nmaximum = 9007199254740993\n'],
+  ["a.toml", 'type = "object"\ndefault = {maximum = 9007199254740993}\n'],
+  ["a.yaml", "send: {maximum: 9007199254740993}"],
+  ["a.yaml", "{type: object, default: {maximum: 9007199254740993}}"],
+  ["a.json", '{"send": {"maximum": 9007199254740993}}'],
+  ["a.json", '{"type": "object", "default": {"maximum": 9007199254740993}}'],
+])("a value of an object that is no schema is not rounded, whatever its name: %s, %s", async (name, text) => {
+  await expect(read(name, text, { limits: { roundsBounds: true } })).rejects.toMatchObject({
+    code: "invalid_config",
+    message: expect.stringMatching(/a\.\w+:[12]:\d+: .*(?:would lose digits|cannot be represented losslessly)/u),
+  });
 });
 
 test("an integer that keeps its digits, a fraction, and a text of digits are read from YAML", async () => {
