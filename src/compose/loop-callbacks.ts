@@ -1,7 +1,7 @@
 /** The functions among the options of a loop: what they return is checked, because an untyped program may return a promise. */
 import { wrongTypeError } from "../core/check-argument.ts";
 import { ignoreRejections } from "../core/ignore-rejections.ts";
-import type { LoopOptions } from "./loop-options.ts";
+import { copyLoopOptions, type LoopOptions } from "./loop-options.ts";
 
 type CallbackName = "system" | "tools" | "allow" | "toolChoice" | "cost";
 type Check = (returned: unknown) => boolean;
@@ -26,7 +26,7 @@ export function withCheckedCallbacks(options: LoopOptions): LoopOptions {
     const callback = options[name];
     if (typeof callback === "function") checked[name] = checkReturned(callback, name);
   }
-  return { ...options, ...(checked as Partial<LoopOptions>) }; // each calls the function of the same name, and returns what that returns
+  return { ...copyLoopOptions(options), ...(checked as Partial<LoopOptions>) }; // each calls the function of the same name, and returns what that returns
 }
 
 function checkReturned(callback: (...given: never[]) => unknown, name: CallbackName): (...given: readonly never[]) => unknown {

@@ -141,6 +141,16 @@ export function checkLoopOptionNames(options: LoopOptions, owner: string, own: R
   checkKnownKeys(options, { ...OPTIONS, ...own }, owner);
 }
 
+/** Copies the options, with those that an instance of a class has from its class: a spread would lose its `refuse`. */
+export function copyLoopOptions(options: LoopOptions): LoopOptions {
+  const copy = { ...options };
+  for (const name of Object.keys(OPTIONS)) {
+    const value: unknown = Reflect.get(options, name);
+    if (value !== undefined) Reflect.set(copy, name, value);
+  }
+  return copy;
+}
+
 /** @throws ToolError `invalid_argument` for unknown and wrong options */
 export function checkLoopOptions(options: LoopOptions): void {
   checkLoopOptionNames(options, "createLoop()");

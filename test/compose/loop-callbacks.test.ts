@@ -1,9 +1,11 @@
 /** Functions among the options of a loop that return something else than they should, as untyped programs write them. */
 import { afterEach, beforeEach, expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
 import type { LoopOptions } from "../../src/compose/loop-options.ts";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { testLoop } from "./bench-loop.ts";
 
@@ -45,6 +47,24 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, "1"])(
     await expect(loop.run("go")).rejects.toMatchObject({ code: "invalid_argument" });
   },
 );
+
+test("a loop whose options are an instance of a class keeps the functions of the class", async () => {
+  class Refusing implements LoopOptions {
+    readonly model = scriptedModel([{ calls: [{ name: "wipe", input: {} }] }, { text: "Done." }]);
+    readonly session: LoopOptions["session"];
+    constructor(session: LoopOptions["session"]) {
+      this.session = session;
+    }
+    refuse(): ToolError {
+      return new ToolError("permission_denied", "Not now.");
+    }
+  }
+  let runs = 0;
+  const wipe = defineTool({ name: "wipe", description: "Wipes.", inputSchema: { type: "object" }, execute: () => ++runs });
+  const session = createRuntime({ tools: [wipe] }).session();
+  await createLoop(new Refusing(session)).run("go");
+  expect([runs, session.messages().at(-2)]).toMatchObject([0, { result: { error: { message: "Not now." } } }]);
+});
 
 test("a delegate whose function prompt returns a promise fails with an error that says so", async () => {
   const prompt = failing as unknown as () => string;
