@@ -27,7 +27,11 @@ export function parseJsonFile(text: string, file: string, limits: Partial<JsonFi
     const exact = parseJsonText(text, file, { maxDepth, maxNodes, longIntegers: "string" });
     const path = findRoundedValue(value, exact);
     if (path !== undefined)
-      throw syntaxError(file, positions.get(path), `the integer of ${JSON.stringify(path.at(-1))} would lose digits. Write it as a string.`);
+      throw syntaxError(
+        file,
+        positions.get(path),
+        `the integer of ${JSON.stringify(path.at(-1))} would lose digits. Write it as a string.`,
+      );
   }
   return { value, positions };
 }

@@ -33,7 +33,10 @@ const lookup = { name: "lookup", ...DEFINITION };
 const TOOL = { name: "lookup", description: "Looks up.", inputSchema: SCHEMA };
 
 test.each([
-  ["tools.json", '[{"name": "find", "description": "Finds.", "parameters": {"properties": {"id": {"type": "integer", "maximum": 9223372036854775807}}}}]'],
+  [
+    "tools.json",
+    '[{"name": "find", "description": "Finds.", "parameters": {"properties": {"id": {"type": "integer", "maximum": 9223372036854775807}}}}]',
+  ],
   ["tools.yaml", "- {name: find, description: Finds., parameters: {properties: {id: {type: int, maximum: 9223372036854775807}}}}"],
 ])("a file whose tools have bounds of 64 bits, as generated schemas do, is read: %s", async (name, text) => {
   const [tool] = (await read(name, text)).tools.get("default") ?? [];

@@ -60,7 +60,7 @@ test.each([
 });
 
 test.each([
-  ["a.toml", "[tool]\ntype = \"integer\"\nminimum = -9223372036854775808\nmaximum = 9223372036854775807\n"],
+  ["a.toml", '[tool]\ntype = "integer"\nminimum = -9223372036854775808\nmaximum = 9223372036854775807\n'],
   ["a.yaml", "tool: {type: integer, minimum: -9223372036854775808, maximum: 9223372036854775807}"],
   ["a.json", '{"tool": {"type": ["integer", "null"], "minimum": -9223372036854775808, "maximum" : \n9223372036854775807}}'],
 ])("a bound of 64 bits is rounded where the reader wants it, and another integer is not: %s", async (name, text) => {
@@ -75,7 +75,7 @@ test.each([
 });
 
 test.each([
-  ["a.toml", '[send]\nmaximum = 9007199254740993\n'],
+  ["a.toml", "[send]\nmaximum = 9007199254740993\n"],
   ["a.toml", 'type = "object"\ndefault = {maximum = 9007199254740993}\n'],
   ["a.yaml", "send: {maximum: 9007199254740993}"],
   ["a.yaml", "{type: object, default: {maximum: 9007199254740993}}"],
