@@ -8,6 +8,8 @@ import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { LONG_NUMBER, stringifyLongNumber } from "../../core/base/parse-json.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { HttpClient, HttpHeader, HttpRequest, HttpResponse } from "../../net/http-request.ts";
+import { WorkStarted } from "./failure.ts";
+import { isTokenFailure } from "./token-failure.ts";
 
 type TransportClass = typeof StreamableHTTPClientTransport;
 type SendParameters = Parameters<StreamableHTTPClientTransport["send"]>;
@@ -64,6 +66,9 @@ export function directTransport(
       const release = directOptions.client.prepare(sent.body, text === undefined ? answer : bufferedResponse(answer, text));
       try {
         await super.send(message, options);
+      } catch (error: unknown) {
+        // the transport asks for a token again, although this request was sent and accepted
+        throw answer.status < 300 && isTokenFailure(error) ? new WorkStarted("the server had accepted the call", { cause: error }) : error;
       } finally {
         release();
       }

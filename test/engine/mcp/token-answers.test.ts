@@ -103,6 +103,35 @@ test.each<[string, Answers]>([
   expect(served.asked.some(({ method }) => method === "tools/call")).toBe(false);
 });
 
+test.each<[string, Answers, "stream" | "broken stream"]>([
+  ["of 2026-07-28 that answers with a stream", modern(), "stream"],
+  ["of 2026-07-28 whose stream breaks", modern(), "broken stream"],
+  ["of 2025-11-25 that answers with a stream", legacy(), "stream"],
+  ["of 2025-11-25 whose stream breaks", legacy(), "broken stream"],
+])("a call that a server %s has received is never reported as not started if a later token cannot be given", async (_, answers, how) => {
+  let calls = 0;
+  const served = await loopbackMcp({
+    ...answers,
+    "tools/call": ({ response, id }) => {
+      calls++;
+      response.writeHead(200, { "content-type": "text/event-stream" });
+      if (how === "broken stream") return void response.write("id: 1\nretry: 10\ndata: \n\n", () => setTimeout(() => response.destroy(), 20));
+      response.end(`data: ${JSON.stringify({ jsonrpc: "2.0", id, result: { resultType: "complete", ...text("done") } })}\n\n`);
+    },
+  });
+  const token = async (): Promise<string> => {
+    if (calls > 0) throw new Error("The vault is sealed.");
+    return "the-token";
+  };
+  const { engine } = await openHttp({ url: served.url, auth: { type: "oauth", provider: { token } } });
+  const end = await engine.call(request("echo"), toolContext()).then(
+    () => "answered",
+    (error: unknown) => (error instanceof Error && "outcome" in error ? error.outcome : error),
+  );
+  const isWithOneToken = how === "stream" && answers["initialize"] !== undefined;
+  expect([end, calls]).toEqual([isWithOneToken ? "answered" : "unknown", 1]);
+});
+
 test("D12 client credentials without an issuer are warned about once, by the name of the option", async () => {
   const console = vi.spyOn(globalThis.console, "warn").mockImplementation(() => {});
   onTestFinished(() => console.mockRestore());
