@@ -98,9 +98,12 @@ function hasSecretInCauses(cause: unknown, redact: Redact): boolean {
   return false;
 }
 
-/** Names of what only its owner may know; other variables and headers of a server or program hold ordinary words. Authors, authorities and tokenizers are none. */
+/**
+ * Names of what only its owner may know; other variables and headers of a server or program hold ordinary words. Authors, authorities, tokenizers,
+ * public keys and keys of tables are none; a primary key may be that of a cloud service.
+ */
 const CREDENTIAL_NAME =
-  /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|key$|key (?:value|encoded)$/iu;
+  /token(?!i[sz])|secret|password|passwd|pwd|passphrase|credential|auth(?!or(?!i[sz]))|cookie|(?<!(?:sort|foreign|partition|public)[_.-]?)key$|key (?:value|encoded)$/iu;
 /** Names of something about a credential: where it is, or of which kind. */
 const CREDENTIAL_METADATA_NAME = /[_.-](?:ur[il]|endpoint|host|domain|issuer|path|file|dir|sock|mode|type|method|limit)$/iu;
 /** The folder of a shell, and the one before: a program that passes on its whole environment passes on these. */

@@ -306,6 +306,9 @@ test("E12 ordinary words in configured headers are not redacted from answers", a
 test("E12 only the credentials of an environment are redacted from answers, not its folders, authors and addresses", () => {
   const credentials = {
     API_KEY: "canary-1",
+    SSH_PRIVATE_KEY: "canary-8",
+    SORT_API_KEY: "canary-9",
+    COSMOS_PRIMARY_KEY: "canary-10",
     API_TOKEN: "canary-2",
     MYSQL_PWD: "canary-3",
     AUTHORIZATION: "canary-4",
@@ -327,6 +330,9 @@ test("E12 only the credentials of an environment are redacted from answers, not 
     TOKENIZER: "cl100k_base",
     MAX_TOKENS: "16000000",
     TOKENS_PER_MINUTE: "10_000_000",
+    SORT_KEY: "created_at",
+    "x-partition-key": "customer_id",
+    PUBLICKEY: "customer_id",
   };
   expect(collectCredentials({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
 });
