@@ -20,13 +20,14 @@ const RETURNS: Readonly<Record<CallbackName, readonly [words: string, fits: Chec
  * Returns the options with functions that throw `invalid_argument` for a value of the wrong type. A promise would be sent to the model as the prompt,
  * or leave a budget of cost without effect; its rejection would end the process.
  */
-export function withCheckedCallbacks(options: LoopOptions): LoopOptions {
+export function withCheckedCallbacks(given: LoopOptions): LoopOptions {
+  const options = copyLoopOptions(given);
   const checked: Partial<Record<CallbackName, (...given: readonly never[]) => unknown>> = {};
   for (const name of Object.keys(RETURNS) as CallbackName[]) {
     const callback = options[name];
     if (typeof callback === "function") checked[name] = checkReturned(callback, name);
   }
-  return { ...copyLoopOptions(options), ...(checked as Partial<LoopOptions>) }; // each calls the function of the same name, and returns what that returns
+  return { ...options, ...(checked as Partial<LoopOptions>) }; // each calls the function of the same name, and returns what that returns
 }
 
 function checkReturned(callback: (...given: never[]) => unknown, name: CallbackName): (...given: readonly never[]) => unknown {

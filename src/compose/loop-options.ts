@@ -141,12 +141,15 @@ export function checkLoopOptionNames(options: LoopOptions, owner: string, own: R
   checkKnownKeys(options, { ...OPTIONS, ...own }, owner);
 }
 
-/** Copies the options, with those that an instance of a class has from its class: a spread would lose its `refuse`. */
+/**
+ * Copies the options, with those that an instance of a class has from its class: a spread would lose its `refuse`. Functions are called with the
+ * options as `this`.
+ */
 export function copyLoopOptions(options: LoopOptions): LoopOptions {
   const copy = { ...options };
   for (const name of Object.keys(OPTIONS)) {
     const value: unknown = Reflect.get(options, name);
-    if (value !== undefined) Reflect.set(copy, name, value);
+    if (value !== undefined) Reflect.set(copy, name, typeof value === "function" && name !== "model" ? value.bind(options) : value);
   }
   return copy;
 }

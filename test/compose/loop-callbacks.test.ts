@@ -48,15 +48,19 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, "1"])(
   },
 );
 
-test("a loop whose options are an instance of a class keeps the functions of the class", async () => {
+test("a loop whose options are an instance of a class keeps the functions of the class, with the instance as this", async () => {
   class Refusing implements LoopOptions {
     readonly model = scriptedModel([{ calls: [{ name: "wipe", input: {} }] }, { text: "Done." }]);
     readonly session: LoopOptions["session"];
+    readonly #reason = "Not now.";
     constructor(session: LoopOptions["session"]) {
       this.session = session;
     }
+    system(): string {
+      return this.#reason;
+    }
     refuse(): ToolError {
-      return new ToolError("permission_denied", "Not now.");
+      return new ToolError("permission_denied", this.#reason);
     }
   }
   let runs = 0;
