@@ -2,7 +2,8 @@
 import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { LONG_NUMBER, parseJson, type ParseOptions } from "../core/base/parse-json.ts";
-import { isSchemaType } from "../core/lost-digits.ts";
+import { shortenNumber } from "../core/base/truncate-text.ts";
+import { BOUND_KEYWORDS, isSchemaType } from "../core/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
 
@@ -21,31 +22,32 @@ const CONFIG_LIMITS: JsonFileLimits = { maxDepth: 32, maxNodes: 100_000 };
 /** @throws ToolError `invalid_config` with line and column if the text is not JSON, or repeats a key */
 export function parseJsonFile(text: string, file: string, limits: Partial<JsonFileLimits> = {}): ParsedFile {
   const { maxDepth, maxNodes, positionDepth = maxDepth, roundsBounds = false } = { ...CONFIG_LIMITS, ...limits };
-  const value = parseJsonText(text, file, { maxDepth, maxNodes, longIntegers: roundsBounds ? "round-bounds" : "refuse" });
   const positions = new KeyPositions((found) => scanPositions(text, found, positionDepth));
-  if (roundsBounds && LONG_NUMBER.test(text)) {
-    const exact = parseJsonText(text, file, { maxDepth, maxNodes, longIntegers: "string" });
-    const path = findRoundedValue(value, exact);
-    if (path !== undefined)
-      throw syntaxError(
-        file,
-        positions.get(path),
-        `the integer of ${JSON.stringify(path.at(-1))} would lose digits. Write it as a string.`,
-      );
-  }
-  return { value, positions };
+  const parse = (longIntegers: NonNullable<ParseOptions["longIntegers"]>): JsonValue =>
+    parseJsonText(text, file, { maxDepth, maxNodes, longIntegers });
+  if (!roundsBounds || !LONG_NUMBER.test(text)) return { value: parse("refuse"), positions };
+  const value = parse("round");
+  const rounded = findRoundedValue(value, parse("string"));
+  if (rounded === undefined) return { value, positions };
+  const { path, literal } = rounded;
+  throw syntaxError(file, positions.get(path), `the integer ${shortenNumber(literal)} would lose digits; write it in quotes, as a string.`);
 }
 
-/** Returns the path to a number that was rounded, and is a string in `exact`, in an object that is no schema; undefined if there is none. */
-function findRoundedValue(value: JsonValue, exact: JsonValue | undefined): KeyPath | undefined {
+interface RoundedValue {
+  readonly path: KeyPath;
+  readonly literal: string;
+}
+
+/** Finds a number that was rounded, and is a string in `exact`, without being a bound of a schema. */
+function findRoundedValue(value: JsonValue, exact: JsonValue | undefined, path: KeyPath = []): RoundedValue | undefined {
+  if (typeof value === "number" && typeof exact === "string") return { path, literal: exact };
   if (typeof value !== "object" || value === null) return undefined;
   const isSchema = isJsonObject(value) && isSchemaType(value["type"]);
   for (const [key, item] of Object.entries(value)) {
-    const step = isJsonArray(value) ? Number(key) : key;
+    if (isSchema && BOUND_KEYWORDS.has(key) && typeof item === "number") continue;
     const exactItem: JsonValue | undefined = isJsonArray(exact) ? exact[Number(key)] : isJsonObject(exact) ? exact[key] : undefined;
-    if (!isSchema && typeof item === "number" && typeof exactItem === "string") return [step];
-    const path = findRoundedValue(item, exactItem);
-    if (path !== undefined) return [step, ...path];
+    const found = findRoundedValue(item, exactItem, [...path, isJsonArray(value) ? Number(key) : key]);
+    if (found !== undefined) return found;
   }
   return undefined;
 }

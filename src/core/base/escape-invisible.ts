@@ -39,9 +39,7 @@ export function quoteExcerpt(text: string, width: number, at: number = 0): strin
 /** Escapes control characters and line breaks, so that third-party text cannot span or forge lines of a log. */
 export function escapeControls(text: string): string {
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u2028\u2029]/gu, (character) =>
-    JSON.stringify(character)
-      .slice(1, -1)
-      .replace(/^[^\\]/u, "?"),
+    escapeInvisibleJson(JSON.stringify(character)).slice(1, -1),
   );
 }
 

@@ -3,16 +3,16 @@ import { ToolError } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS, type JsonValue } from "./json.ts";
 import { findStringEnd, parseExactly } from "./parse-exactly.ts";
-import { BOUND_KEYWORDS, losesIntegerDigits } from "../lost-digits.ts";
+import { losesIntegerDigits } from "../lost-digits.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import { shortenNumber } from "./truncate-text.ts";
 
 export interface ParseOptions extends JsonLimits {
   /**
    * How integers with more digits than a double can hold are read: `"string"` as a string, like numbers too large for one; `"round"` as the nearest
-   * number; `"round-bounds"` in this way where they are a bound of a schema, such as `"maximum"`, and else not at all. @default "refuse"
+   * number. @default "refuse"
    */
-  readonly longIntegers?: "refuse" | "string" | "round" | "round-bounds";
+  readonly longIntegers?: "refuse" | "string" | "round";
 }
 
 /**
@@ -137,7 +137,7 @@ function scanNumber(text: string, start: number, longIntegers: ParseOptions["lon
     );
   }
   const isLong = !Number.isSafeInteger(number) && (integer ? String(number) !== literal : losesIntegerDigits(literal, number));
-  if (isLong && (longIntegers === "refuse" || (longIntegers === "round-bounds" && !isBound(text, start)))) {
+  if (longIntegers === "refuse" && isLong) {
     throw invalidJsonError(
       text,
       start,
@@ -146,15 +146,6 @@ function scanNumber(text: string, start: number, longIntegers: ParseOptions["lon
     );
   }
   return end;
-}
-
-const KEY_BEFORE = /(?<!\\)"(\w+)"\s*:\s*$/u;
-/** Maximum number of characters of a keyword and the white space after it. */
-const MAX_KEY_CHARS = 100;
-
-/** Whether the number at `start` is the value of a bound of a schema, by the key before it. */
-function isBound(text: string, start: number): boolean {
-  return BOUND_KEYWORDS.has(KEY_BEFORE.exec(text.slice(Math.max(0, start - MAX_KEY_CHARS), start))?.[1] ?? "");
 }
 
 /** Counts the own keys in the whole tree, whose depth was already checked. */
