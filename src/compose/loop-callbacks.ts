@@ -1,5 +1,5 @@
 /** The functions among the options of a loop: what they return is checked, because an untyped program may return a promise. */
-import { wrongTypeError } from "../core/check-argument.ts";
+import { wrongReturnError } from "../core/check-argument.ts";
 import { ignoreRejections } from "../core/ignore-rejections.ts";
 import { copyLoopOptions, type LoopOptions } from "./loop-options.ts";
 
@@ -36,7 +36,7 @@ function checkReturned(callback: (...given: never[]) => unknown, name: CallbackN
     const returned = callback(...given);
     if (fits(returned)) return returned;
     ignoreRejections(returned);
-    throw wrongTypeError(`${name}() of createLoop() returns ${words}`, returned);
+    throw wrongReturnError(`${name}() of createLoop() returns ${words}`, returned);
   };
 }
 

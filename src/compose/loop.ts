@@ -1,7 +1,7 @@
 /** Joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { ignoreRejection } from "../core/ignore-rejections.ts";
-import { checkArgument, checkSession, hasMethods, wrongTypeError } from "../core/check-argument.ts";
+import { checkArgument, checkSession, hasMethods, wrongReturnError } from "../core/check-argument.ts";
 import { checkKnownKeys, findUnknownKeyError } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
@@ -279,7 +279,7 @@ class SessionLoop implements Loop {
     if (this.#running) return notRunResult("already-running", STOP_REASONS["already-running"]);
     const enabled: unknown = this.#options.enabled?.() ?? true; // a promise would always enable the loop
     ignoreRejection(enabled);
-    if (typeof enabled !== "boolean") throw wrongTypeError("enabled() of createLoop() returns a boolean", enabled);
+    if (typeof enabled !== "boolean") throw wrongReturnError("enabled() of createLoop() returns a boolean", enabled);
     return enabled ? undefined : notRunResult("disabled");
   }
 

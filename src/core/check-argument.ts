@@ -1,7 +1,7 @@
 /** Refuses arguments of the wrong type at once, before they fail somewhere else: programs without a type checker call this package too. */
 import { ToolError, isToolError } from "./error.ts";
 import { ignoreRejection } from "./ignore-rejections.ts";
-import { describeValueKind } from "./base/wording.ts";
+import { describeValueKind, quoteValue } from "./base/wording.ts";
 
 const NOT_AWAITED = "A promise was given: put await before it.";
 
@@ -14,6 +14,13 @@ export function wrongTypeError(sentence: string, given: unknown, hint?: string):
   const kind = describeValueKind(given);
   const shown = kind === "a promise" ? NOT_AWAITED : hint;
   return new ToolError("invalid_argument", `${sentence}, not ${kind}.`, shown === undefined ? {} : { hint: shown });
+}
+
+/** The error of a program's function that has returned something else than it may. @param sentence says what it returns */
+export function wrongReturnError(sentence: string, returned: unknown): ToolError {
+  const shown = quoteValue(returned);
+  const hint = shown === "a promise" ? { hint: "Let the function return the value itself: it is not awaited, so it cannot be async." } : {};
+  return new ToolError("invalid_argument", `${sentence}, not ${shown}.`, hint);
 }
 
 /**

@@ -44,7 +44,8 @@ test.each([Number.NaN, Number.POSITIVE_INFINITY, -1, "1"])(
   "a cost of %s is rejected, because a budget would not count it",
   async (cost) => {
     const { loop } = testLoop({ script: [{ text: "Done." }], cost: () => cost as number, limits: { budget: { cost: { hard: 1 } } } });
-    await expect(loop.run("go")).rejects.toMatchObject({ code: "invalid_argument" });
+    const message = `cost() of createLoop() returns a number of at least 0, not ${typeof cost === "string" ? JSON.stringify(cost) : cost}.`;
+    await expect(loop.run("go")).rejects.toMatchObject({ code: "invalid_argument", message });
   },
 );
 

@@ -5,7 +5,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { checkArgument, wrongTypeError } from "../../core/check-argument.ts";
+import { checkArgument, wrongReturnError } from "../../core/check-argument.ts";
 import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -187,7 +187,7 @@ async function runDelegateLoop(
 function checkPrompt(prompt: unknown): string {
   if (typeof prompt === "string") return prompt;
   ignoreRejection(prompt);
-  throw wrongTypeError("prompt() of a delegate returns a string", prompt);
+  throw wrongReturnError("prompt() of a delegate returns a string", prompt);
 }
 
 function pickLoopOptions(options: DelegateOptions): DelegateLoopOptions {
