@@ -284,7 +284,7 @@ describe("responses and the log", () => {
     const { url } = await listening(runtime, { providers: [provider], ports: { log } });
     await (await overHttp(url, { era: "modern" })).listPrompts();
     expect(log.lines.map(({ message }) => message)).toContain(
-      String.raw`The prompts of the program could not be listed: x\n{"level":"info"}\r\u001b[31m` + "??",
+      String.raw`The prompts of the program could not be listed: x\n{"level":"info"}\r\u001b[31m\u2028\u0085`,
     );
   });
 
