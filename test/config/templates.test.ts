@@ -134,6 +134,18 @@ describe("tools that run a program", () => {
     expect(slow).toMatchObject({ status: "error", exitCode: -1, output: "1\n", error: { message: "sh was stopped: it took too long." } });
   });
 
+  testInCI("a program that ignores SIGTERM is killed in time to answer with its output, and its call is not repeated", async () => {
+    const script = "trap '' TERM; echo begun; while :; do sleep 0.1; done";
+    const call = await calls(tool(`command = ["sh", "-c", "${script}"]\ntimeoutMs = 3000\neffects = { reads = [], writes = [] }`));
+    expect(await call("t::run")).toMatchObject({
+      status: "error",
+      attempts: 1,
+      exitCode: -1,
+      output: "begun\n",
+      error: { code: "execution_failed", message: "sh was stopped: it took too long." },
+    });
+  });
+
   describe.skipIf(!HAS_SANDBOX)(`issue 18 in a sandbox${SANDBOX}`, () => {
     const sandboxed = (lines: string, more = ""): string =>
       tool(lines).replace('"command"\n', `"command"\nsandbox = "bubblewrap"\n${more}`);

@@ -7,8 +7,9 @@ import type { EngineContext } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import { findBubblewrap, findProgram, type Bubblewrap } from "../../processes/bubblewrap.ts";
-import { GRACE_MS, runProgram, type ProgramEnd, type ProgramLimits, type ProgramStop } from "../../processes/run-program.ts";
+import { runProgram, type ProgramEnd, type ProgramLimits, type ProgramStop } from "../../processes/run-program.ts";
 import type { ProgramSettings } from "./program-options.ts";
+import { limitTime } from "./program-time.ts";
 import { openExceptions, findSensitivePaths, formatPaths, type SensitivePath, type ProtectedWorkspace } from "./protected-paths.ts";
 
 export interface ProgramCall extends ProgramStart {
@@ -52,12 +53,6 @@ const INHERITED_VARIABLES = ["LANG", "LC_ALL", "TZ", "USER", "LOGNAME"];
 const MAX_FILE_BYTES = 1024 ** 3;
 const MAX_OUTPUT_BYTES = 64 * 1024 ** 2;
 const TEMPORARY_SHARE = 8;
-/** How long before the deadline of its call a program is ended, in milliseconds, so that the call can still answer with its output. */
-const STOP_MARGIN_MS = 3_500;
-/** Ending a program takes at most 1 / `STOP_MARGIN_SHARE` of the remaining time. */
-const STOP_MARGIN_SHARE = 4;
-/** The share of the time between the end of a program and the deadline of its call that it may use to end cleanly. */
-const GRACE_SHARE = 1 / 2;
 /** How much longer the runtime's timeout of the call is than that of its program, in milliseconds. */
 export const TIMEOUT_MARGIN_MS = 15_000;
 
@@ -172,12 +167,8 @@ export class ProgramRunner {
 
   #limits(askedMs: number | undefined, leftMs: number): ProgramLimits {
     const { timeoutMs, maxTimeoutMs, maxMemoryBytes, maxProcesses } = this.#settings;
-    const wantedMs = Math.min(askedMs ?? timeoutMs, maxTimeoutMs);
-    const endingMs = Math.min(STOP_MARGIN_MS, leftMs / STOP_MARGIN_SHARE);
-    const programMs = Math.min(wantedMs, Math.max(1, leftMs - endingMs));
     return {
-      timeoutMs: programMs,
-      graceMs: Math.min(GRACE_MS, Math.max(0, leftMs - programMs) * GRACE_SHARE),
+      ...limitTime(Math.min(askedMs ?? timeoutMs, maxTimeoutMs), leftMs),
       maxMemoryBytes,
       maxProcesses,
       maxFileBytes: MAX_FILE_BYTES,

@@ -11,6 +11,7 @@ import type { Tool } from "../../core/tool.ts";
 import { KEPT_CHARS } from "../../processes/output-buffer.ts";
 import { runProgram, type ProgramEnd, type ProgramLimits, type ProgramStop } from "../../processes/run-program.ts";
 import { TIMEOUT_BOUNDS } from "../programs/program-options.ts";
+import { limitTime } from "../programs/program-time.ts";
 import type { ProgramRunner, ProgramStart } from "../programs/program-runner.ts";
 import { InputTemplate, getInputValue } from "./input-template.ts";
 import { valueText } from "../../core/content.ts";
@@ -42,14 +43,12 @@ export type CommandLocation =
     }
   | { readonly sandbox: ProgramRunner };
 
-const LIMITS: Omit<ProgramLimits, "timeoutMs"> = {
+const LIMITS: Omit<ProgramLimits, "timeoutMs" | "graceMs"> = {
   maxMemoryBytes: Infinity,
   maxProcesses: Infinity,
   maxFileBytes: Infinity,
   maxOutputBytes: 64 * 1024 ** 2,
 };
-/** How long before the runtime's timeout a program is ended, in milliseconds, so that the error can include its output. */
-const STOP_MARGIN_MS = 250;
 const MAX_ERROR_CHARS = 2_000;
 
 /**
@@ -58,7 +57,9 @@ const MAX_ERROR_CHARS = 2_000;
  * An argument with a property that has no value in the call is left out. An argument that is only the name of an array property becomes one argument
  * per item. A value that begins with a dash is refused if it would be read as an option: as a whole argument that does not follow `--`.
  *
- * The program runs in the tool's `workingFolder`, which is relative to the folder of the toolset.
+ * The program runs in the tool's `workingFolder`, which is relative to the folder of the toolset. It gets SIGTERM 3.5 s before the timeout of the
+ * call, or when a quarter of the time is left if that is later, and SIGKILL if it still runs half of that time later. The answer has its
+ * output until then.
  *
  * @throws ToolError `invalid_argument` for templates that cannot be used
  */
@@ -86,13 +87,12 @@ export function commandTool(tool: Tool, template: CommandTemplate, location: Com
 function runCommand(start: Omit<ProgramStart, "timeoutMs">, location: CommandLocation, context: ToolContext): Promise<ProgramEnd> {
   if ("sandbox" in location) return location.sandbox.runToEnd({ ...start, timeoutMs: TIMEOUT_BOUNDS.max }, { context, merged: false });
   const { environment, ownVariables, clock } = location;
-  const leftMs = context.deadline - clock.now() - STOP_MARGIN_MS;
   return runProgram({
     ...start,
     folder: resolve(location.folder, start.folder ?? "."),
     environment,
     ownVariables,
-    limits: { ...LIMITS, timeoutMs: Math.max(1, leftMs) },
+    limits: { ...LIMITS, ...limitTime(TIMEOUT_BOUNDS.max, context.deadline - clock.now()) },
     mergesStderr: false,
     clock,
     signal: context.signal,
