@@ -11,15 +11,7 @@ import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";
 import { OutputBuffer } from "./output-buffer.ts";
 import { sleep } from "./sleep.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
-import {
-  hasMoreProcessesThan,
-  isTreeAlive,
-  killTree,
-  signalTree,
-  countMachineTasks,
-  readTreeUsage,
-  type TreeRoot,
-} from "./process-tree.ts";
+import { hasMoreProcessesThan, killTree, signalTree, countMachineTasks, readTreeUsage, treeCheck, type TreeRoot } from "./process-tree.ts";
 import { describeStartError } from "./server-process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { systemErrorCode } from "../core/base/system-error-code.ts";
@@ -338,8 +330,9 @@ class Program {
     const { clock, sandbox, limits } = this.#options;
     if (gently && signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid])) > 0) {
       const killAt = clock.now() + (limits.graceMs ?? GRACE_MS);
-      // compared with the clock, as each check reads all processes of the machine and may take longer than the pause between two
-      while (clock.now() < killAt && isTreeAlive(root)) await sleep(clock, Math.min(POLL_MS, killAt - clock.now()));
+      const isAlive = treeCheck(root);
+      // compared with the clock, as a check that reads all processes of the machine may take longer than the pause between two
+      while (clock.now() < killAt && isAlive()) await sleep(clock, Math.min(POLL_MS, killAt - clock.now()));
     }
     await killTree(root, clock);
   }

@@ -8,7 +8,7 @@ import { findCommandFile } from "./find-command-file.ts";
 import { loadPackage } from "../core/lazy-package.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
-import { isTreeAlive, killTree, signalTree } from "./process-tree.ts";
+import { killTree, signalTree, treeCheck } from "./process-tree.ts";
 import { sleep } from "./sleep.ts";
 import type { ServerCommand } from "./server-command.ts";
 
@@ -104,7 +104,8 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   const isLeft = HAS_PROCESS_GROUPS || isRunning(child);
   const isTold = isLeft && (signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM"));
   if (isTold) {
-    await pollUntil(() => !signalGroup(group, 0) && !isTreeAlive(root), clock);
+    const isAlive = treeCheck(root);
+    await pollUntil(() => !signalGroup(group, 0) && !isAlive(), clock);
     await killTree(root, clock);
     await pollUntil(() => !isRunning(child), clock);
   }
