@@ -1,7 +1,7 @@
 /** Joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import { ignoreRejection } from "../core/ignore-rejections.ts";
-import { checkArgument, checkSession, hasMethods, wrongReturnError } from "../core/check-argument.ts";
+import { checkModel, checkSession, wrongReturnError } from "../core/check-argument.ts";
 import { checkKnownKeys, findUnknownKeyError } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Model } from "../core/model.ts";
@@ -94,9 +94,7 @@ export function createLoop(options: LoopOptions): Loop {
 /** Checks the required options, which an untyped caller may have left out. */
 function checkModelAndSession(options: Partial<LoopOptions> | undefined): void {
   const { model, session }: Partial<LoopOptions> = options ?? {};
-  const isModel = model === undefined || typeof model === "string" || hasMethods(model, "stream");
-  const hint = "Create one with modelFrom() of haft/model; models of other libraries do not work here.";
-  checkArgument(isModel, "createLoop({ model })", "a model, or its name as a string", model, hint);
+  if (model !== undefined && typeof model !== "string") checkModel(model, "createLoop({ model })", "a model, or its name as a string");
   if (session !== undefined) checkSession(session, "createLoop({ session })");
   if (typeof options?.model !== "string" && typeof options?.model?.stream !== "function")
     throw new ToolError("invalid_argument", "A loop or an agent needs a model: { model, session }.", {

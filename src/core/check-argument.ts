@@ -93,6 +93,7 @@ export function checkRegistered(given: unknown, owner: string): void {
 }
 
 /** Refuses a value that is not a model. @throws ToolError `invalid_argument` */
-export function checkModel(given: unknown, owner: string): void {
-  checkArgument(hasMethods(given, "stream"), owner, "a model", given, "modelFrom() of haft/model makes one.");
+export function checkModel(given: unknown, owner: string, words: string = "a model"): void {
+  const hint = "Create one with modelFrom() of haft/model; models of other libraries do not work here.";
+  checkArgument(hasMethods(given, "stream"), owner, words, given, hint);
 }

@@ -3,6 +3,7 @@ import { quoteValue } from "../core/base/wording.ts";
 import { COUNT, SIZE, checkNumber, type Bounds } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
+import { checkModel } from "../core/check-argument.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
@@ -208,8 +209,8 @@ function invalidReplyError(details: readonly string[]): ToolError {
 }
 
 function checkOptions(options: LmEngineOptions): void {
-  if (typeof options?.model?.stream !== "function")
-    throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Pass it as model." });
+  if (options?.model === undefined) throw new ToolError("invalid_argument", "The engine lm needs a model.", { hint: "Pass it as model." });
+  checkModel(options.model, "lmEngine({ model })");
   checkKnownKeys(options, OPTIONS, "lmEngine()");
   const { instructions } = options;
   for (const [name, bounds] of Object.entries(BOUNDS)) checkNumber(Reflect.get(options, name), `${name} of the engine lm`, bounds);

@@ -2,6 +2,7 @@
 import { quoteValue } from "../../core/base/wording.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { CALL_SETTINGS } from "../../core/call-settings.ts";
+import { checkModel } from "../../core/check-argument.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { checkProvider, splitSpec } from "../../model/provider-names.ts";
@@ -128,11 +129,12 @@ export function checkDelegate(options: DelegateOptions): void {
   checkKnownKeys(options, KEYS, "delegateTool()");
   const { name, model, share = "task", mode, prompt, allow, reasoningEffort } = options;
   const owner = `The delegate ${quoteValue(name)}`;
-  if (typeof model !== "string" && typeof model?.stream !== "function")
+  if (model === undefined)
     throw new ToolError("invalid_argument", `${owner} has no model.`, {
       hint: 'Give its name, "provider/model", or create one with haft/model.',
     });
   if (typeof model === "string") checkProvider(splitSpec(model));
+  else checkModel(model, `model of ${owner.replace("The", "the")}`, "a model, or its name as a string");
   if (!SHARED_CONTEXTS.includes(share))
     throw new ToolError(
       "invalid_argument",

@@ -1,6 +1,7 @@
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { checkModel } from "../../core/check-argument.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkReasoningEffort, collectReply, endedWell, type Model, type ModelRequest } from "../../core/model.ts";
 import type { AnsweredTurn, ConversationWriter, PlannedTurn, WriterOptions, WritingReport } from "./conversation-writer.ts";
@@ -36,10 +37,11 @@ const OPTIONS: OptionNames<ModelWriterOptions> = {
  * @throws ToolError `invalid_argument` at once without a model
  */
 export function modelWriter(options: ModelWriterOptions): ConversationWriter {
-  if (typeof options?.model?.stream !== "function")
+  if (options?.model === undefined)
     throw new ToolError("invalid_argument", "modelWriter() needs a model.", {
       hint: 'Such as modelWriter({ model: modelFrom("ollama/qwen3") }).',
     });
+  checkModel(options.model, "modelWriter({ model })");
   checkKnownKeys(options, OPTIONS, "modelWriter()");
   checkReasoningEffort(options.reasoningEffort, "reasoningEffort of modelWriter()");
   return new ModelWriter(options);

@@ -481,6 +481,7 @@ test("F1.53 F1.54 a loop can be a tool with its own input schema, prompt and str
 
 test.each<[string, object, RegExp]>([
   ["no model", { model: undefined }, /The delegate "research" has no model/u],
+  ["a function as its model", { model: () => "x" }, /model of the delegate "research" takes a model, or its name as a string/u],
   ["a model of no provider that is known", { model: "antropic/claude" }, /No provider "antropic"\. Did you mean "anthropic"\?/u],
   ["a misspelt option", { shre: "task" }, /delegateTool\(\) has no option "shre"/u],
   [

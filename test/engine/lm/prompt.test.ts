@@ -241,7 +241,7 @@ describe("an invalid reply", () => {
 describe("invalid options throw at once", () => {
   const cases: readonly (readonly [string, Partial<Record<keyof LmEngineOptions, unknown>>, string])[] = [
     ["no model", { model: undefined }, "The engine lm needs a model."],
-    ["a model that is a name", { model: "ollama/x" }, "The engine lm needs a model."],
+    ["a model that is a name", { model: "ollama/x" }, "lmEngine({ model }) takes a model, not a string."],
     ["a negative history", { maxHistory: -1 }, `maxHistory of the engine lm is -1; it takes an integer from 0.`],
     ["half an entry", { maxHistory: 0.5 }, `maxHistory of the engine lm is 0.5; it takes an integer from 0.`],
     ["a text for a count", { maxHistoryChars: "9" }, `maxHistoryChars of the engine lm is "9"; it takes an integer from 0.`],
