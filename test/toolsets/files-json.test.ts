@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { parseJsonPath, withValueAt } from "../../src/toolsets/files/json-path.ts";
 import { TemporaryWorkspace } from "./temporary-workspace.ts";
 
 describe("F1.68 json_read", () => {
@@ -124,10 +125,53 @@ describe("F1.68 json_write", () => {
     ["four spaces", '{\n    "a": 1\n}\n', '{\n    "a": 2\n}\n'],
     ["tabs, no last line end", '{\n\t"a": 1\n}', '{\n\t"a": 2\n}'],
     ["Windows line ends", '{\r\n  "a": 1\r\n}\r\n', '{\r\n  "a": 2\r\n}\r\n'],
-    ["a byte order mark", '\ufeff{"a": 1}', '\ufeff{"a":2}'],
+    ["a byte order mark", '\ufeff{"a": 1}', '\ufeff{"a": 2}'],
     ["one line and its end", '{"a":1,"b":[1]}\n', '{"a":2,"b":[1]}\n'],
+    ["keys that are numbers in their place", '{"b":0,"a":1,"10":{"z":1,"2":1},"2":3}', '{"b":0,"a":2,"10":{"z":1,"2":1},"2":3}'],
+    ["the layout around the value", '{\n  "l": [1, 2],\n\n  "a": 1, "u": "\\u00e9"\n}', '{\n  "l": [1, 2],\n\n  "a": 2, "u": "\\u00e9"\n}'],
+    ["a key with an escape", '{"\\u0061" : 1}', '{"\\u0061" : 2}'],
   ])("F1.68 the file keeps %s", async (_what, before, after) => {
     expect(await write(before, "a", 2)).toBe(after);
+  });
+
+  test.each([
+    [
+      "a member in a line of its own",
+      '{\n  "10": 1,\n  "2": 2\n}',
+      "1",
+      { x: [] },
+      '{\n  "10": 1,\n  "2": 2,\n  "1": {\n    "x": []\n  }\n}',
+    ],
+    ["a member in the same line", '{\n  "o": {"a": 1}\n}', "o.b", { x: 1 }, '{\n  "o": {"a": 1, "b": {"x":1}}\n}'],
+    ["an item", '{\r\n\t"l": [\r\n\t\t1\r\n\t]\r\n}', "l[1]", [2], '{\r\n\t"l": [\r\n\t\t1,\r\n\t\t[\r\n\t\t\t2\r\n\t\t]\r\n\t]\r\n}'],
+    ["the first member", '{\n    "o": {}\n}', "o.a", 1, '{\n    "o": {\n        "a": 1\n    }\n}'],
+    ["parents in place of null", '{"b":null,"1":0}', "b.c", 1, '{"b":{"c":1},"1":0}'],
+  ])("F1.68 adds %s", async (_what, before, at, value, after) => {
+    expect(await write(before, at, value)).toBe(after);
+  });
+
+  test("F1.68 any change of a value changes the text as it changes the document", async () => {
+    const before = { z: [1, { "10": "]}", "2": null }, []], "10": { "": [[]], 'q"': { n: 1 } }, n: null, "\\": {} };
+    const places = [
+      "z[0]",
+      "z[1].10",
+      "z[1].2.x",
+      "z[2][0].y",
+      "z[3]",
+      "10",
+      '["10"][""][0][0]',
+      '["10"]["q\\""].m',
+      "n",
+      "n.n",
+      '["\\\\"].k',
+      "new[0]",
+    ];
+    for (const at of places)
+      for (const indent of [undefined, 1, "\t"]) {
+        const changed = await write(JSON.stringify(before, null, indent), at, { v: [1] });
+        const whole = withValueAt(before, parseJsonPath(at), { v: [1] });
+        expect([at, JSON.parse(changed)]).toEqual([at, whole]);
+      }
   });
 
   test("F1.68 a missing file is created with two spaces of indentation", async () => {

@@ -28,6 +28,8 @@ const NOTEBOOK = {
   nbformat_minor: 5,
 };
 
+const RAW = '  {\n   "cell_type": "raw",\n   "metadata": {},\n   "source": []\n  }';
+
 function bench(content: unknown = NOTEBOOK) {
   const folder = realpathSync(mkdtempSync(join(tmpdir(), "haft-notebook-")));
   onTestFinished(() => rmSync(folder, { recursive: true, force: true }));
@@ -105,6 +107,30 @@ describe("F1.72 notebook_edit", () => {
     expect((await use("notebook_read", {})).status).toBe("ok");
     expect((await use("notebook_edit", { cell: 0, source: "# Sales" })).status).toBe("ok");
     expect(text()).toContain('"application/json":{"long":12345678901234567890,"float":12.0,"small":1e-05}');
+  });
+
+  test("F1.72 everything but the cell stays as it is written, also keys that are numbers and the order of the keys", async () => {
+    const output = '{"data": {"application/json": {"10": 1, "2": [1, 2]}}, "metadata": {}, "output_type": "display_data"}';
+    const code = (source: string, outputs: string): string =>
+      `  {\n   "cell_type": "code",\n   "execution_count": null,\n   "metadata": {},\n   "outputs": ${outputs},\n   "source": ${source}\n  }`;
+    const wrap = (...cells: readonly string[]): string =>
+      `{\n "cells": [\n${cells.join(",\n")}\n ],\n "metadata": {},\n "nbformat": 4,\n "nbformat_minor": 4\n}\n`;
+    const [first, second] = [code('["a"]', `[${output}]`), code('["b"]', `[${output}]`)];
+    const { use, text } = bench(wrap(first, second));
+    await use("notebook_read", {});
+    const changes: readonly (readonly [object, string])[] = [
+      [{ cell: 1, source: "c" }, wrap(first, code('[\n    "c"\n   ]', "[]"))],
+      [{ cell: 1, action: "delete" }, wrap(first)],
+      [{ cell: 0, action: "insert", type: "raw", source: "" }, wrap(RAW, first)],
+      [{ cell: 2, action: "insert", type: "raw", source: "" }, wrap(RAW, first, RAW)],
+      [{ cell: 0, action: "delete" }, wrap(first, RAW)],
+    ];
+    for (const [change, after] of changes) {
+      expect((await use("notebook_edit", change)).status).toBe("ok");
+      expect(text()).toBe(after);
+    }
+    for (let cells = 2; cells > 0; cells--) await use("notebook_edit", { cell: 0, action: "delete" });
+    expect(text()).toContain(' "cells": [],\n');
   });
 
   test("F1.72 the attachments of a cell are kept, unless it becomes a code cell, which may have none", async () => {

@@ -6,10 +6,11 @@ import { ToolError } from "../../core/error.ts";
 import { DEFAULT_MAX_DEPTH, type JsonValue } from "../../core/base/json.ts";
 import type { JsonStep } from "../../core/base/json-steps.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { parseWithRawNumbers } from "../../core/base/raw-numbers.ts";
 import type { Tool } from "../../core/tool.ts";
+import { pathLine } from "./path-list.ts";
 import { changeFile, loadCurrent, decodeFile } from "./change-file.ts";
 import { parseJsonPath, getValueAt, withValueAt } from "./json-path.ts";
+import { type JsonLayout, spliceValue } from "./json-splice.ts";
 import { recordRead } from "./track-reads.ts";
 import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
@@ -84,21 +85,34 @@ async function writeJson(workspace: Workspace, input: JsonWriteInput, context: T
     isWhole: steps.length === 0,
     revise: (before) => {
       const text = before === undefined ? undefined : decodeFile(before);
-      return formatDocument(withValueAt(parseForWrite(text, input, steps), steps, value), text);
+      return text === undefined ? formatDocument(withValueAt(undefined, steps, value), text) : setValue(text, { input, steps, value });
     },
   });
-  const text = `${change.created ? "Created" : "Updated"} ${change.shown}.`;
+  const text = `${change.created ? "Created" : "Updated"} ${pathLine(change.shown)}.`;
   return new ToolOutput({
     content: [{ type: "text", text }],
     output: { path: change.shown, created: change.created, at: input.at, value },
   });
 }
 
-/** Returns the document of a file, with its numbers as written. @throws ToolError the errors of `parseDocument` and `withValueAt` */
-function parseForWrite(text: string | undefined, { path, value }: JsonWriteInput, steps: readonly JsonStep[]): JsonValue | undefined {
-  if (text === undefined) return undefined;
-  withValueAt(parseDocument(text, path, "round"), steps, value); // checked on plain values first: no step may lead into a number
-  return parseWithRawNumbers(withoutByteOrderMark(text)) as JsonValue; // known to be JSON from the line above
+interface Setting {
+  readonly input: JsonWriteInput;
+  readonly steps: readonly JsonStep[];
+  readonly value: JsonValue;
+}
+
+/** Returns the text with one value set, and the rest as it is written. @throws ToolError the errors of `parseDocument` and `withValueAt` */
+function setValue(text: string, { input, steps, value }: Setting): string {
+  const document = withValueAt(parseDocument(text, input.path, "round"), steps, value);
+  if (steps.length === 0) return formatDocument(document, text);
+  return editPlainText(text, (plain, layout) => spliceValue(plain, steps, value, layout));
+}
+
+/** Changes a document without its byte order mark, which is kept. */
+export function editPlainText(text: string, edit: (plain: string, layout: JsonLayout) => string): string {
+  const plain = withoutByteOrderMark(text);
+  const layout = { indent: indentOf(text), lineEnd: text.includes("\r\n") ? "\r\n" : "\n" };
+  return text.slice(0, text.length - plain.length) + edit(plain, layout);
 }
 
 /** Returns the parsed value of a string that is JSON: models often send numbers and objects as text. */
@@ -126,13 +140,17 @@ function parseDocument(text: string, shown: string, longIntegers: "refuse" | "ro
 }
 
 /** Writes the document with the indentation, byte order mark and line ends of the previous text. */
-export function formatDocument(document: JsonValue, before: string | undefined): string {
+function formatDocument(document: JsonValue, before: string | undefined): string {
   if (before === undefined) return `${JSON.stringify(document, null, DEFAULT_INDENT)}\n`;
-  const indent =
-    /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutByteOrderMark(before))?.[1] ?? (before.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
   const mark = before.startsWith("\ufeff") ? "\ufeff" : "";
-  const text = `${JSON.stringify(document, null, indent)}${before.endsWith("\n") ? "\n" : ""}`;
+  const text = `${JSON.stringify(document, null, indentOf(before))}${before.endsWith("\n") ? "\n" : ""}`;
   return mark + (before.includes("\r\n") ? text.replaceAll("\n", "\r\n") : text);
+}
+
+/** Returns the indentation of one level; empty for a document in one line. */
+function indentOf(text: string): string {
+  const first = /^[[{]\r?\n([ \t]{1,10})\S/u.exec(withoutByteOrderMark(text))?.[1];
+  return first ?? (text.trimEnd().includes("\n") ? DEFAULT_INDENT : "");
 }
 
 /** Removes the byte order mark. */

@@ -56,7 +56,8 @@ function replaceAt(
   return { ...container, [String(step)]: child }; // a computed key is always an own property, even "__proto__"
 }
 
-function toArrayIndex(step: JsonStep): number | undefined {
+/** Returns the index that a step is in an array, undefined if it is none. */
+export function toArrayIndex(step: JsonStep): number | undefined {
   if (typeof step === "number") return step;
   return /^\d{1,9}$/u.test(step) ? Number(step) : undefined;
 }

@@ -6,7 +6,9 @@ import { plural } from "../../core/base/wording.ts";
 import type { Tool } from "../../core/tool.ts";
 import { changeFile, decodeFile } from "../files/change-file.ts";
 import { refusalError } from "../files/file-error.ts";
-import { formatDocument } from "../files/json-file.ts";
+import { editPlainText } from "../files/json-file.ts";
+import { type JsonLayout, removeItem, spliceItem, spliceValue } from "../files/json-splice.ts";
+import { pathLine } from "../files/path-list.ts";
 import type { Workspace } from "../files/workspace-path.ts";
 import { PATH, splitLines, readNumber, parseNotebook, type CellType, type Notebook } from "./notebook-file.ts";
 
@@ -55,38 +57,50 @@ async function editCell(workspace: Workspace, input: EditInput, context: ToolCon
       if (before === undefined) throw refusalError(`${JSON.stringify(path)} does not exist.`, "Make the notebook with a file tool first.");
       const text = decodeFile(before);
       const notebook = parseNotebook(text, before.shown);
-      const cells = reviseCells(notebook, input, context.callId, before.shown);
-      count = cells.length;
-      return formatDocument({ ...notebook.document, cells }, text);
+      checkCell(notebook, input, before.shown);
+      count = notebook.cells.length + { replace: 0, insert: 1, delete: -1 }[action];
+      return editPlainText(text, (plain, layout) => reviseText({ plain, layout }, { notebook, input, callId: context.callId }));
     },
   });
   const done = { replace: "Replaced", insert: "Inserted", delete: "Deleted" }[action];
-  return `${done} cell ${cell} of ${change.shown}, which has ${plural(count, "cell")} now.`;
+  return `${done} cell ${cell} of ${pathLine(change.shown)}, which has ${plural(count, "cell")} now.`;
 }
 
-function reviseCells(
-  notebook: Notebook,
-  { cell: at, action = "replace", source = "", type }: EditInput,
-  callId: string,
-  shown: string,
-): JsonObject[] {
-  const { cells, document } = notebook;
+function checkCell({ cells }: Notebook, { cell: at, action = "replace" }: EditInput, shown: string): void {
   const last = action === "insert" ? cells.length : cells.length - 1;
   if (at > last)
     throw refusalError(
       `${JSON.stringify(shown)} has ${plural(cells.length, "cell")}; there is no cell ${at} to ${action === "insert" ? "insert before" : action}.`,
     );
-  if (action === "delete") return cells.filter((_, index) => index !== at);
-  if (action === "insert") return [...cells.slice(0, at), newCell(document, { type: type ?? "code", source, callId }), ...cells.slice(at)];
-  return cells.map((cell, index) => (index === at ? withSource(cell, source, type) : cell));
 }
 
+interface Revision {
+  readonly notebook: Notebook;
+  readonly input: EditInput;
+  readonly callId: string;
+}
+
+/** Returns the text of the notebook with one cell changed, and the rest as it is written. */
+function reviseText(
+  { plain, layout }: { readonly plain: string; readonly layout: JsonLayout },
+  { notebook, input, callId }: Revision,
+): string {
+  const { cell: index, action = "replace", source = "", type } = input;
+  const place = { steps: ["cells"], index };
+  if (action === "delete") return removeItem(plain, place);
+  if (action === "insert")
+    return spliceItem(plain, { ...place, value: newCell(notebook.document, { type: type ?? "code", source, callId }) }, layout);
+  return spliceValue(plain, ["cells", index], withSource(notebook.cells[index] ?? {}, source, type), layout);
+}
+
+/** Keeps the order of the keys. */
 function withSource(cell: JsonObject, source: string, type: CellType | undefined): JsonObject {
+  const cellType = type ?? getOwn(cell, "cell_type") ?? "code";
+  const changed = { cell_type: cellType, source: [...splitLines(source)] };
+  const { attachments: _attachments, ...keptOfCode } = cell; // only other cells may have attachments
+  if (cellType === "code") return { ...keptOfCode, ...changed, ...NOT_RUN };
   const { outputs: _outputs, execution_count: _count, ...kept } = cell;
-  const { attachments: _attachments, ...keptOfCode } = kept; // only other cells may have attachments
-  const cellType = type ?? getOwn(cell, "cell_type");
-  const changed = { cell_type: cellType ?? "code", source: [...splitLines(source)] };
-  return cellType === "code" ? { ...keptOfCode, ...changed, ...NOT_RUN } : { ...kept, ...changed };
+  return { ...kept, ...changed };
 }
 
 /** The fields of a code cell that was not run. */
