@@ -120,3 +120,18 @@ test("every route that streams events accepts Last-Event-ID, and declares it in 
   const names = streaming.map((operation) => JSON.stringify(Object(operation).parameters).includes("Last-Event-ID"));
   expect([names.length > 1, names.every(Boolean)]).toEqual([true, true]);
 });
+
+test("the answer of a call is read in parts that begin and end with whole characters", async () => {
+  const api = await startApi();
+  await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
+  const { json } = await api.ask("POST", "/v1/sessions/travel/execute", {
+    body: { calls: [{ name: "notes::add", input: { text: "😀😀" } }] },
+  });
+  const ask = async (query: string): Promise<unknown> =>
+    (await api.ask("GET", `/v1/calls/${json.results[0].callId}/output?sessionId=travel&${query}`)).json;
+  const whole = '{"added":"😀😀"}';
+  const total = whole.length;
+  expect(await ask("maxChars=11")).toEqual({ text: '{"added":"😀', from: 0, next: 12, total });
+  expect(await ask("from=11&maxChars=2")).toEqual({ text: "😀", from: 10, next: 12, total });
+  expect(await ask("from=13")).toEqual({ text: '😀"}', from: 12, next: total, total });
+});

@@ -1,4 +1,5 @@
 /** Handlers of the routes that run and inspect calls. */
+import { sliceChars } from "../../../core/base/truncate-text.ts";
 import { formatList } from "../../../core/base/wording.ts";
 import type { JsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
@@ -131,9 +132,8 @@ export const callHandlers = {
     const found = await findCall(services, { callId, sessionId: principal.sessionId ?? sessionId });
     if (found?.end === undefined) throw noCall(callId);
     const whole = fullResultText(found);
-    const start = Math.min(from, whole.length);
-    const text = whole.slice(start, start + maxChars);
-    return { text, from: start, next: start + text.length, total: whole.length };
+    const part = sliceChars(whole, Math.min(from, whole.length), maxChars);
+    return { ...part, next: part.from + part.text.length, total: whole.length };
   },
 } satisfies Partial<Handlers>;
 
