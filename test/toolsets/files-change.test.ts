@@ -165,6 +165,21 @@ describe("F1.65 write", () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "first"]);
   });
 
+  test("a name with a line break is quoted in every answer, where it could look like a second line", async () => {
+    const workspace = new TemporaryWorkspace();
+    const path = "a\nb.txt";
+    const answers = [
+      await workspace.say("write", { path, content: "[1]" }),
+      await workspace.say("edit", { path, old: "1", new: "2" }),
+      await workspace.say("multi_edit", { path, edits: [{ old: "2", new: "3" }] }),
+      await workspace.say("json_write", { path, at: "[0]", value: 4 }),
+    ];
+    expect(answers.map((text) => text.split("\n")[0]?.slice(0, 18))).toEqual([
+      'Created "a\\nb.txt"',
+      ...Array.from({ length: 3 }, () => 'Updated "a\\nb.txt"'),
+    ]);
+  });
+
   test("F1.65 missing folders are created, and the answer says Created for a new file and Updated for an existing one", async () => {
     const workspace = new TemporaryWorkspace();
     expect(await workspace.call("write", { path: "a/b/c.txt", content: "žlutý" })).toMatchObject({

@@ -9,6 +9,15 @@ import { testInCI } from "../test-in-ci.ts";
 /** Where it is missing, the one test that needs it is skipped. */
 const PIPE_MAKER = "mkfifo";
 const PNG = Buffer.from("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", "base64");
+const JPEG_END = Buffer.from([0xff, 0xd9]);
+/** A photo of a camera whose preview is whole, while the image itself has no end. */
+const CUT_PHOTO = Buffer.concat([
+  Buffer.from([0xff, 0xd8, 0xff, 0xe1, 0, 104]),
+  Buffer.alloc(100, 1),
+  JPEG_END,
+  Buffer.from([0xff, 0xff, 0xda, 0, 2]),
+  Buffer.alloc(300, 2),
+]);
 const TEN_LINES = Array.from({ length: 10 }, (_none, index) => `line ${index + 1}\n`).join("");
 
 describe("F1.65 read", () => {
@@ -169,6 +178,7 @@ describe("F1.65 read", () => {
     ["a.png", PNG.subarray(0, 8), "image/png"],
     ["a.png", PNG.subarray(0, 60), "image/png"],
     ["a.jpg", Buffer.concat([Buffer.from([0xff, 0xd8, 0xff, 0xe0]), Buffer.alloc(500)]), "image/jpeg"],
+    ["a.jpg", CUT_PHOTO, "image/jpeg"],
     ["a.gif", "GIF89a", "image/gif"],
     ["a.webp", Buffer.from("RIFF\xff\xff\0\0WEBPVP8 0123456789012345", "latin1"), "image/webp"],
     ["a.pdf", "%PDF-1.4\n1 0 obj", "application/pdf"],
@@ -179,6 +189,16 @@ describe("F1.65 read", () => {
       content: [{ type: "text", text }],
       output: { path, mediaType, bytes: bytes.length, damaged: true },
     });
+  });
+
+  test("F1.65 a photo with an end is shown, also with bytes after it", async () => {
+    const workspace = new TemporaryWorkspace({ "a.jpg": Buffer.concat([CUT_PHOTO, JPEG_END, Buffer.alloc(9)]) });
+    expect(await workspace.say("read", { path: "a.jpg" })).toBe("[image]");
+  });
+
+  test.each(["a.txt", "a.png", "a.pdf", "a.docx"])("F1.65 an empty file is reported as empty, whatever its name says: %s", async (path) => {
+    const workspace = new TemporaryWorkspace({ [path]: "" });
+    expect(await workspace.say("read", { path })).toBe("(the file is empty)");
   });
 
   test("F1.65 a huge image is reported without being read", async () => {

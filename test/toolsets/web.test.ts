@@ -108,13 +108,21 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
     expect(resultText(await fetchPage("/t", { maxChars: 3 }))).toMatch(/😀😀\n\n\(3 more characters; continue with from: 4\)$/u);
   });
 
-  const PNG = Buffer.from("iVBORw0KGgo=", "base64");
+  test("F1.69 starts a part with a whole character when it is asked to start in the middle of one", async () => {
+    const { fetchPage } = await bench(send("text/plain; charset=utf-8", "😀😀a😀"));
+    expect(resultText(await fetchPage("/t", { from: 3, maxChars: 1 }))).toMatch(/\n\n😀\n\n\(3 more characters; continue with from: 4\)$/u);
+    expect((await fetchPage("/t", { from: 6 })).output).toMatchObject({ text: "😀", from: 5, length: 7 });
+    expect((await fetchPage("/t", { from: 7 })).output).toMatchObject({ text: "", from: 7 });
+  });
+
+  const PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==";
+  const PNG = Buffer.from(PIXEL, "base64");
 
   test("F1.69 returns an image as an image part; a type without text is rejected", async () => {
     const { fetchPage } = await bench((request, response) =>
       send(request.url === "/i" ? "image/png" : "application/zip", PNG)(request, response),
     );
-    expect((await fetchPage("/i")).content?.at(-1)).toEqual({ type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" });
+    expect((await fetchPage("/i")).content?.at(-1)).toEqual({ type: "image", mediaType: "image/png", data: PIXEL });
     expect((await fetchPage("/z")).error).toMatchObject({
       code: "execution_failed",
       message: expect.stringMatching(/cannot be shown as text: it is application\/zip/u),
@@ -156,14 +164,15 @@ describe("F1.69 web_fetch", { timeout: 240_000 }, () => {
   test("F1.69 detects the type of an image that is sent with the wrong type", async () => {
     const { fetchPage } = await bench(send("image/jpeg", PNG));
     expect(await fetchPage("/i")).toMatchObject({
-      output: { mediaType: "image/png", bytes: 8 },
-      content: [{ type: "text" }, { type: "image", mediaType: "image/png", data: "iVBORw0KGgo=" }],
+      output: { mediaType: "image/png", bytes: PNG.length },
+      content: [{ type: "text" }, { type: "image", mediaType: "image/png", data: PIXEL }],
     });
   });
 
   test.each([
     ["a page", Buffer.from("<h1>Log in</h1>"), "execution_failed", /it is sent as image\/png, but is not an image\.$/u],
     ["nothing", Buffer.alloc(0), "execution_failed", /but is not an image\.$/u],
+    ["one that is cut off", PNG.subarray(0, -12), "execution_failed", /: the image is damaged or incomplete\.$/u],
     ["more than providers take", Buffer.concat([PNG, Buffer.alloc(3_500_000)]), "too_large", /at most 3500000 are shown\.$/u],
   ])(
     "F1.69 %s that is sent as image/png is rejected, as providers would reject every later request with it",

@@ -8,6 +8,7 @@ import { plural } from "../../core/base/wording.ts";
 import { type CurrentFile, changeFile, decodeFile } from "./change-file.ts";
 import { yieldToEventLoop } from "./file-bytes.ts";
 import { refusalError } from "./file-error.ts";
+import { pathLine } from "./path-list.ts";
 import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { applyDiff } from "./text-diff.ts";
 import { type EditOutcome, type TextEdit, applyEdit } from "./text-edit.ts";
@@ -120,7 +121,7 @@ async function editFile(workspace: Workspace, input: EditInput, context: ToolCon
     },
   });
   const changes = plural(replacements, input.diff === undefined ? "replacement" : "hunk");
-  const text = `Updated ${change.shown}: ${changes}, the first at line ${line}.`;
+  const text = `Updated ${pathLine(change.shown)}: ${changes}, the first at line ${line}.`;
   return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, replacements, line } });
 }
 
@@ -139,7 +140,7 @@ async function multiEditFile(workspace: Workspace, input: MultiEditInput, contex
       return run.text;
     },
   });
-  const summary = `Updated ${change.shown}: ${appliedCount(reports)} of ${plural(reports.length, "edit")} applied.`;
+  const summary = `Updated ${pathLine(change.shown)}: ${appliedCount(reports)} of ${plural(reports.length, "edit")} applied.`;
   const text = [summary, ...reports.map(describeReport)].join("\n");
   return new ToolOutput({ content: [{ type: "text", text }], output: { path: change.shown, edits: reports } });
 }

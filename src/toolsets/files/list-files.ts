@@ -50,7 +50,7 @@ async function listFiles(workspace: Workspace, input: ListInput, context: ToolCo
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
     walk.unopenedCount > 0 ? `folders that could not be opened and are not listed: ${walk.unopenedCount}` : undefined,
     walk.ignoredCount > 0 ? `${walk.ignoredCount} ignored, not shown` : undefined,
-    paths.length === 0 ? `${resolved.shown} is empty` : undefined,
+    paths.length === 0 ? `${pathLine(resolved.shown)} is empty` : undefined,
   ];
   const output = { path: resolved.shown, entries: paths, more: more || walk.stopped };
   return new ToolOutput({ content: [{ type: "text", text: withNotes(paths.map(pathLine), notes) }], output });

@@ -98,7 +98,7 @@ async function readFile(request: ReadRequest): Promise<ToolOutput> {
     const media = detectMedia(head);
     if (media?.kind === "pdf" && request.options.pdfText) return await readPdfText(request, resolved, file);
     if (media !== undefined) return await readMedia(request, { resolved, file, media });
-    refuseBinary(resolved.shown, head);
+    if (head.length > 0) refuseBinary(resolved.shown, head); // an empty file has no type, whatever its name says
     return await readLines(request, resolved, file);
   } catch (thrown: unknown) {
     throw fileError(thrown, { verb: "read", shown: resolved.shown });
@@ -255,7 +255,7 @@ function textOf(window: LineWindow): string {
 
 /** @param text what programs and chains are given again: they are not shown the earlier result */
 function unchangedOutput(resolved: ResolvedPath, sameAs: string, text?: string): ToolOutput {
-  const line = `(${resolved.shown} is unchanged since you read this part of it; see the earlier result)`;
+  const line = `(${pathLine(resolved.shown)} is unchanged since you read this part of it; see the earlier result)`;
   const output = { path: resolved.shown, unchanged: true, ...omitUndefined({ text }) };
   return new ToolOutput({ content: [{ type: "text", text: line }], output, sameAs });
 }

@@ -8,18 +8,24 @@ const MIN_BYTES: ReadonlyMap<string, number> = new Map([
   ["image/webp", 26],
 ]);
 const JPEG_END = Buffer.from([0xff, 0xd9]);
+const JPEG_SCAN = 0xda;
+/** The length of a marker, and of the length after it, in bytes. */
+const MARKER_BYTES = 2;
 /** Where a PNG has its width, and then its height. */
 const PNG_WIDTH_AT = 16;
 const RIFF_HEADER_BYTES = 8;
 
-/** Whether the bytes of a file lack something that every file of their type has. Bytes after its end are allowed. */
+/**
+ * Whether the bytes of a file lack something that every file of their type has. Bytes after its end are allowed. A JPEG without its end counts as
+ * damaged: browsers show what there is of it, but decoders that report errors, as providers use them, refuse it.
+ */
 export function isDamaged(bytes: Buffer, mediaType: string): boolean {
   if (bytes.length < (MIN_BYTES.get(mediaType) ?? 0)) return true;
   switch (mediaType) {
     case "image/png":
       return bytes.readUInt32BE(PNG_WIDTH_AT) === 0 || bytes.readUInt32BE(PNG_WIDTH_AT + 4) === 0 || bytes.lastIndexOf("IEND") < 0;
     case "image/jpeg":
-      return bytes.lastIndexOf(JPEG_END) < 0;
+      return bytes.indexOf(JPEG_END, findJpegScan(bytes)) < 0;
     case "image/webp":
       return bytes.readUInt32LE(4) + RIFF_HEADER_BYTES > bytes.length;
     case "application/pdf":
@@ -27,4 +33,16 @@ export function isDamaged(bytes: Buffer, mediaType: string): boolean {
     default:
       return false;
   }
+}
+
+/**
+ * Returns where the compressed image begins. The segments before it may contain an end as well: that of the preview which a camera adds.
+ *
+ * @see https://www.w3.org/Graphics/JPEG/itu-t81.pdf, annex B
+ */
+function findJpegScan(bytes: Buffer): number {
+  let at = MARKER_BYTES;
+  while (at + 2 * MARKER_BYTES <= bytes.length && bytes[at] === 0xff && bytes[at + 1] !== JPEG_SCAN)
+    at += bytes[at + 1] === 0xff ? 1 : MARKER_BYTES + bytes.readUInt16BE(at + MARKER_BYTES); // 0xff may be repeated before a marker
+  return at;
 }

@@ -4,6 +4,7 @@ import { ToolOutput } from "../../core/content.ts";
 import type { Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
 import { refuseBinary } from "./detect-binary.ts";
+import { pathLine } from "./path-list.ts";
 import { changeFile } from "./change-file.ts";
 import { supersedesFileCalls } from "./supersede-file-calls.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
@@ -48,7 +49,7 @@ async function writeFile(workspace: Workspace, input: WriteInput, context: ToolC
   const verb = change.created ? "Created" : "Updated";
   const output = { path: change.shown, created: change.created, bytes: change.bytes };
   return new ToolOutput({
-    content: [{ type: "text", text: `${verb} ${change.shown} (${plural(change.bytes, "byte")}).` }],
+    content: [{ type: "text", text: `${verb} ${pathLine(change.shown)} (${plural(change.bytes, "byte")}).` }],
     output,
   });
 }

@@ -1,5 +1,6 @@
 /** Converts the body of a response to text for a model, by its media type. */
 import { singleLine } from "../../core/base/wording.ts";
+import { sliceChars } from "../../core/base/truncate-text.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { decodeText } from "../../engine/rest/answer-text.ts";
@@ -7,6 +8,7 @@ import { isTextType, parseMediaType, type MediaType } from "../../engine/rest/me
 import type { HttpResponse } from "../../net/http-request.ts";
 import { convertDocument } from "../convert/convert-document.ts";
 import { detectMedia } from "../files/detect-binary.ts";
+import { isDamaged } from "../files/whole-media.ts";
 import { MAX_MEDIA_BYTES } from "../../policy/results/media-limits.ts";
 
 const MAX_CHARS = 100_000;
@@ -74,10 +76,9 @@ interface PageText {
   readonly maxChars: number;
 }
 
-function toPageOutput(text: string, { url, title = "", from, maxChars }: PageText): ToolOutput {
-  const cut = from + maxChars;
-  const isInCharacter = (text.codePointAt(cut - 1) ?? 0) > 0xffff; // the second half of a surrogate pair is included in this part
-  const part = text.slice(from, isInCharacter ? cut + 1 : cut).toWellFormed();
+function toPageOutput(text: string, { url, title = "", from: asked, maxChars }: PageText): ToolOutput {
+  const { text: units, from } = sliceChars(text, asked, maxChars);
+  const part = units.toWellFormed();
   const end = from + part.length;
   const line = singleLine(title); // with line ends, it could look like another address
   const heading = `${line === "" ? "" : `${line}\n`}${url}\n\n`;
@@ -89,7 +90,7 @@ function toPageOutput(text: string, { url, title = "", from, maxChars }: PageTex
   });
 }
 
-/** Shows an image with the type that its bytes have. With a wrong type, providers would refuse every later request of the session. */
+/** Shows an image with the type that its bytes have. With a wrong type, or with a part missing, providers would refuse every later request of the session. */
 function toImageOutput(bytes: Uint8Array, sentAs: string, url: string): ToolOutput {
   if (bytes.length > MAX_MEDIA_BYTES.image)
     throw new ToolError("too_large", `The image ${url} has ${bytes.length} bytes; at most ${MAX_MEDIA_BYTES.image} are shown.`, {
@@ -100,6 +101,8 @@ function toImageOutput(bytes: Uint8Array, sentAs: string, url: string): ToolOutp
   if (media?.kind !== "image")
     throw new ToolError("execution_failed", `${url} cannot be shown: it is sent as ${sentAs}, but is not an image.`, { outcome: "failed" });
   const { mediaType } = media;
+  if (isDamaged(body, mediaType))
+    throw new ToolError("execution_failed", `${url} cannot be shown: the image is damaged or incomplete.`, { outcome: "failed" });
   return new ToolOutput({
     content: [
       { type: "text", text: url },
