@@ -35,3 +35,8 @@ test("E12 text that begins no credential is passed on at once, and other variabl
   for (const text of ["good morning\n", "x aab", "aabaac!"]) filter.push(text);
   expect(heard).toEqual(["good morning\n", "x ", "[API_TOKEN]!"]);
 });
+
+test("E12 a password that is an ordinary word is struck out wherever the word occurs, if it has eight characters", () => {
+  const filter = new CredentialFilter({ PGUSER: "postgres", PGPASSWORD: "postgres", ADMIN_PASSWORD: "admin" });
+  expect(filter.redact("postgres owns template1, admin does not")).toBe("[PGPASSWORD] owns template1, admin does not");
+});
