@@ -9,6 +9,8 @@ export interface TreeRoot {
   readonly pid: number;
   /** `NAME=value` in its environment, unique to this program; its descendants inherit it. */
   readonly mark: string;
+  /** As that of a `ProcessEntry`; 0 if unknown. No descendant is older. */
+  readonly startedAt: number;
 }
 
 export interface TreeUsage {
@@ -33,10 +35,19 @@ const POLL_MS = 20;
 const MAX_KILLS = 200;
 /** Other processes, which are not of the tree, may have started as well. */
 const SPARE_PROCESSES = 100;
+/** Number of processes that are read before other work may run: a few milliseconds. Reading thousands of them takes a tenth of a second. */
+const PROCESSES_PER_TURN = 200;
+/** Maximum number of times that processes are listed, to find those that were forked while earlier ones were read. */
+const MAX_LISTS = 3;
+
+/** Returns the tree of a program that was just started. */
+export function treeRoot(pid: number, mark: string): TreeRoot {
+  return { pid, mark, startedAt: Number(readStat(pid)?.[STARTED_AT] ?? 0) };
+}
 
 /** Returns what the tree uses now; zeros if that is unknown. */
-export function readTreeUsage(root: TreeRoot): TreeUsage {
-  const own = findRelated(root, readProcesses());
+export async function readTreeUsage(root: TreeRoot): Promise<TreeUsage> {
+  const own = findRelated(root, await readProcesses());
   return { processes: own.length, bytes: own.reduce((sum, { bytes }) => sum + bytes, 0) };
 }
 
@@ -68,11 +79,11 @@ export function countMachineTasks(): number {
 }
 
 /** Sends a signal to every process of the tree except `except`; returns how many there were. */
-export function signalTree(root: TreeRoot, signal: NodeJS.Signals, except: ReadonlySet<number> = new Set()): number {
-  const own = findTree(root, readProcesses()).filter(({ pid }) => !except.has(pid));
+export async function signalTree(root: TreeRoot, signal: NodeJS.Signals, except: ReadonlySet<number> = new Set()): Promise<number> {
+  const own = (await findTree(root)).filter(({ pid }) => !except.has(pid));
   if (own.length === 0 && process.platform !== "linux") return signalGroup(root.pid, signal) ? 1 : 0;
   // parents first: otherwise a parent would continue with its next command once its child has ended
-  for (const { pid } of own.toSorted((one, other) => one.pid - other.pid)) signalOne(pid, signal);
+  for (const entry of own.toSorted((one, other) => one.pid - other.pid)) signalOne(entry, signal);
   return own.length;
 }
 
@@ -80,7 +91,7 @@ export function signalTree(root: TreeRoot, signal: NodeJS.Signals, except: Reado
 export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
   for (let kills = 0; kills < MAX_KILLS; kills++) {
     if (HAS_PROCESS_GROUPS) signalGroup(root.pid, "SIGKILL");
-    if (signalTree(root, "SIGKILL") === 0) return;
+    if ((await signalTree(root, "SIGKILL")) === 0) return;
     await sleep(clock, POLL_MS);
   }
 }
@@ -89,17 +100,19 @@ export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
  * Returns a check whether a process of the tree is still running. Reading all processes of a machine with thousands of them takes a tenth of a second,
  * so it reads only the one that it found last, at first the root, until that has ended.
  */
-export function treeCheck(root: TreeRoot): () => boolean {
-  if (process.platform !== "linux") return () => signalGroup(root.pid, 0);
+export function treeCheck(root: TreeRoot): () => Promise<boolean> {
+  if (process.platform !== "linux") return () => Promise.resolve(signalGroup(root.pid, 0));
   let [found] = readProcess(root.pid);
-  return () => {
+  return async () => {
     if (found !== undefined && readProcess(found.pid)[0]?.startedAt === found.startedAt) return true;
-    [found] = findTree(root, readProcesses());
+    [found] = await findTree(root);
     return found !== undefined;
   };
 }
 
-function signalOne(pid: number, signal: NodeJS.Signals): void {
+function signalOne({ pid, startedAt }: ProcessEntry, signal: NodeJS.Signals): void {
+  const [now] = readProcess(pid);
+  if (now !== undefined && now.startedAt !== startedAt) return; // a later process with the same number
   try {
     process.kill(pid, signal);
   } catch {
@@ -121,11 +134,13 @@ function findRelated(root: TreeRoot, all: readonly ProcessEntry[], more: Readonl
 }
 
 /** Returns the tree, including processes that left group, session and parents: they still have the mark in their environment. */
-function findTree(root: TreeRoot, all: readonly ProcessEntry[]): readonly ProcessEntry[] {
+async function findTree(root: TreeRoot): Promise<readonly ProcessEntry[]> {
+  const all = await readProcesses();
   const own = findRelated(root, all);
   const known = new Set(own.map(({ pid }) => pid));
-  const marked = all.filter(({ pid }) => !known.has(pid) && hasMark(pid, root.mark));
-  return marked.length === 0 ? own : findRelated(root, all, new Set(marked.map(({ pid }) => pid)));
+  const candidates = all.filter(({ pid, startedAt }) => startedAt >= root.startedAt && !known.has(pid));
+  const marked = await flatMapInTurns(candidates, ({ pid }) => (hasMark(pid, root.mark) ? [pid] : []));
+  return marked.length === 0 ? own : findRelated(root, all, new Set(marked));
 }
 
 function hasMark(pid: number, mark: string): boolean {
@@ -136,8 +151,26 @@ function hasMark(pid: number, mark: string): boolean {
   }
 }
 
-function readProcesses(): readonly ProcessEntry[] {
-  return listProcessIds().flatMap(readProcess);
+/** Lists the processes again after they were read: the parent of one that was forked meanwhile may have ended before it was read itself. */
+async function readProcesses(): Promise<readonly ProcessEntry[]> {
+  const entries: ProcessEntry[] = [];
+  const known = new Set<number>();
+  for (let lists = 0; lists < MAX_LISTS; lists++) {
+    const added = listProcessIds().filter((pid) => !known.has(pid));
+    if (added.length === 0) break;
+    for (const pid of added) known.add(pid);
+    entries.push(...(await flatMapInTurns(added, readProcess)));
+  }
+  return entries;
+}
+
+async function flatMapInTurns<Item, Found>(items: readonly Item[], read: (item: Item) => readonly Found[]): Promise<readonly Found[]> {
+  const found: Found[] = [];
+  for (const [index, item] of items.entries()) {
+    if (index > 0 && index % PROCESSES_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    found.push(...read(item));
+  }
+  return found;
 }
 
 function listProcessIds(): readonly number[] {
@@ -149,16 +182,25 @@ function listProcessIds(): readonly number[] {
   }
 }
 
-/** @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html */
 function readProcess(pid: number): readonly ProcessEntry[] {
-  let text: string;
-  try {
-    text = readFileSync(`/proc/${pid}/stat`, "latin1");
-  } catch {
-    return []; // the process has ended meanwhile
-  }
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" "); // the process name, in parentheses, may contain spaces and parentheses
-  if (fields[0] === "Z" || fields[0] === "X") return [];
+  const fields = readStat(pid);
+  if (fields === undefined || fields[0] === "Z" || fields[0] === "X") return [];
   const number = (index: number): number => Number(fields[index]);
-  return [{ pid, parent: number(1), group: number(2), session: number(3), startedAt: number(19), bytes: number(21) * PAGE_BYTES }];
+  return [{ pid, parent: number(1), group: number(2), session: number(3), startedAt: number(STARTED_AT), bytes: number(21) * PAGE_BYTES }];
+}
+
+const STARTED_AT = 19;
+
+/**
+ * Returns the fields of a process from its state on; undefined if it has ended.
+ *
+ * @see https://man7.org/linux/man-pages/man5/proc_pid_stat.5.html
+ */
+function readStat(pid: number): readonly string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, "latin1");
+    return text.slice(text.lastIndexOf(")") + 2).split(" "); // the process name, in parentheses, may contain spaces and parentheses
+  } catch {
+    return undefined;
+  }
 }

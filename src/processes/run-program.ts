@@ -11,7 +11,16 @@ import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";
 import { OutputBuffer } from "./output-buffer.ts";
 import { sleep } from "./sleep.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup } from "./process-guard.ts";
-import { hasMoreProcessesThan, killTree, signalTree, countMachineTasks, readTreeUsage, treeCheck, type TreeRoot } from "./process-tree.ts";
+import {
+  hasMoreProcessesThan,
+  killTree,
+  signalTree,
+  countMachineTasks,
+  readTreeUsage,
+  treeCheck,
+  treeRoot,
+  type TreeRoot,
+} from "./process-tree.ts";
 import { describeStartError } from "./server-process.ts";
 import { seccompFilter } from "./seccomp-filter.ts";
 import { systemErrorCode } from "../core/base/system-error-code.ts";
@@ -247,7 +256,7 @@ class Program {
         const { pid } = child;
         if (pid === undefined) return;
         guardGroup(pid, this.#mark);
-        resolve({ pid, mark: this.#mark });
+        resolve(treeRoot(pid, this.#mark));
       });
       child.once("error", (error) => {
         const reason = describeStartError({ command: program, cwd: folder }, error);
@@ -293,9 +302,11 @@ class Program {
     let lookAt = clock.now() + WATCH_MS;
     let tasks = countMachineTasks();
     let soonest = 0;
-    const look = (): void => {
+    let isOver = false;
+    const look = async (): Promise<void> => {
       const startedAt = clock.now();
-      const { processes, bytes } = readTreeUsage(root);
+      const { processes, bytes } = await readTreeUsage(root);
+      if (isOver) return;
       if (bytes > limits.maxMemoryBytes) return this.#stopTree(root, "memory");
       if (processes > limits.maxProcesses) return tooMany();
       tasks = countMachineTasks();
@@ -308,7 +319,7 @@ class Program {
       const [now, count] = [clock.now(), countMachineTasks()];
       const grown = (count - tasks) / limits.maxProcesses;
       if (now >= lookAt || (now >= soonest && grown > 1))
-        return grown > 1 && hasMoreProcessesThan(limits.maxProcesses, root) ? tooMany() : look();
+        return grown > 1 && hasMoreProcessesThan(limits.maxProcesses, root) ? tooMany() : void look();
       if (grown <= FAR_BEYOND) return watchOn();
       if (hasMoreProcessesThan(limits.maxProcesses, root)) return tooMany();
       tasks = count; // the new tasks belong to other programs
@@ -316,7 +327,10 @@ class Program {
     };
     const watchOn = (): void => void (cancel = clock.timer(glance, GROWTH_MS));
     watchOn();
-    return () => cancel();
+    return () => {
+      isOver = true;
+      cancel();
+    };
   }
 
   #stopTree(root: TreeRoot, stop: ProgramStop): void {
@@ -328,11 +342,11 @@ class Program {
   /** Ends all processes. SIGTERM is not sent to bubblewrap itself, which would end at once, with everything in the sandbox. */
   async #endTree(root: TreeRoot, gently: boolean): Promise<void> {
     const { clock, sandbox, limits } = this.#options;
-    if (gently && signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid])) > 0) {
+    if (gently && (await signalTree(root, "SIGTERM", new Set(sandbox === undefined ? [] : [root.pid]))) > 0) {
       const killAt = clock.now() + (limits.graceMs ?? GRACE_MS);
       const isAlive = treeCheck(root);
       // compared with the clock, as a check that reads all processes of the machine may take longer than the pause between two
-      while (clock.now() < killAt && isAlive()) await sleep(clock, Math.min(POLL_MS, killAt - clock.now()));
+      while (clock.now() < killAt && (await isAlive())) await sleep(clock, Math.min(POLL_MS, killAt - clock.now()));
     }
     await killTree(root, clock);
   }

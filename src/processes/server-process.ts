@@ -8,7 +8,7 @@ import { findCommandFile } from "./find-command-file.ts";
 import { loadPackage } from "../core/lazy-package.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { HAS_PROCESS_GROUPS, guardGroup, releaseGroup, signalGroup } from "./process-guard.ts";
-import { killTree, signalTree, treeCheck } from "./process-tree.ts";
+import { killTree, signalTree, treeCheck, treeRoot, type TreeRoot } from "./process-tree.ts";
 import { sleep } from "./sleep.ts";
 import type { ServerCommand } from "./server-command.ts";
 
@@ -24,8 +24,8 @@ const SHORT_GRACE_MS = 200;
 const POLL_MS = 20;
 const MARK = "HAFT_SERVER";
 
-/** The mark of each server, which is in the environment of the server and of all its descendants. */
-const marks = new WeakMap<ChildProcessWithoutNullStreams, string>();
+/** The process of each server, with the mark that is in its environment and in that of all its descendants. */
+const roots = new WeakMap<ChildProcessWithoutNullStreams, TreeRoot>();
 
 /** The type of `spawn` of `node:child_process`. */
 export type Spawn = typeof spawn;
@@ -60,8 +60,9 @@ export function startServer(server: ServerCommand, start: Spawn = spawn): ChildP
     windowsHide: true,
     ...(server.cwd === undefined ? {} : { cwd: server.cwd }),
   });
-  marks.set(child, mark);
-  if (child.pid !== undefined) guardUntilExit(child, child.pid, mark);
+  if (child.pid === undefined) return child;
+  roots.set(child, treeRoot(child.pid, mark));
+  guardUntilExit(child, child.pid, mark);
   return child;
 }
 
@@ -99,13 +100,13 @@ export async function endServer(child: ChildProcessWithoutNullStreams, clock: Cl
   if (group === undefined) return; // it was never started
   child.stdin.end();
   await pollUntil(() => !isRunning(child), clock);
-  const root = { pid: group, mark: marks.get(child) ?? MARK };
+  const root = roots.get(child) ?? { pid: group, mark: MARK, startedAt: 0 };
   // the group is signalled by its number if processes cannot be listed: without a free file descriptor, or without /proc
   const isLeft = HAS_PROCESS_GROUPS || isRunning(child);
-  const isTold = isLeft && (signalTree(root, "SIGTERM") > 0 || signalGroup(group, "SIGTERM"));
+  const isTold = isLeft && ((await signalTree(root, "SIGTERM")) > 0 || signalGroup(group, "SIGTERM"));
   if (isTold) {
     const isAlive = treeCheck(root);
-    await pollUntil(() => !signalGroup(group, 0) && !isAlive(), clock);
+    await pollUntil(async () => !signalGroup(group, 0) && !(await isAlive()), clock);
     await killTree(root, clock);
     await pollUntil(() => !isRunning(child), clock);
   }
@@ -136,9 +137,9 @@ function isRunning(child: ChildProcessWithoutNullStreams): boolean {
   return child.exitCode === null && child.signalCode === null;
 }
 
-async function pollUntil(done: () => boolean, clock: Clock): Promise<void> {
+async function pollUntil(done: () => boolean | Promise<boolean>, clock: Clock): Promise<void> {
   const startedAt = clock.now();
-  while (clock.now() < startedAt + graceMs && !done()) await sleep(clock, POLL_MS); // by the clock, as `done` may read all processes of the machine
+  while (clock.now() < startedAt + graceMs && !(await done())) await sleep(clock, POLL_MS); // by the clock, as `done` may read all processes of the machine
 }
 
 /** Returns the few inherited variables and the declared ones. */
