@@ -191,6 +191,21 @@ describe("F1.65 read", () => {
     });
   });
 
+  test.each(["/Encrypt 12 0 R", "/Encrypt<</Filter /Standard>>"])(
+    "F1.65 an encrypted PDF is not shown, because providers refuse it: %s",
+    async (entry) => {
+      const pdf = (dictionary: string): string =>
+        `%PDF-1.7\n… /EncryptMetadata true /Encrypt no\ntrailer <</Root 1 0 R ${dictionary}>>\nstartxref\n0\n%%EOF`;
+      const workspace = new TemporaryWorkspace({ "a.pdf": pdf(entry), "b.pdf": pdf("") });
+      const bytes = Buffer.byteLength(pdf(entry));
+      expect(await workspace.call("read", { path: "a.pdf" })).toMatchObject({
+        text: `[file a.pdf: application/pdf, ${bytes} bytes]\n(not shown: it is encrypted; ask the user for a copy that is not)`,
+        output: { path: "a.pdf", mediaType: "application/pdf", bytes, encrypted: true },
+      });
+      expect((await workspace.call("read", { path: "b.pdf" })).content).toMatchObject([{ type: "file" }]);
+    },
+  );
+
   test("F1.65 a photo with an end is shown, also with bytes after it", async () => {
     const workspace = new TemporaryWorkspace({ "a.jpg": Buffer.concat([CUT_PHOTO, JPEG_END, Buffer.alloc(9)]) });
     expect(await workspace.say("read", { path: "a.jpg" })).toBe("[image]");

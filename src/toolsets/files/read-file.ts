@@ -17,7 +17,7 @@ import { pathLine } from "./path-list.ts";
 import { recordRead, findShowingCall } from "./track-reads.ts";
 import { MAX_MEDIA_BYTES } from "../../policy/results/media-limits.ts";
 import { supersedesFileCalls } from "./supersede-file-calls.ts";
-import { isDamaged } from "./whole-media.ts";
+import { isDamaged, isEncrypted } from "./whole-media.ts";
 import { type ResolvedPath, type Workspace, pathSchema } from "./workspace-path.ts";
 
 /** Maximum size of a PDF that is read as text, in bytes. */
@@ -112,6 +112,7 @@ async function readMedia(request: ReadRequest, found: { resolved: ResolvedPath; 
   const bytes = await readWhole(file, { maxBytes: MAX_MEDIA_BYTES[media.kind], signal: request.context.signal });
   if (bytes === undefined) return tooLargeOutput(resolved, { file, media });
   if (isDamaged(bytes, media.mediaType)) return damagedOutput(resolved, { file, media });
+  if (media.kind === "pdf" && isEncrypted(bytes)) return encryptedOutput(resolved, { file, media });
   const known = fingerprint(file.stats, file.stats.size > MAX_TEXT_BYTES ? undefined : bytes);
   const earlier = findEarlierRead(request, resolved, known);
   if (earlier !== undefined) return unchangedOutput(resolved, earlier);
@@ -164,6 +165,10 @@ function tooLargeOutput(resolved: ResolvedPath, { file, media }: FoundMedia): To
 
 function damagedOutput(resolved: ResolvedPath, found: FoundMedia): ToolOutput {
   return notShownOutput(resolved, found, { why: "it is damaged or incomplete", damaged: true });
+}
+
+function encryptedOutput(resolved: ResolvedPath, found: FoundMedia): ToolOutput {
+  return notShownOutput(resolved, found, { why: "it is encrypted; ask the user for a copy that is not", encrypted: true });
 }
 
 interface FoundMedia {

@@ -1,4 +1,4 @@
-/** Finds images and PDF files that are damaged or incomplete: a provider rejects one of them, and with it every later request of the conversation. */
+/** Finds images and PDF files that are damaged, incomplete or encrypted: a provider rejects one of them, and with it every later request of the conversation. */
 
 /** The size of the smallest image of each type, in bytes: a header, one pixel, and the end. */
 const MIN_BYTES: ReadonlyMap<string, number> = new Map([
@@ -33,6 +33,17 @@ export function isDamaged(bytes: Buffer, mediaType: string): boolean {
     default:
       return false;
   }
+}
+
+const ENCRYPT_KEY = "/Encrypt";
+const ENCRYPT_ENTRY = /^\/Encrypt\s*(?:\d{1,10}\s+\d{1,5}\s+R\b|<<)/u;
+const ENCRYPT_ENTRY_BYTES = 64;
+
+/** Whether a PDF is encrypted, also if it opens without a password. Its trailer, which is never encrypted itself, says so. */
+export function isEncrypted(bytes: Buffer): boolean {
+  for (let at = bytes.indexOf(ENCRYPT_KEY); at >= 0; at = bytes.indexOf(ENCRYPT_KEY, at + 1))
+    if (ENCRYPT_ENTRY.test(bytes.toString("latin1", at, at + ENCRYPT_ENTRY_BYTES))) return true;
+  return false;
 }
 
 /**
