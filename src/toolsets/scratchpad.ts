@@ -9,6 +9,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { valueText } from "../core/content.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import { stateNamed } from "../call/context/tool-context.ts";
+import { pathLine } from "./files/path-list.ts";
 
 /** The entries of a session's scratchpad. */
 export interface Scratchpad {
@@ -137,7 +138,7 @@ function runAction(pad: Scratchpad, { action, key = "", value = "" }: Scratchpad
     return "Cleared.";
   }
   const keys = pad.keys();
-  return keys.length === 0 ? "The scratchpad is empty." : keys.join("\n");
+  return keys.length === 0 ? "The scratchpad is empty." : keys.map(pathLine).join("\n");
 }
 
 function readEntry(pad: Scratchpad, key: string): string {

@@ -1,4 +1,4 @@
-import { chmodSync, mkdirSync, symlinkSync, truncateSync, utimesSync, rmSync } from "node:fs";
+import { chmodSync, mkdirSync, symlinkSync, truncateSync, utimesSync, rmSync, writeFileSync } from "node:fs";
 import { sep } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { createIgnoreRules } from "../../src/toolsets/files/ignore-rules.ts";
@@ -346,3 +346,18 @@ test("nested ignore files have at most 2,000 rules together", () => {
   const inner = createIgnoreRules(createIgnoreRules(middle, text), "b");
   expect([outer.count, middle.count, inner.count]).toEqual([1_000, 2_000, 2_000]);
 });
+
+test.skipIf(process.platform !== "linux")(
+  "files and folders whose names are not UTF-8 are counted, and never taken for others whose names look the same",
+  async () => {
+    const workspace = new TemporaryWorkspace({ "a\ufffd.txt": "found here\n" });
+    const bytesOf = (name: string): Buffer => Buffer.concat([Buffer.from(`${workspace.root}/`), Buffer.from(name, "latin1")]);
+    for (const name of ["a\xff.txt", "b\xff.txt"]) writeFileSync(bytesOf(name), "not found\n");
+    mkdirSync(bytesOf("c\xff"));
+    expect(await workspace.say("list", {})).toBe("a\ufffd.txt\n(not listed, as their names are not UTF-8: 3)");
+    expect(await workspace.say("glob", { pattern: "*.txt" })).toBe("a\ufffd.txt\n(not searched, as their names are not UTF-8: 3)");
+    expect(await workspace.say("grep", { pattern: "found" })).toBe(
+      "a\ufffd.txt:1: found here\n(not searched, as their names are not UTF-8: 3)",
+    );
+  },
+);

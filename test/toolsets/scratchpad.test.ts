@@ -52,6 +52,12 @@ describe("F1.55 scratchpad", () => {
     expect((await session.execute({ name: "owner" })).output).toBe("program");
   });
 
+  test("F1.55 a key with a line break is listed in one line", async () => {
+    const { use } = bench();
+    for (const key of ["a\nb", "plan"]) await use({ action: "set", key, value: "x" });
+    expect((await use({ action: "list" })).output).toBe('"a\\nb"\nplan');
+  });
+
   test("F1.55 a missing key or value is reported by name, and constructor and __proto__ reach no prototype", async () => {
     const { session, use } = bench();
     const problems = async (input: object) => (await use(input)).error?.details;

@@ -7,7 +7,7 @@ import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, PastCall, Tool } from "../../core/tool.ts";
 import { systemErrorCode } from "../../core/base/system-error-code.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
-import { pathLine, withNotes } from "./path-list.ts";
+import { pathLine, unnamedNote, withNotes } from "./path-list.ts";
 import { toNumber, supersedesListings } from "./supersede-file-calls.ts";
 import { MAX_ENTRIES, Walk } from "./walk.ts";
 import { segmentsBelow, pathSchema, type Workspace } from "./workspace-path.ts";
@@ -74,6 +74,7 @@ async function glob(workspace: Workspace, input: GlobInput, context: ToolContext
     more ? `more files match; the ${limit} newest of ${found.length} are shown` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
     walk.unopenedCount > 0 ? `folders that could not be opened and were not searched: ${walk.unopenedCount}` : undefined,
+    unnamedNote(walk, "searched"),
     found.length === 0 ? `no file matches ${input.pattern}${walk.ignoredCount > 0 ? "; ignored files were not searched" : ""}` : undefined,
   ];
   const output = { paths, more: more || walk.stopped };

@@ -13,7 +13,7 @@ import { fileError } from "./file-error.ts";
 import { MAX_PATTERN_LENGTH, type PathMatcher, compileGlob } from "./glob-pattern.ts";
 import { type FoundLine, LineSearch, MAX_SEARCHED_CHARS, searchFile } from "./line-search.ts";
 import { type OpenFile, openFile } from "./open-resolved-path.ts";
-import { pathLine, withNotes } from "./path-list.ts";
+import { pathLine, unnamedNote, withNotes } from "./path-list.ts";
 import { type Entry, MAX_ENTRIES, Walk } from "./walk.ts";
 import { type ResolvedPath, segmentsBelow, pathSchema, type Workspace } from "./workspace-path.ts";
 
@@ -173,6 +173,7 @@ class Grep {
         : undefined,
       walk.stopped ? `stopped after ${MAX_ENTRIES} entries; search in a subfolder` : undefined,
       walk.unopenedCount > 0 ? `folders that could not be opened and were not searched: ${walk.unopenedCount}` : undefined,
+      unnamedNote(walk, "searched"),
       this.#unreadable > 0 ? `${plural(this.#unreadable, "file")} could not be opened` : undefined,
       this.#unread > 0 ? `${plural(this.#unread, "file")} could not be read to the end` : undefined,
       this.#withheld > 0 ? `not searched, as credentials are kept there: ${this.#withheld}` : undefined,

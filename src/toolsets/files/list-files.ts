@@ -2,7 +2,7 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import type { PastCall, Tool } from "../../core/tool.ts";
-import { pathLine, withNotes } from "./path-list.ts";
+import { pathLine, unnamedNote, withNotes } from "./path-list.ts";
 import { toNumber, supersedesListings } from "./supersede-file-calls.ts";
 import { type Level, MAX_ENTRIES, Walk } from "./walk.ts";
 import { pathSchema, type Workspace } from "./workspace-path.ts";
@@ -49,6 +49,7 @@ async function listFiles(workspace: Workspace, input: ListInput, context: ToolCo
     more ? `more entries exist; only ${LIST_LIMIT} are shown: list a subfolder, or use glob` : undefined,
     walk.stopped ? `stopped after ${MAX_ENTRIES} entries` : undefined,
     walk.unopenedCount > 0 ? `folders that could not be opened and are not listed: ${walk.unopenedCount}` : undefined,
+    unnamedNote(walk, "listed"),
     walk.ignoredCount > 0 ? `${walk.ignoredCount} ignored, not shown` : undefined,
     paths.length === 0 ? `${pathLine(resolved.shown)} is empty` : undefined,
   ];

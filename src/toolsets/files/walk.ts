@@ -1,6 +1,6 @@
 /** Walks folders in order of names, skipping ignored entries, without following links and within limits. */
 import type { Dirent } from "node:fs";
-import { opendir } from "node:fs/promises";
+import { opendir, readdir } from "node:fs/promises";
 import { join, relative, sep } from "node:path";
 import { fileError } from "./file-error.ts";
 import { yieldToEventLoop, readWhole } from "./file-bytes.ts";
@@ -9,6 +9,8 @@ import { openFile, openFolder } from "./open-resolved-path.ts";
 import { type ResolvedPath, type Workspace, isInsideFolder } from "./workspace-path.ts";
 
 export const MAX_ENTRIES = 50_000;
+/** In place of bytes that are not UTF-8. */
+const REPLACEMENT = "\ufffd";
 const MAX_IGNORE_BYTES = 1024 * 1024;
 const ENTRIES_PER_TURN = 256;
 /** Maximum number of comparisons with ignore rules before other work may run. */
@@ -43,6 +45,8 @@ export class Walk {
   ignoredCount = 0;
   /** Number of folders below the first that could not be opened: no permission, removed, or too deep for the system. */
   unopenedCount = 0;
+  /** Number of entries that were left out because their names are not UTF-8: a path of a call cannot name them. */
+  unnamedCount = 0;
   readonly #workspace: Workspace;
   readonly #signal: AbortSignal;
   #entriesLeft: number;
@@ -119,11 +123,19 @@ export class Walk {
   async *#read(real: string): AsyncGenerator<Dirent, void> {
     const shown = this.#workspace.toDisplayPath(real);
     const folder = await openFolder(real, shown);
+    let exactNames: Set<string> | undefined;
     try {
       for await (const dirent of await opendir(folder.path, { bufferSize: ENTRIES_PER_TURN })) {
         if (this.#entriesLeft-- <= 0) {
           this.stopped = true;
           return;
+        }
+        if (dirent.name.includes(REPLACEMENT)) {
+          exactNames ??= await readExactNames(folder.path);
+          if (!exactNames.delete(dirent.name)) {
+            this.unnamedCount++;
+            continue;
+          }
         }
         yield dirent;
       }
@@ -148,6 +160,16 @@ export class Walk {
       return ""; // there is none, or git would not use it either: a link, a folder, unreadable
     }
   }
+}
+
+/** Returns the names in a folder that contain the replacement character themselves, instead of bytes that are shown as it. */
+async function readExactNames(folder: string): Promise<Set<string>> {
+  const names = new Set<string>();
+  for (const bytes of await readdir(folder, { encoding: "buffer" })) {
+    const name = bytes.toString();
+    if (name.includes(REPLACEMENT) && Buffer.from(name).equals(bytes)) names.add(name);
+  }
+  return names;
 }
 
 function kindOf(dirent: Dirent): Entry["kind"] | undefined {
