@@ -30,7 +30,7 @@ await rm(root, { recursive: true });
 
 /* Prints:
 Error (execution_failed): "list.md" exists and was not read in this session.
-Hint: Read it first, then make the change.
+Hint: Read it first, then make the change. If you have read it, your calls share no session, and this tool cannot change existing files.
      1	- milk
      2	- bread
      3	- rice

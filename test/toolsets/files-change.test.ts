@@ -21,7 +21,7 @@ describe("F1.33 read before write", () => {
       message: '"a.json" exists and was not read in this session.',
       retryable: false,
       outcome: "failed",
-      hint: "Read it first, then make the change.",
+      hint: "Read it first, then make the change. If you have read it, your calls share no session, and this tool cannot change existing files.",
     });
     expect(workspace.text("a.json")).toBe('{"a":1}');
   });

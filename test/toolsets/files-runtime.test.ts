@@ -31,12 +31,24 @@ test("F1.33 five edits of one file in one message, and two more through a link, 
 
 test("an error result reads as a sentence with a hint", async () => {
   const workspace = new TemporaryWorkspace({ "a.txt": "1" });
-  const result = await sessionOver(workspace).execute(edit("a.txt", "1"));
+  const session = sessionOver(workspace);
+  await session.execute({ name: "files::list" });
+  const result = await session.execute(edit("a.txt", "1"));
   expect([result.status, result.attempts, resultText(result)]).toEqual([
     "error",
     1,
     'Error (execution_failed): "a.txt" exists and was not read in this session.\nHint: Read it first, then make the change.',
   ]);
+});
+
+test("calls that share no session are told so instead of being sent to read the file again", async () => {
+  const workspace = new TemporaryWorkspace({ "a.txt": "1" });
+  const runtime = createRuntime({ toolsets: [filesToolset({ root: workspace.root })] });
+  onTestFinished(async () => void (await runtime.close()));
+  await runtime.execute({ name: "files::read", input: { path: "a.txt" } });
+  expect((await runtime.execute(edit("a.txt", "1"))).error?.hint).toBe(
+    "Read it first, then make the change. If you have read it, your calls share no session, and this tool cannot change existing files.",
+  );
 });
 
 test("a program gets the text of the files and notebooks that it reads, also if the model was shown it before", async () => {

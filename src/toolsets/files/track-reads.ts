@@ -37,10 +37,18 @@ export function findShowingCall(context: ToolContext, real: string, now: Fingerp
 export function checkRead(context: ToolContext, place: { readonly real: string; readonly shown: string }, now: Fingerprint): void {
   const record = findRecord(context.state, place.real);
   const name = JSON.stringify(place.shown);
-  if (record === undefined) throw refusalError(`${name} exists and was not read in this session.`, "Read it first, then make the change.");
+  if (record === undefined) throw refusalError(`${name} exists and was not read in this session.`, unreadHint(context));
   if (record.shownBy !== undefined && !context.isShown(record.shownBy))
     throw refusalError(`${name} was read, but the result is no longer part of the conversation.`, "Read it again, then make the change.");
   if (!isSameFingerprint(record, now)) throw staleFileError(place.shown);
+}
+
+/** Names another cause if this is the first call of its session: clients without sessions would read the file and be refused again, without end. */
+function unreadHint({ history }: ToolContext): string {
+  const hint = "Read it first, then make the change.";
+  return history.length > 0
+    ? hint
+    : `${hint} If you have read it, your calls share no session, and this tool cannot change existing files.`;
 }
 
 /** Returns the error for a file that has changed since the session read it. */
