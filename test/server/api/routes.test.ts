@@ -135,3 +135,18 @@ test("the answer of a call is read in parts that begin and end with whole charac
   expect(await ask("from=11&maxChars=2")).toEqual({ text: "😀", from: 10, next: 12, total });
   expect(await ask("from=13")).toEqual({ text: '😀"}', from: 12, next: total, total });
 });
+
+test("a call that a session does not have is reported with the session, and not as one of other sessions", async () => {
+  const api = await startApi();
+  await api.ask("POST", "/v1/sessions", { body: { id: "travel" } });
+  const call = { name: "notes::list", input: {}, id: "mine" };
+  await api.ask("POST", "/v1/sessions/travel/execute", { body: { calls: [call] } });
+  for (const path of ["/v1/calls/mine", "/v1/calls/mine/output"]) {
+    expect((await api.ask("GET", `${path}?sessionId=travel`)).json).toMatchObject({
+      status: 404,
+      detail: 'The session "travel" has no call "mine".',
+      hint: "Give the callId of its result, which is not the id that the call was sent with.",
+    });
+    expect((await api.ask("GET", path)).json.hint).toBe("Name its session with ?sessionId=, which is then read from the store.");
+  }
+});

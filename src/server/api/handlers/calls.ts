@@ -100,7 +100,7 @@ export const callHandlers = {
     const running = runtime.running.find((call) => call.callId === callId);
     if (found === undefined && running !== undefined && principal.sessionId === undefined)
       return { callId, state: "running", call: { name: running.name, input: running.input } };
-    if (found === undefined) throw noCall(callId);
+    if (found === undefined) throw noCall(callId, principal.sessionId ?? sessionId);
     const { start, end } = found;
     return {
       callId,
@@ -120,7 +120,7 @@ export const callHandlers = {
     if (own !== undefined) {
       const found = await findCall(services, { callId, sessionId: own });
       // the log of a branch has its parent's calls, but they run in the parent
-      if (found?.start.sessionId !== own) throw noCall(callId);
+      if (found?.start.sessionId !== own) throw noCall(callId, own);
     }
     return { cancelled: runtime.cancel(callId, reason) };
   },
@@ -130,7 +130,8 @@ export const callHandlers = {
     if (job !== undefined && job.endedAt === undefined && (principal.sessionId ?? job.sessionId) === job.sessionId)
       return runtime.jobs.read(callId, { from, maxChars });
     const found = await findCall(services, { callId, sessionId: principal.sessionId ?? sessionId });
-    if (found?.end === undefined) throw noCall(callId);
+    if (found === undefined) throw noCall(callId, principal.sessionId ?? sessionId);
+    if (found.end === undefined) throw new ToolError("not_found", `The call ${JSON.stringify(callId.slice(0, 200))} has no answer yet.`);
     const whole = fullResultText(found);
     const part = sliceChars(whole, Math.min(from, whole.length), maxChars);
     return { ...part, next: part.from + part.text.length, total: whole.length };
@@ -338,12 +339,13 @@ function fullResultText({ session, start, end, storedOutput }: FoundCall): strin
   return end === undefined ? "" : resultText(end.result);
 }
 
-function noCall(callId: string): ToolError {
-  return new ToolError(
-    "not_found",
-    `There is no call ${JSON.stringify(callId.slice(0, 200))} in the latest events of the sessions that are open.`,
-    {
-      hint: "Name its session with ?sessionId=, which is then read from the store.",
-    },
-  );
+function noCall(callId: string, sessionId: string | undefined): ToolError {
+  const name = JSON.stringify(callId.slice(0, 200));
+  if (sessionId !== undefined)
+    return new ToolError("not_found", `The session ${JSON.stringify(sessionId.slice(0, 200))} has no call ${name}.`, {
+      hint: "Give the callId of its result, which is not the id that the call was sent with.",
+    });
+  return new ToolError("not_found", `There is no call ${name} in the latest events of the sessions that are open.`, {
+    hint: "Name its session with ?sessionId=, which is then read from the store.",
+  });
 }
