@@ -1,5 +1,5 @@
 /** Strikes the credentials that a program was given out of what it writes. */
-import { createRedactor, pickCredentials, type Redact } from "../core/base/redact.ts";
+import { createRedactor, pickCredentials, secretSpellings, type Redact } from "../core/base/redact.ts";
 
 /** Passes on text as it arrives, without credentials, also where one is split over writes: a text that may begin one is held until it is known. */
 export class CredentialFilter {
@@ -12,7 +12,7 @@ export class CredentialFilter {
   constructor(variables: Readonly<Record<string, string>>, listener: (text: string) => void = () => undefined) {
     const credentials = pickCredentials(variables);
     this.#redact = createRedactor(credentials);
-    this.#secrets = Object.values(credentials);
+    this.#secrets = Object.values(credentials).flatMap(secretSpellings);
     this.#listener = listener;
   }
 

@@ -40,3 +40,16 @@ test("E12 a password that is an ordinary word is struck out wherever the word oc
   const filter = new CredentialFilter({ PGUSER: "postgres", PGPASSWORD: "postgres", ADMIN_PASSWORD: "admin" });
   expect(filter.redact("postgres owns template1, admin does not")).toBe("[PGPASSWORD] owns template1, admin does not");
 });
+
+test("E12 a credential that is written in JSON is struck out wherever it is split over writes", () => {
+  const secret = 'ab"cd\\ef\ngh';
+  const written = JSON.stringify({ key: secret });
+  for (let cut = 1; cut < written.length; cut++) {
+    const heard: string[] = [];
+    const filter = new CredentialFilter({ API_TOKEN: secret }, (text) => heard.push(text));
+    filter.push(written.slice(0, cut));
+    filter.push(written.slice(cut));
+    filter.end();
+    expect(heard.join("")).toBe('{"key":"[API_TOKEN]"}');
+  }
+});

@@ -16,7 +16,7 @@ const TRUNCATION_MARK = "…";
 export function createRedactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
-    .flatMap(([name, value]) => Array.from(new Set([value, JSON.stringify(value).slice(1, -1)]), (spelling) => [name, spelling] as const))
+    .flatMap(([name, value]) => secretSpellings(value).map((spelling) => [name, spelling] as const))
     .toSorted(([, one], [, other]) => other.length - one.length);
   return (text) => {
     const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, () => `[${name}]`), text);
@@ -24,6 +24,11 @@ export function createRedactor(environment: Readonly<Record<string, string>> = {
       ? secrets.reduce((redacted, [name, value]) => redactTruncated(redacted, value, `[${name}]`), whole)
       : whole;
   };
+}
+
+/** Returns a secret as it is and, if it differs, as it is written in JSON. */
+export function secretSpellings(secret: string): readonly string[] {
+  return Array.from(new Set([secret, JSON.stringify(secret).slice(1, -1)]));
 }
 
 /**
