@@ -1,6 +1,9 @@
 /** Strikes the credentials that a program was given out of what it writes. */
 import { createRedactor, pickCredentials, secretSpellings, type Redact } from "../core/base/redact.ts";
 
+/** With this after it, the redactor also finds the beginning of a credential. */
+const CUT = "…";
+
 /** Passes on text as it arrives, without credentials, also where one is split over writes: a text that may begin one is held until it is known. */
 export class CredentialFilter {
   readonly #redact: Redact;
@@ -26,9 +29,9 @@ export class CredentialFilter {
     if (start > 0) this.#listener(all.slice(0, start));
   };
 
-  /** Passes on the rest. */
-  end(): void {
-    if (this.#held !== "") this.#listener(this.#held);
+  /** Passes on the rest. @param isCut whether more might have followed: then the beginning of a credential is struck out, if it has eight characters */
+  end(isCut: boolean = false): void {
+    if (this.#held !== "") this.#listener(isCut ? this.#redact(`${this.#held}${CUT}`).slice(0, -CUT.length) : this.#held);
     this.#held = "";
   }
 

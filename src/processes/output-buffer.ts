@@ -1,6 +1,7 @@
-/** Keeps the output of a program: the beginning and the end. */
+/** Keeps the output of a program: the beginning and the end, without its credentials, also where one would be cut. */
 import { StringDecoder } from "node:string_decoder";
 import { detachText } from "../core/base/detach-text.ts";
+import { CredentialFilter } from "./credential-filter.ts";
 
 /** The longest output that is kept whole. */
 export const KEPT_CHARS = 1024 * 1024;
@@ -11,6 +12,7 @@ const COPIED_CHARS = 4_096;
 
 export class OutputBuffer {
   readonly #decoder = new StringDecoder("utf8");
+  readonly #filter: CredentialFilter;
   readonly #listener: (text: string) => void;
   /** The latest characters, of small chunks. */
   #joined = "";
@@ -22,19 +24,24 @@ export class OutputBuffer {
   /** Number of bytes written in all. */
   bytes = 0;
 
-  /** @param listener called with all output as text, as it arrives */
-  constructor(listener: (text: string) => void = () => undefined) {
+  /**
+   * @param listener called with all output as text, as it arrives
+   * @param variables those that the program was given; see `CredentialFilter`
+   */
+  constructor(listener: (text: string) => void = () => undefined, variables: Readonly<Record<string, string>> = {}) {
     this.#listener = listener;
+    this.#filter = new CredentialFilter(variables, (text) => this.#append(text));
   }
 
   push(chunk: Buffer): void {
     this.bytes += chunk.length;
-    this.#append(this.#decoder.write(chunk));
+    this.#filter.push(this.#decoder.write(chunk));
   }
 
-  /** Ends the output. An incomplete character at the end is shown as U+FFFD. */
-  end(): void {
-    this.#append(this.#decoder.end());
+  /** Ends the output. An incomplete character at the end is shown as U+FFFD. @param isCut whether the program was stopped, maybe while it wrote */
+  end(isCut: boolean = false): void {
+    this.#filter.push(this.#decoder.end());
+    this.#filter.end(isCut);
   }
 
   /** Number of characters that `text()` leaves out. */

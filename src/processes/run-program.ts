@@ -4,7 +4,6 @@ import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system-ports.ts";
-import { CredentialFilter } from "./credential-filter.ts";
 import { findCommandFile } from "./find-command-file.ts";
 import { sandboxArguments, type Bubblewrap, type SandboxException, type SandboxPolicy } from "./bubblewrap.ts";
 import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";
@@ -150,9 +149,8 @@ function spawnProgram(file: string, args: readonly string[], options: StartOptio
 
 class Program {
   readonly #options: ProgramOptions;
-  readonly #filter: CredentialFilter;
   readonly #output: OutputBuffer;
-  readonly #errors = new OutputBuffer();
+  readonly #errors: OutputBuffer;
   readonly #mark = `HAFT_PROGRAM=${systemPorts.ids.next("program")}`;
   #stop: ProgramStop | undefined;
   #stopping: Promise<void> | undefined;
@@ -161,8 +159,8 @@ class Program {
 
   constructor(options: ProgramOptions) {
     this.#options = options;
-    this.#filter = new CredentialFilter(options.ownVariables ?? {}, options.onOutput);
-    this.#output = new OutputBuffer(this.#filter.push);
+    this.#output = new OutputBuffer(options.onOutput, options.ownVariables);
+    this.#errors = new OutputBuffer(undefined, options.ownVariables);
   }
 
   async run(): Promise<ProgramEnd> {
@@ -289,7 +287,7 @@ class Program {
       report();
     };
     const report = (): void => {
-      onPartial(this.#filter.redact(this.#output.text()));
+      onPartial(this.#output.text());
       this.#cancelPartial = clock.timer(look, PARTIAL_MS);
     };
     report();
@@ -352,12 +350,12 @@ class Program {
   }
 
   #result(child: ChildProcess): ProgramEnd {
-    this.#output.end();
-    this.#errors.end();
-    this.#filter.end();
-    const output = this.#filter.redact(this.#output.text());
+    const isCut = this.#stop !== undefined;
+    this.#output.end(isCut);
+    this.#errors.end(isCut);
+    const output = this.#output.text();
     const { leftOutChars } = this.#output;
-    const errorOutput = this.#filter.redact(this.#errors.text());
+    const errorOutput = this.#errors.text();
     if (this.#stop !== undefined) return { exitCode: undefined, stop: this.#stop, output, leftOutChars, errorOutput };
     const { sandbox, mergesStderr } = this.#options;
     // matched by its prefix: before `exec 2>&1`, the shell may warn too, for example that its locale is not installed

@@ -49,3 +49,23 @@ test("the text is whole at any time, while more is written", () => {
     expect(output.text()).toBe(written);
   }
 });
+
+test("E12 no part of a credential is kept where the output is cut, in the middle or because the program was stopped", () => {
+  const secret = `sk-${"0123456789".repeat(20)}`;
+  const output = new OutputBuffer(undefined, { API_TOKEN: secret });
+  const before = 256 * 1024 - 100; // the beginning that is kept ends within the credential
+  output.push(Buffer.from("x".repeat(before) + secret + "y".repeat(1024 * 1024)));
+  output.push(Buffer.from(secret.slice(0, 100)));
+  expect(output.text()).not.toContain("012345");
+  output.end(true);
+  expect(output.text()).not.toContain("012345");
+  expect(output.text()).toMatch(/^x+\[API_TOKEN\]y*\n\[… \d+ characters left out …\]\ny+\[API_TOKEN\]$/u);
+});
+
+test("E12 a text that begins like a credential is kept if the program has ended by itself", () => {
+  const output = new OutputBuffer(undefined, { API_TOKEN: "abcdefgh-secret" });
+  output.push(Buffer.from("abcdefgh"));
+  expect(output.text()).toBe("");
+  output.end();
+  expect(output.text()).toBe("abcdefgh");
+});
