@@ -26,11 +26,11 @@ interface Span {
 
 /** A member of an object or an item of an array. */
 interface Member {
-  /** What is between the bracket or comma before it and its start. */
+  /** The white space between the bracket or comma before it and its start. */
   readonly gap: string;
   /** Where its key starts; for an item, its value. */
   readonly start: number;
-  /** What is between its key and its value; empty for an item. */
+  /** The colon between its key and its value, with white space; empty for an item. */
   readonly colon: string;
   readonly value: Span;
 }
