@@ -165,6 +165,22 @@ describe("F1.65 write", () => {
     expect([readdirSync(workspace.root), workspace.text("a.txt")]).toEqual([["a.txt"], "first"]);
   });
 
+  test.skipIf(process.getuid?.() === 0)(
+    "a change in a read-only folder names the folder as the reason (skipped: root may write it)",
+    async () => {
+      const workspace = new TemporaryWorkspace({ "a/b.txt": "1" });
+      chmodSync(workspace.path("a"), 0o555);
+      await workspace.call("read", { path: "a/b.txt" });
+      const { code, message } = await workspace.refusal("edit", { path: "a/b.txt", old: "1", new: "2" });
+      chmodSync(workspace.path("a"), 0o755);
+      expect([code, message]).toEqual([
+        "permission_denied",
+        'Cannot make a new file, which every change needs, next to "a/b.txt": the operating system does not allow it.',
+      ]);
+      expect(workspace.text("a/b.txt")).toBe("1");
+    },
+  );
+
   test("a name with a line break is quoted in every answer, where it could look like a second line", async () => {
     const workspace = new TemporaryWorkspace();
     const path = "a\nb.txt";

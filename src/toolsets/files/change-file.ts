@@ -114,7 +114,7 @@ async function replaceCurrent(resolved: ResolvedPath, replacement: Replacement):
   try {
     // a rename ignores that the old file is read-only, which is usually intended
     if (replacement.before !== undefined) await access(childPath(parent, resolved), constants.W_OK);
-    const { path: temporary, stats, leftovers } = await writeTemporary(parent.path, replacement);
+    const { path: temporary, stats, leftovers } = await writeTemporary({ path: parent.path, shown: resolved.shown }, replacement);
     try {
       await renameOver(temporary, childPath(parent, resolved), {
         signal: replacement.context.signal,
@@ -132,6 +132,9 @@ async function replaceCurrent(resolved: ResolvedPath, replacement: Replacement):
   }
 }
 
+/** Errors of a folder in which no file can be made, although the file in it may be writable. */
+const FOLDER_CODES: ReadonlySet<string> = new Set(["EACCES", "EPERM"]);
+
 interface Temporary {
   readonly path: string;
   readonly handle: FileHandle;
@@ -139,11 +142,18 @@ interface Temporary {
   readonly leftovers: readonly string[];
 }
 
+interface TemporaryPlace {
+  /** The folder. */
+  readonly path: string;
+  /** The file that is changed. */
+  readonly shown: string;
+}
+
 /**
  * Opens a new file, named after the call's id. The name is taken if a process was killed during this call and the call is repeated, or if another
  * process still runs it. That file is neither written nor removed here; the next name is used.
  */
-async function openTemporary(folder: string, { callId, attempt }: ToolContext): Promise<Temporary> {
+async function openTemporary({ path: folder, shown }: TemporaryPlace, { callId, attempt }: ToolContext): Promise<Temporary> {
   const name = `.haft-${callId.replaceAll(/[^\w-]/g, "_").slice(0, 100)}-${attempt}`;
   const leftovers: string[] = [];
   for (let run = 1; ; run++) {
@@ -152,14 +162,16 @@ async function openTemporary(folder: string, { callId, attempt }: ToolContext): 
       const handle = await open(path, constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW, 0o600);
       return { path, handle, leftovers };
     } catch (thrown: unknown) {
-      if (systemErrorCode(thrown) !== "EEXIST" || run === MAX_RUNS) throw thrown;
+      const code = systemErrorCode(thrown) ?? "";
+      if (FOLDER_CODES.has(code)) throw fileError(thrown, { verb: "make a new file, which every change needs, next to", shown });
+      if (code !== "EEXIST" || run === MAX_RUNS) throw thrown;
       leftovers.push(path);
     }
   }
 }
 
-async function writeTemporary(folder: string, { bytes, before, context }: Replacement) {
-  const { path, handle, leftovers } = await openTemporary(folder, context);
+async function writeTemporary(place: TemporaryPlace, { bytes, before, context }: Replacement) {
+  const { path, handle, leftovers } = await openTemporary(place, context);
   try {
     await handle.writeFile(bytes);
     if (before !== undefined) await copyOwnerAndMode(handle, before.stats);
