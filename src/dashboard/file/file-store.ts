@@ -1,6 +1,7 @@
 /** The file that is open in the page. It stays open while other screens are shown. */
 import { basePath, storageKey } from "../show/address.ts";
 import { renderPauseMs } from "../show/render-pause.ts";
+import { readStored, storeValue } from "../show/stored-values.ts";
 import { openFile, type FileSource, type OpenedFile } from "./open-file.ts";
 
 export interface FileState {
@@ -79,11 +80,11 @@ const TOKEN_NAME = "haft-file-token";
 export function openServedFile(): void {
   const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];
   if (given !== undefined) {
-    sessionStorage.setItem(storageKey(TOKEN_NAME), given);
+    storeValue("session", storageKey(TOKEN_NAME), given);
     window.history.replaceState(null, "", window.location.pathname + window.location.search);
   }
-  const token = given ?? sessionStorage.getItem(storageKey(TOKEN_NAME));
-  if (token !== null) void fileStore.open({ name: "file", pieces: fetchServedFile(token) });
+  const token = given ?? readStored("session", storageKey(TOKEN_NAME));
+  if (token !== undefined) void fileStore.open({ name: "file", pieces: fetchServedFile(token) });
 }
 
 async function* fetchServedFile(token: string): AsyncGenerator<string, void, undefined> {

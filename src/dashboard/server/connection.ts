@@ -1,7 +1,9 @@
 /** The client of the page, its key, and whether the server answers. */
 import { createClient, type AnswerOf, type HaftClient } from "../../client/client.ts";
 import { basePath, storageKey } from "../show/address.ts";
+import { forgetStored, readStored, storeValue } from "../show/stored-values.ts";
 import { detectEvents } from "./detect-events.ts";
+import { ServerClock } from "./server-clock.ts";
 
 const KEY_NAME = "haft-key";
 const READ_ONLY_NAME = "haft-read-only";
@@ -17,7 +19,7 @@ export interface ConnectionState {
   readonly generation: number;
   /** False from a request that got no answer until the next one that gets an answer. */
   readonly reachable: boolean;
-  /** When the server last became reachable again, in wall-clock milliseconds since the epoch. */
+  /** When the server last became reachable again, by the clock of the server. */
   readonly returnedAt: number | undefined;
   /** Whether the reader has made the page read-only. */
   readonly readOnly: boolean;
@@ -37,16 +39,17 @@ export class Connection {
   readonly client: HaftClient;
   readonly url = window.location.origin + basePath();
   #state: ConnectionState = {
-    key: sessionStorage.getItem(storageKey(KEY_NAME)) ?? undefined,
+    key: readStored("session", storageKey(KEY_NAME)),
     refusal: undefined,
     keepsScreens: false,
     generation: 0,
     reachable: true,
     returnedAt: undefined,
-    readOnly: sessionStorage.getItem(storageKey(READ_ONLY_NAME)) === "yes",
+    readOnly: readStored("session", storageKey(READ_ONLY_NAME)) === "yes",
     isLive: false,
   };
   readonly #listeners = new Set<Listener>();
+  readonly #clock = new ServerClock();
   /** The id of the key's principal, once the server has returned it. */
   #principal: string | undefined;
 
@@ -66,6 +69,15 @@ export class Connection {
     return () => this.#listeners.delete(listener);
   };
 
+  /** Returns the server's time, in wall-clock milliseconds since the epoch; that of this machine until a response has told it. */
+  readonly now = (): number => this.#clock.now();
+
+  /** Returns the server's time, and asks the server if no response has told it. */
+  async readNow(signal: AbortSignal): Promise<number> {
+    if (!this.#clock.isKnown) await this.client.call("getHealth", { signal });
+    return this.now();
+  }
+
   /** Uses a key until the tab is closed, and in no address. Refuses one that cannot be sent, or that the server rejects while screens are kept. */
   async setKey(key: string): Promise<void> {
     if (!/^[!-~]+$/u.test(key))
@@ -81,12 +93,12 @@ export class Connection {
       if (keyInfo.id !== this.#principal) generation++;
       this.#principal = keyInfo.id;
     } else generation++;
-    sessionStorage.setItem(storageKey(KEY_NAME), key);
+    storeValue("session", storageKey(KEY_NAME), key);
     this.#update({ key, refusal: undefined, keepsScreens: false, generation });
   }
 
   forgetKey(): void {
-    sessionStorage.removeItem(storageKey(KEY_NAME));
+    forgetStored("session", storageKey(KEY_NAME));
     this.#principal = undefined;
     this.#update({ key: undefined, refusal: undefined, keepsScreens: false, generation: this.#state.generation + 1 });
   }
@@ -104,7 +116,7 @@ export class Connection {
   }
 
   setReadOnly(readOnly: boolean): void {
-    sessionStorage.setItem(storageKey(READ_ONLY_NAME), readOnly ? "yes" : "no");
+    storeValue("session", storageKey(READ_ONLY_NAME), readOnly ? "yes" : "no");
     this.#update({ readOnly });
   }
 
@@ -128,6 +140,7 @@ export class Connection {
 
   async #fetch(input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
     let response: Response;
+    const sentAt = Date.now();
     try {
       response = await fetch(input, init);
     } catch (thrown: unknown) {
@@ -139,13 +152,14 @@ export class Connection {
       if (this.#state.reachable) this.#update({ reachable: false });
       return response;
     }
-    if (!this.#state.reachable) this.#update({ reachable: true, returnedAt: Date.now() });
+    this.#clock.observe(response.headers.get("date"), sentAt);
+    if (!this.#state.reachable) this.#update({ reachable: true, returnedAt: this.now() });
     // An answer to a request with an earlier key says nothing about the current one.
     const isForCurrentKey = new Headers(init?.headers).get("authorization") === `Bearer ${this.#state.key}`;
     if (response.status !== 401 || this.#state.key === undefined || !isForCurrentKey) return response;
     const keepsScreens = this.#principal !== undefined;
     if (!keepsScreens) this.forgetKey();
-    sessionStorage.removeItem(storageKey(KEY_NAME));
+    forgetStored("session", storageKey(KEY_NAME));
     this.#update({ key: undefined, refusal: KEY_REFUSED, keepsScreens });
     if (keepsScreens && (init?.method ?? "GET") === "GET") await rejectOnAbort(init?.signal); // the kept screens abort the request when they unmount
     return response;
