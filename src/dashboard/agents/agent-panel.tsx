@@ -7,6 +7,7 @@ import { useFoldedLog, type FollowedState } from "../server/use-folded-log.ts";
 import { CancelAction } from "../server/cancel-action.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { sessionPath, useGo } from "../show/address.ts";
 import { UntrustedText } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
@@ -171,9 +172,9 @@ function MessageForm({ agent: { name, state } }: { readonly agent: Agent }): Rea
           }}
         />
       </label>
-      <button type="submit" className="button button-main" disabled={!canSend}>
+      <ActionButton type="submit" kind="button-main" isOff={!canSend}>
         Send
-      </button>
+      </ActionButton>
       {state === "stopped" && <p className="muted">The agent is stopped: messages wait until its program starts it.</p>}
       <InlineFailure error={error} />
     </form>

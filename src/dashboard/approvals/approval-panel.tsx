@@ -1,11 +1,12 @@
 /** One call that waits for approval: its final input, what it would change, and the answers that the key may give. */
 import { useMutation, useQuery, useQueryClient, type UseMutationResult } from "@tanstack/react-query";
-import { useEffect, useRef, useState, type ReactNode, type RefObject } from "react";
+import { useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import type { BodyOf } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { sessionPath, useGo } from "../show/address.ts";
 import { SelectField } from "../show/select-field.tsx";
 import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
@@ -26,12 +27,10 @@ export function ApprovalPanel({
   readonly others: readonly Approval[];
 }): ReactNode {
   const go = useGo();
-  const frame = useRef<HTMLElement>(null);
   const deciding = useDecide(); // kept here, as the question disappears when it is decided, here or elsewhere
   const close = (): void => go("/approvals", { keepQuery: true });
   return (
     <Panel
-      ref={frame}
       label="Waiting call"
       subject="approval"
       title={approval === undefined ? "Approval" : <ToolName name={approval.toolName} />}
@@ -45,7 +44,7 @@ export function ApprovalPanel({
           <UntrustedText text={approval.damage} maxLength={1_000} />
         </Notice>
       ) : (
-        <ApprovalDetails approval={approval} others={others} deciding={deciding} frame={frame} />
+        <ApprovalDetails approval={approval} others={others} deciding={deciding} />
       )}
     </Panel>
   );
@@ -86,19 +85,8 @@ interface QuestionProps {
   readonly deciding: UseMutationResult<void, Error, Decision>;
 }
 
-function ApprovalDetails({
-  approval,
-  others,
-  deciding,
-  frame,
-}: QuestionProps & { readonly frame: RefObject<HTMLElement | null> }): ReactNode {
+function ApprovalDetails({ approval, others, deciding }: QuestionProps): ReactNode {
   const may = useHasScope();
-  useEffect(
-    () => () => {
-      if (document.activeElement === document.body) frame.current?.focus(); // the focus was on a button of the question
-    },
-    [frame],
-  );
   const { reason, description, sessionId, callId, input, digest, within = [], askedBy, askedAt, expiresAt, askedIn, simulated } = approval;
   return (
     <>
@@ -165,17 +153,17 @@ function AnswerButtons({ approval, others, deciding: { mutate, isPending } }: Qu
   return (
     <div className="answers">
       <div className="button-row">
-        <button type="button" className="button button-main" disabled={isPending} onClick={() => decide({ answer: "allow", scope })}>
+        <ActionButton kind="button-main" isOff={isPending} onClick={() => decide({ answer: "allow", scope })}>
           Allow
-        </button>
+        </ActionButton>
         <SelectField label="What the approval applies to" value={scope} onChange={setScope} options={SCOPE_OPTIONS} />
-        <button type="button" className="button button-danger" disabled={isPending} onClick={() => decide({ answer: "deny" })}>
+        <ActionButton kind="button-danger" isOff={isPending} onClick={() => decide({ answer: "deny" })}>
           Deny
-        </button>
+        </ActionButton>
         {alike.length > 1 && (
-          <button type="button" className="button" disabled={isPending} onClick={() => decide({ answer: "deny" }, alike)}>
+          <ActionButton isOff={isPending} onClick={() => decide({ answer: "deny" }, alike)}>
             Deny all {alike.length} of this tool
-          </button>
+          </ActionButton>
         )}
       </div>
     </div>
@@ -191,9 +179,9 @@ function Preview({ callId, digest }: { readonly callId: string; readonly digest:
     refetchOnWindowFocus: false,
   });
   const simulateAgain = (
-    <button type="button" className="button button-quiet" disabled={isFetching} onClick={() => void refetch()}>
+    <ActionButton kind="button-quiet" isOff={isFetching} onClick={() => void refetch()}>
       {isFetching ? "Simulating…" : "Simulate again"}
-    </button>
+    </ActionButton>
   );
   return (
     <Section title="What it would change" aside={simulateAgain}>

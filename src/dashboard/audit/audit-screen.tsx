@@ -4,6 +4,7 @@ import type { ReactNode } from "react";
 import type { AnswerOf, QueryInput } from "../../client/client.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useInfo } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { useQueryValue } from "../show/address.ts";
 import { SelectField } from "../show/select-field.tsx";
 import { UntrustedText } from "../show/untrusted-text.tsx";
@@ -30,18 +31,21 @@ const OUTCOMES = ["ok", "partial", "error", "cancelled", "skipped", "open", "per
 type Answer = AnswerOf<"listAudit">;
 
 export function AuditScreen(): ReactNode {
-  const { client } = useConnection();
+  const connection = useConnection();
   const [principal, setPrincipal] = useQueryValue("principal");
   const [tool, setTool] = useQueryValue("tool");
   const [outcome, setOutcome] = useQueryValue("outcome");
   const [period, setPeriod] = useQueryValue("since");
   const wanted = useDebounced(JSON.stringify({ principal: principal.trim(), tool: tool.trim(), outcome }));
-  const [since, , periodMs] = PERIODS.find(([word]) => word === period) ?? PERIODS[1];
+  const [word, , periodMs] = PERIODS.find(([one]) => one === period) ?? PERIODS[1];
   const { data, error, hasNextPage, fetchNextPage, isFetching, refetch } = useInfiniteQuery({
-    queryKey: ["audit", wanted, since],
+    queryKey: ["audit", wanted, word],
     placeholderData: keepPreviousData,
     initialPageParam: undefined as string | undefined,
-    queryFn: ({ pageParam, signal }) => client.call("listAudit", { query: createQuery(wanted, periodMs, pageParam), signal }),
+    queryFn: async ({ pageParam, signal }) => {
+      const since = periodMs === Infinity ? undefined : (await connection.readNow(signal)) - periodMs;
+      return connection.client.call("listAudit", { query: createQuery(wanted, since, pageParam), signal });
+    },
     getNextPageParam: ({ next }) => next,
   });
   useTitle("Audit · Haft");
@@ -52,10 +56,15 @@ export function AuditScreen(): ReactNode {
         <SearchField label="Principal, such as key:*" value={principal} onChange={setPrincipal} />
         <SearchField label="Tool, such as files::*" value={tool} onChange={setTool} />
         <OutcomeChoice value={outcome} onChange={setOutcome} />
-        <SelectField label="Time range" value={since} onChange={setPeriod} options={PERIODS.map(([word, says]) => [word, says] as const)} />
-        <button type="button" className="button" disabled={isFetching} onClick={() => void refetch()}>
+        <SelectField
+          label="Time range"
+          value={word}
+          onChange={setPeriod}
+          options={PERIODS.map(([value, says]) => [value, says] as const)}
+        />
+        <ActionButton isOff={isFetching} onClick={() => void refetch()}>
           Refresh
-        </button>
+        </ActionButton>
       </ScreenHeader>
       <ScopeNotice />
       <ReadState title="The audit could not be read." error={error} data={data} />
@@ -63,21 +72,21 @@ export function AuditScreen(): ReactNode {
       {data !== undefined && entries.length === 0 && <NoEntries />}
       {entries.length > 0 && <AuditTable entries={entries} />}
       {hasNextPage && (
-        <button type="button" className="button list-more" disabled={isFetching} onClick={() => void fetchNextPage()}>
+        <ActionButton kind="list-more" isOff={isFetching} onClick={() => void fetchNextPage()}>
           Older entries
-        </button>
+        </ActionButton>
       )}
     </>
   );
 }
 
-function createQuery(wanted: string, periodMs: number, cursor: string | undefined): QueryInput<"listAudit"> {
+function createQuery(wanted: string, since: number | undefined, cursor: string | undefined): QueryInput<"listAudit"> {
   // written in AuditScreen
   const filters = Object.entries(JSON.parse(wanted) as Readonly<Record<string, string>>).filter(([, value]) => value !== "");
   return {
     ...Object.fromEntries(filters),
     limit: PAGE,
-    ...(periodMs === Infinity ? {} : { since: Date.now() - periodMs }),
+    ...(since === undefined ? {} : { since }),
     ...(cursor === undefined ? {} : { cursor }),
   };
 }

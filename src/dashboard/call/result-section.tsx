@@ -2,6 +2,7 @@
 import { useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { UntrustedText, JsonBlock, TextBlock } from "../show/untrusted-text.tsx";
 import { Section } from "../show/basic-components.tsx";
 import { formatCount } from "../show/format.ts";
@@ -102,17 +103,12 @@ function WholeOutput({ sessionId, callId, shownBytes, totalBytes }: WholeProps):
           </button>
         ) : (
           <>
-            <button
-              type="button"
-              className="button"
-              disabled={part.from === 0}
-              onClick={() => void readFrom(Math.max(0, part.from - RANGE))}
-            >
+            <ActionButton isOff={part.from === 0} onClick={() => void readFrom(Math.max(0, part.from - RANGE))}>
               Earlier
-            </button>
-            <button type="button" className="button" disabled={part.next >= part.total} onClick={() => void readFrom(part.next)}>
+            </ActionButton>
+            <ActionButton isOff={part.next >= part.total} onClick={() => void readFrom(part.next)}>
               Later
-            </button>
+            </ActionButton>
           </>
         )}
       </div>

@@ -9,6 +9,7 @@ import { CancelAction } from "../server/cancel-action.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { ReadFailure } from "../server/read-failure.tsx";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { sessionPath, useGo } from "../show/address.ts";
 import { UntrustedText, TextBlock, ToolName } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
@@ -175,9 +176,9 @@ function ReplyForm({ job }: { readonly job: Job }): ReactNode {
           }}
         />
       </label>
-      <button type="submit" className="button button-main" disabled={isPending || text === ""}>
+      <ActionButton type="submit" kind="button-main" isOff={isPending || text === ""}>
         Send
-      </button>
+      </ActionButton>
       <InlineFailure error={error} />
     </form>
   );

@@ -5,6 +5,7 @@ import type { AnswerOf, HaftClient } from "../../client/client.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { jobPath, useGo } from "../show/address.ts";
 import { Section } from "../show/basic-components.tsx";
 import { castJson } from "../tools/input-form.tsx";
@@ -33,26 +34,19 @@ export function RetryJob({ job }: { readonly job: Job }): ReactNode {
     <Section title="Run it again">
       <p className="muted">A new call with the same input in the same session, simulated first.</p>
       <div className="button-row">
-        <button
-          type="button"
-          className="button"
-          disabled={isBusy}
+        <ActionButton
+          isOff={isBusy}
           onClick={() => {
             run.reset(); // its result would be shown in place of the simulated one
             simulate.mutate();
           }}
         >
           Run simulated
-        </button>
+        </ActionButton>
         {may("execute") && (
-          <button
-            type="button"
-            className="button button-danger"
-            disabled={isBusy || simulate.data === undefined}
-            onClick={() => run.mutate()}
-          >
+          <ActionButton kind="button-danger" isOff={isBusy || simulate.data === undefined} onClick={() => run.mutate()}>
             Run for real
-          </button>
+          </ActionButton>
         )}
       </div>
       <InlineFailure error={run.error ?? simulate.error} />

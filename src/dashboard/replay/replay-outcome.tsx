@@ -9,6 +9,7 @@ import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { diffPath, sessionPath } from "../show/address.ts";
 import { UntrustedText } from "../show/untrusted-text.tsx";
 import { Badge, Loading, Notice, Section } from "../show/basic-components.tsx";
@@ -143,13 +144,13 @@ function BranchButtons({
       {may("execute") && (
         <>
           {data !== undefined && !hasMovedOn && (
-            <button type="button" className="button button-main" disabled={end.isPending} onClick={() => end.mutate(true)}>
+            <ActionButton kind="button-main" isOff={end.isPending} onClick={() => end.mutate(true)}>
               Commit the branch
-            </button>
+            </ActionButton>
           )}
-          <button type="button" className="button button-danger" disabled={end.isPending} onClick={() => end.mutate(false)}>
+          <ActionButton kind="button-danger" isOff={end.isPending} onClick={() => end.mutate(false)}>
             Drop the branch
-          </button>
+          </ActionButton>
         </>
       )}
       {hasMovedOn && <span className="muted">It cannot be committed: the session has more calls than those it began with.</span>}

@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { describeFailure } from "../server/describe-failure.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useHasScope, useConnection } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { replayPath, sessionPath, useQueryValue, useGo } from "../show/address.ts";
 import { UntrustedText } from "../show/untrusted-text.tsx";
 import { showHiddenCharacters } from "../show/text-pieces.ts";
@@ -198,9 +199,9 @@ function ForkButton({ sessionId }: { readonly sessionId: string }): ReactNode {
   });
   return (
     <>
-      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+      <ActionButton isOff={isPending} onClick={() => mutate()}>
         Fork the session as it is now
-      </button>
+      </ActionButton>
       <InlineFailure error={error} />
     </>
   );

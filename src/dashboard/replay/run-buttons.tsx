@@ -2,6 +2,7 @@
 import { useEffect, useState, type ReactNode } from "react";
 import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
+import { ActionButton } from "../show/action-button.tsx";
 import { sessionPath } from "../show/address.ts";
 import { formatCount } from "../show/format.ts";
 import { planKeyOf, type Answerer } from "./run-replay.ts";
@@ -26,17 +27,12 @@ export function RunButtons({ run, answerer, isBlocked, planKey, onStart }: RunBu
   return (
     <div className="replay-run">
       <div className="button-row">
-        <button type="button" className="button button-main" disabled={isBlocked || isRunning} onClick={() => onStart(answerer)}>
+        <ActionButton kind="button-main" isOff={isBlocked || isRunning} onClick={() => onStart(answerer)}>
           {answerer === "recorded" ? "Replay recorded" : "Run simulated"}
-        </button>
-        <button
-          type="button"
-          className="button button-danger"
-          disabled={isBlocked || isRunning || !isTried}
-          onClick={() => onStart("live")}
-        >
+        </ActionButton>
+        <ActionButton kind="button-danger" isOff={isBlocked || isRunning || !isTried} onClick={() => onStart("live")}>
           Run for real
-        </button>
+        </ActionButton>
         {!isTried && !isRunning && <span className="muted">Real calls are possible after a simulated run of the same calls.</span>}
         {isRunning && (
           <span className="muted" role="status">

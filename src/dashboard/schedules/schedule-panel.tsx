@@ -5,6 +5,7 @@ import { Link } from "wouter";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { agentPath, sessionPath, useGo } from "../show/address.ts";
 import { UntrustedText, TextBlock } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
@@ -105,22 +106,21 @@ function Actions({ schedule }: { readonly schedule: Schedule }): ReactNode {
   return (
     <div className="button-row section">
       {agent !== undefined && (
-        <button type="button" className="button button-main" disabled={send.isPending} onClick={() => send.mutate(agent.name)}>
+        <ActionButton kind="button-main" isOff={send.isPending} onClick={() => send.mutate(agent.name)}>
           Send the message now
-        </button>
+        </ActionButton>
       )}
-      <button type="button" className="button" disabled={pause.isPending} onClick={() => pause.mutate()}>
+      <ActionButton isOff={pause.isPending} onClick={() => pause.mutate()}>
         {schedule.paused === true ? "Resume" : "Pause"}
-      </button>
-      <button
-        type="button"
-        className="button button-danger"
-        disabled={remove.isPending}
+      </ActionButton>
+      <ActionButton
+        kind="button-danger"
+        isOff={remove.isPending}
         onBlur={() => setAsks(false)}
         onClick={() => (asks ? remove.mutate() : setAsks(true))}
       >
         {asks ? "Remove it for good" : "Remove"}
-      </button>
+      </ActionButton>
       <InlineFailure error={error} />
     </div>
   );

@@ -1,6 +1,7 @@
 /** A button that cancels something on the server, and reports a failure to do so. */
 import { useMutation } from "@tanstack/react-query";
 import type { ReactNode } from "react";
+import { ActionButton } from "../show/action-button.tsx";
 import { InlineFailure } from "./inline-failure.tsx";
 
 interface CancelActionProps<Answer> {
@@ -15,9 +16,9 @@ export function CancelAction<Answer>({ text, cancel, onSettled, after }: CancelA
   const { mutate, isPending, error, data } = useMutation({ mutationFn: cancel, onSettled: () => onSettled?.() });
   return (
     <>
-      <button type="button" className="button" disabled={isPending} onClick={() => mutate()}>
+      <ActionButton isOff={isPending} onClick={() => mutate()}>
         {text}
-      </button>
+      </ActionButton>
       <InlineFailure error={error} />
       {data !== undefined && after?.(data)}
     </>

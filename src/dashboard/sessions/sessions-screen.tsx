@@ -7,6 +7,7 @@ import { pollIntervalMs } from "../server/use-live-lists.ts";
 import { useNow } from "../server/use-now.ts";
 import { ReadState } from "../server/read-failure.tsx";
 import { useConnection, useConnectionState } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { rememberSessionsQuery, sessionPath, useQueryValue } from "../show/address.ts";
 import { SelectField } from "../show/select-field.tsx";
 import { UntrustedText } from "../show/untrusted-text.tsx";
@@ -66,9 +67,9 @@ export function SessionsScreen(): ReactNode {
       {hasNextPage && (
         <div className="list-more">
           {searchedCount !== undefined && <p className="muted">Searched the latest {formatCount(searchedCount)} sessions.</p>}
-          <button type="button" className="button" disabled={isFetchingNextPage} onClick={() => void fetchNextPage()}>
+          <ActionButton isOff={isFetchingNextPage} onClick={() => void fetchNextPage()}>
             {searchedCount === undefined ? "Older sessions" : "Search older sessions"}
-          </button>
+          </ActionButton>
         </div>
       )}
     </>

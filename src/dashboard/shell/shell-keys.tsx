@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState, type ReactNode } from "react";
 import { useGo } from "../show/address.ts";
 import { Icon } from "../show/basic-components.tsx";
+import { isTyping } from "../show/is-typing.ts";
 
 const GO_PATHS: Readonly<Record<string, string>> = {
   s: "/sessions",
@@ -35,18 +36,13 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["Home"], "First row"],
   [["End"], "Last row"],
   [["Enter"], "Open the row"],
-  [["Esc"], "Close what is open"],
+  [["Esc"], "Leave the field, close what is open"],
   [["f"], "Follow a live timeline"],
   [["w", "s"], "Zoom in, zoom out"],
   [["a", "d"], "Move earlier, later"],
   [["0"], "Show the whole time range"],
   [["?"], "This list"],
 ];
-
-/** Whether the key was pressed in a field. */
-function isTyping({ target }: KeyboardEvent): boolean {
-  return target instanceof HTMLElement && (target.isContentEditable || /^(?:INPUT|TEXTAREA|SELECT)$/u.test(target.tagName));
-}
 
 /** The dialog that is open over the screen. */
 export type ShownDialog = "none" | "keys" | "palette";

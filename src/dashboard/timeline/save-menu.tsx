@@ -14,11 +14,18 @@ export function SaveMenu({ sessionId, log }: { readonly sessionId: string; reado
   const { isFile } = useLogLinks(sessionId);
   const menu = useRef<HTMLDetailsElement>(null);
   const [failure, setFailure] = useState<unknown>();
+  /** Closes the menu, and returns the focus to its button if it was in the menu. */
+  const close = (): void => {
+    if (menu.current === null) return;
+    const hadFocus = menu.current.contains(document.activeElement);
+    menu.current.open = false;
+    if (hadFocus) menu.current.querySelector("summary")?.focus();
+  };
   const save = async (ending: string, type: string, text: () => string | Promise<string>): Promise<void> => {
     try {
       download(fileName(sessionId, ending), await text(), type);
       setFailure(undefined);
-      if (menu.current !== null) menu.current.open = false;
+      close();
     } catch (thrown: unknown) {
       setFailure(thrown);
     }
@@ -38,8 +45,11 @@ export function SaveMenu({ sessionId, log }: { readonly sessionId: string; reado
       onKeyDown={(event) => {
         if (event.key !== "Escape" || menu.current?.open !== true) return;
         event.stopPropagation();
-        menu.current.open = false;
-        menu.current.querySelector("summary")?.focus();
+        close();
+      }}
+      onBlur={({ currentTarget, relatedTarget }) => {
+        // Without a target the window lost the focus, or the browser gives none to a button that is clicked.
+        if (relatedTarget !== null && !currentTarget.contains(relatedTarget)) currentTarget.open = false;
       }}
     >
       <summary className="button">Save as</summary>

@@ -20,7 +20,6 @@ export interface GridProps {
   readonly callId: string | undefined;
   readonly isFollowing: boolean;
   readonly onOpen: (id: string) => void;
-  readonly onClose: () => void;
   readonly onZoom: (zoom: Zoom) => void;
   readonly onFollow: () => void;
   readonly linkTo: (id: string) => string;
@@ -87,13 +86,12 @@ function useActiveRow(rows: readonly Row[], version: number, callId: string | un
 }
 
 function handleKey(event: KeyboardEvent, props: GridProps, row: number, setRow: (row: number) => void): void {
-  const { rows, callId, onOpen, onClose, onFollow, onZoom, zoom } = props;
+  const { rows, callId, onOpen, onFollow, onZoom, zoom } = props;
   const openRow = (index: number): void => {
     const entry = rows[index]?.entry;
     if (entry?.kind === "call") onOpen(entry.id);
   };
   if (event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.key === "Escape" && callId !== undefined) return onClose();
   if (event.key === "f") return onFollow();
   const part = zoomAfterKey(event.key, zoom);
   if (part !== undefined) return onZoom(part);

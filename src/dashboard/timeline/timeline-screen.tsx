@@ -122,7 +122,7 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
   // The log is the same object at each rendering; its version tells whether it changed.
   const axis = useMemo(() => log.axis(now), [log, version, now]);
   const rows = useMemo(() => filterRows(words, log.rows()), [log, version, words]);
-  const open = (id: string | undefined, replace: boolean): void => go(pathTo(id), { replace, keepQuery: true });
+  const open = (id: string, replace: boolean): void => go(pathTo(id), { replace, keepQuery: true });
   return (
     <>
       <Minimap log={log} axis={axis} version={version} zoom={zoom} onZoom={setZoom} />
@@ -137,7 +137,6 @@ export function Timeline({ sessionId, followed: { log, version }, callId, words,
         callId={callId}
         isFollowing={isFollowing}
         onOpen={(id) => open(id, callId !== undefined)}
-        onClose={() => open(undefined, false)}
         onZoom={setZoom}
         onFollow={() => onFollow(isFollowing ? "" : "yes")}
         linkTo={(id) => pathTo(id) + window.location.search}

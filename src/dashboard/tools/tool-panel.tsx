@@ -6,6 +6,7 @@ import { describeFailure } from "../server/describe-failure.ts";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useRequestKeys } from "../server/request-keys.ts";
 import { useConnection, useHasScope } from "../server/use-connection.ts";
+import { ActionButton } from "../show/action-button.tsx";
 import { useGo, approvalPath } from "../show/address.ts";
 import { UntrustedText, JsonBlock, ToolName } from "../show/untrusted-text.tsx";
 import { Panel } from "../show/panel.tsx";
@@ -94,14 +95,14 @@ function TryToolForm({ tool }: { readonly tool: Tool }): ReactNode {
       <InputForm toolName={name} schema={schema} value={value} onChange={setValue} unreadable={unreadable} onUnreadable={setUnreadable} />
       <div className="button-row">
         {may("execute") && (
-          <button type="button" className="button button-main" disabled={isBlocked} onClick={() => run.mutate(false)}>
+          <ActionButton kind="button-main" isOff={isBlocked} onClick={() => run.mutate(false)}>
             Run
-          </button>
+          </ActionButton>
         )}
         {may("simulate") && (
-          <button type="button" className="button" disabled={isBlocked} onClick={() => run.mutate(true)}>
+          <ActionButton isOff={isBlocked} onClick={() => run.mutate(true)}>
             Simulate
-          </button>
+          </ActionButton>
         )}
         {run.isPending && (
           <span className="muted" role="status">
