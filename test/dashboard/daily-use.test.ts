@@ -1,7 +1,7 @@
 /** The dashboard as people use it, in a real browser: by keyboard, with a wrong clock, without storage, on paper. */
 import { setTimeout as pause } from "node:timers/promises";
 import { createAgent, createRuntime, defineTool, pure } from "haft";
-import { createServer, staticToken } from "haft/server";
+import { createServer, staticToken, type Principal, type Scope } from "haft/server";
 import { memoryStore } from "haft/store";
 import { scriptedModel } from "haft/testing";
 import type { Browser, Page } from "playwright-core";
@@ -13,6 +13,8 @@ import { CHROMIUM, openPage, startBrowser } from "./browser.ts";
 const why = CHROMIUM === undefined ? ", skipped: there is no Chromium" : "";
 const KEY = "a-secret-of-16-characters-or-more";
 const HOUR_MS = 3_600_000;
+/** Characters that are invisible, or that change the order of the text around them. */
+const HIDDEN = { "pay\u200bpal": "a\u202egpj.exe \u007f \u{e0041} \u2028", last: 1 };
 const TOOL = "/tools/desk%3A%3Alook";
 
 describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard in daily use, in a browser ${IN_CI}${why}`, { timeout: 120_000 }, () => {
@@ -134,6 +136,45 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard in daily use, in a
     await page.context().close();
   });
 
+  test("other scopes of a key show and hide its buttons while the page is open, and those of a new key at once", async () => {
+    const scopes = new Map<string, readonly Scope[]>([["first-key-of-the-test", ["read", "execute"]]]);
+    const authenticate = (request: Request): Promise<Principal | undefined> => {
+      const granted = scopes.get(request.headers.get("authorization")?.slice("Bearer ".length) ?? "");
+      return Promise.resolve(granted === undefined ? undefined : { id: "ada", name: "Ada", scopes: new Set(granted) });
+    };
+    const keyed = createServer(scene.runtime, { auth: { authenticate, isValid: () => Promise.resolve(true) }, dashboard: true });
+    const { url } = await keyed.listen({ port: 0 });
+    const { page } = await openPage(browser, { url, key: "first-key-of-the-test" }, "/health");
+    await page.clock.install();
+    await page.goto(url + TOOL);
+    const run = page.getByRole("button", { name: "Run" });
+    await run.waitFor();
+    scopes.set("first-key-of-the-test", ["read"]);
+    await page.clock.fastForward(61_000);
+    await run.waitFor({ state: "detached" });
+    scopes.clear();
+    scopes.set("second-key-of-the-test", ["read", "execute"]);
+    await page.clock.fastForward(61_000);
+    await page.getByText("Your input is kept").waitFor();
+    await page.getByLabel("Key or token").fill("second-key-of-the-test");
+    await page.keyboard.press("Enter");
+    await run.waitFor({ timeout: 5_000 });
+    await page.context().close();
+    await keyed.close();
+  });
+
+  test("JSON that is copied from the page is the same JSON, also with characters that are invisible", async () => {
+    const { page } = await openPage(browser, scene, `/sessions/work/calls/${encodeURIComponent(scene.hiddenCallId)}`);
+    const input = page.getByRole("group", { name: "Input as it was sent" });
+    await input.getByText("u200b").waitFor();
+    const copied = await page.evaluate<string>(`{
+      getSelection().selectAllChildren(document.querySelector("[aria-label='Input as it was sent']"));
+      getSelection().toString();
+    }`);
+    expect(JSON.parse(copied)).toEqual(HIDDEN);
+    await page.context().close();
+  });
+
   test.each([-2, 2])("times are by the clock of the server if that of the browser is off by %d hours", async (hours) => {
     const { page } = await openPage(browser, scene, "/health");
     await page.addInitScript(`{
@@ -241,6 +282,7 @@ async function openDesk() {
     { name: "desk::look", input: {} },
     { name: "desk::long", input: {} },
     { name: "desk::build", input: {} },
+    { name: "desk::look", input: HIDDEN },
   ]);
   void runtime.session("waits").execute([{ name: "desk::drop", input: {} }]);
   const clerk = createAgent({ session: runtime.session("desk"), model: scriptedModel(() => ({ text: "Noted." })) });
@@ -254,9 +296,11 @@ async function openDesk() {
   const { url } = await server.listen({ port: 0 });
   return {
     url,
+    runtime,
     key: KEY,
     longCallId: results[1]?.callId ?? "",
     jobId: results[2]?.callId ?? "",
+    hiddenCallId: results[3]?.callId ?? "",
     async close() {
       await server.close();
       await clerk.stop();

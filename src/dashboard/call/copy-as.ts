@@ -1,5 +1,5 @@
 /** A call as text that makes it again, without a key. */
-import { HIDDEN_CHARACTERS } from "../show/text-pieces.ts";
+import { escapeForJson, HIDDEN_CHARACTERS } from "../show/text-pieces.ts";
 
 export interface CopiedCall {
   readonly url: string;
@@ -74,9 +74,5 @@ function toIndentedLiteral(value: unknown): string {
 
 /** Writes characters that editors and terminals interpret or hide as JSON escapes: these texts are JSON or parts of strings. */
 function escapeHidden(text: string): string {
-  return text.replaceAll(HIDDEN_CHARACTERS, escapeUnits).replaceAll("\t", escapeUnits);
-}
-
-function escapeUnits(character: string): string {
-  return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`).join("");
+  return text.replaceAll(HIDDEN_CHARACTERS, escapeForJson).replaceAll("\t", escapeForJson);
 }

@@ -17,7 +17,8 @@ export function useConnectionState(): ConnectionState {
   return useSyncExternalStore(subscribe, getState);
 }
 
-export function useInfo(): AnswerOf<"getInfo"> | undefined {
+/** Returns what the server says about itself and the key. @param everyMs how often it is read again while the page is visible; undefined = not by itself */
+export function useInfo(everyMs?: number): AnswerOf<"getInfo"> | undefined {
   const connection = useConnection();
   const { key } = useConnectionState();
   return useQuery({
@@ -29,6 +30,7 @@ export function useInfo(): AnswerOf<"getInfo"> | undefined {
       return info;
     },
     staleTime: 30_000,
+    refetchInterval: everyMs ?? false,
     enabled: key !== undefined, // files can be viewed without a key
   }).data;
 }

@@ -1,6 +1,6 @@
 /** The frame of all screens: the menu, the state of the connection, the keyboard shortcuts. */
-import { useQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useEffect, useRef, type ReactNode } from "react";
 import { Link } from "wouter";
 import { pollIntervalMs, useLiveLists } from "../server/use-live-lists.ts";
 import { useNow } from "../server/use-now.ts";
@@ -29,6 +29,8 @@ const SCREENS: readonly { readonly path: string; readonly name: string; readonly
 const PALETTE_SCREENS = SCREENS.map(({ name, path }) => [name, `/${path}`] as const);
 
 const APPROVALS_EVERY_MS = 3_000;
+/** How often the scopes of the key are read again: a server may be given other ones while the page is open. */
+const INFO_EVERY_MS = 60_000;
 
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const [shown, setShown] = useShellKeys();
@@ -95,7 +97,8 @@ function WaitingCount(): ReactNode {
 function MenuFoot({ onKeys, onPalette }: { readonly onKeys: () => void; readonly onPalette: () => void }): ReactNode {
   const connection = useConnection();
   const { readOnly } = useConnectionState();
-  const info = useInfo();
+  const info = useInfo(INFO_EVERY_MS);
+  useInfoOfNewKey();
   return (
     <div className="menu-foot">
       <label className="switch">
@@ -130,6 +133,18 @@ function MenuFoot({ onKeys, onPalette }: { readonly onKeys: () => void; readonly
       )}
     </div>
   );
+}
+
+/** Reads the scopes again when another key of the same principal is used: it may have others. */
+function useInfoOfNewKey(): void {
+  const queries = useQueryClient();
+  const { key } = useConnectionState();
+  const last = useRef(key);
+  useEffect(() => {
+    if (key === undefined || key === last.current) return;
+    last.current = key;
+    void queries.invalidateQueries({ queryKey: ["info"] });
+  }, [key, queries]);
 }
 
 const RETURN_SHOWN_MS = 6_000;

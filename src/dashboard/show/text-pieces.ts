@@ -19,8 +19,8 @@ const ESCAPE = "\u001b";
 /** Maximum number of characters that are shown at once; rendering all of a long text would block the page. */
 export const SHOWN_CHARACTERS = 20_000;
 
-/** Splits a text into pieces; removes carriage returns before line feeds. */
-export function textPieces(text: string): readonly TextPiece[] {
+/** Splits a text into pieces; removes carriage returns before line feeds. @param mark returns the visible mark of a hidden character */
+export function textPieces(text: string, mark: (character: string) => string = markFor): readonly TextPiece[] {
   if (/^\p{Zs}+$/u.test(text)) return [{ text: "␣".repeat(text.length), marked: true }]; // a link of spaces alone could not be clicked
   const pieces: TextPiece[] = [];
   let from = 0;
@@ -31,7 +31,7 @@ export function textPieces(text: string): readonly TextPiece[] {
     addPlain(match.index);
     from = match.index + match[0].length;
     if (match[0] === "\r" && text[from] === "\n") continue;
-    pieces.push({ text: markFor(match[0]), marked: true });
+    pieces.push({ text: mark(match[0]), marked: true });
   }
   addPlain(text.length);
   return pieces;
@@ -60,4 +60,9 @@ function markFor(character: string): string {
   const code = character.codePointAt(0) ?? 0;
   if (code < 0x20) return String.fromCodePoint(0x24_00 + code);
   return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
+}
+
+/** Writes a character within a string of JSON as escapes, which stand for the same string. */
+export function escapeForJson(character: string): string {
+  return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`).join("");
 }

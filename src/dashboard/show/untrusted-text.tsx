@@ -1,6 +1,6 @@
 /** Components for third-party text: text nodes only, isolated from the text direction around them. */
 import { Fragment, memo, useState, type ReactNode } from "react";
-import { truncateText, SHOWN_CHARACTERS, textPieces, showHiddenCharacters } from "./text-pieces.ts";
+import { escapeForJson, truncateText, SHOWN_CHARACTERS, textPieces, showHiddenCharacters } from "./text-pieces.ts";
 import { jsonTokens } from "./json-tokens.ts";
 import { formatCount } from "./format.ts";
 
@@ -46,7 +46,7 @@ export function JsonLine({ text, maxLength }: { readonly text: string; readonly 
           <Fragment key={index}>{renderPieces(part)}</Fragment>
         ) : (
           <bdi key={index} dir="ltr">
-            {renderPieces(part)}
+            {renderPieces(part, escapeForJson)}
           </bdi>
         ),
       )}
@@ -54,7 +54,7 @@ export function JsonLine({ text, maxLength }: { readonly text: string; readonly 
   );
 }
 
-/** Any JSON, indented. Reads from left to right, whatever the strings in it are. */
+/** Any JSON, indented. Reads from left to right, whatever the strings in it are. Text that is copied from it is the same JSON. */
 export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly value: unknown; readonly label: string }): ReactNode {
   const [budget, setBudget] = useState(SHOWN_CHARACTERS);
   const { tokens, isCut } = jsonTokens(value, budget);
@@ -66,7 +66,7 @@ export const JsonBlock = memo(function JsonBlock({ value, label }: { readonly va
             <Fragment key={index}>{text}</Fragment>
           ) : (
             <bdi key={index} dir="ltr" className={`json-${kind}`}>
-              {renderPieces(text)}
+              {renderPieces(text, escapeForJson)}
             </bdi>
           ),
         )}
@@ -93,8 +93,8 @@ function ShowMoreButton({ left, onMore }: { readonly left?: number; readonly onM
   );
 }
 
-function renderPieces(text: string): ReactNode {
-  const parts = textPieces(text);
+function renderPieces(text: string, mark?: (character: string) => string): ReactNode {
+  const parts = textPieces(text, mark);
   const [only] = parts;
   if (parts.length === 1 && only?.marked === false) return only.text;
   return parts.map(({ text, marked }, index) =>
