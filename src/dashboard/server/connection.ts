@@ -78,10 +78,11 @@ export class Connection {
     return this.now();
   }
 
-  /** Uses a key until the tab is closed, and in no address. Refuses one that cannot be sent, or that the server rejects while screens are kept. */
-  async setKey(key: string): Promise<void> {
+  /** Uses a key until the tab is closed, and in no address. Ignores spaces and line breaks, as text copied from a terminal has. Refuses one that cannot be sent, or that the server rejects while screens are kept. */
+  async setKey(given: string): Promise<void> {
+    const key = given.replaceAll(/\s+/gu, "");
     if (!/^[!-~]+$/u.test(key))
-      return this.#update({ refusal: "This is not a key: it has spaces, letters or invisible characters that no key has. Copy it again." });
+      return this.#update({ refusal: "This is not a key: it has letters or invisible characters that no key has. Copy it again." });
     let { generation } = this.#state;
     if (this.#state.keepsScreens) {
       const keyInfo = await this.#fetchPrincipal(key).catch(() => undefined); // the page says already that the server does not answer

@@ -16,7 +16,7 @@ export function KeyScreen(): ReactNode {
         className="key-card"
         onSubmit={(event) => {
           event.preventDefault();
-          if (key.trim() !== "") void connection.setKey(key.trim());
+          if (key.trim() !== "") void connection.setKey(key);
         }}
       >
         <div className="brand">
