@@ -8,7 +8,9 @@ import "./styles/base.css";
 import "./styles/parts.css";
 import "./styles/replay.css";
 import "./styles/timeline.css";
-import "./styles/print.css"; // after the rules that it replaces
+// After the rules that they replace.
+import "./styles/forced-colors.css";
+import "./styles/print.css";
 
 const root = document.querySelector("#root");
 if (root === null) throw new Error("The page has no element for the dashboard.");

@@ -238,6 +238,16 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard in daily use, in a
     await page.context().close();
   });
 
+  test("bars and switches are visible, and the current screen is marked, where the system replaces all colours", async () => {
+    const { page } = await openPage(browser, scene, "/sessions/work", { forcedColors: "active" });
+    await page.locator(".bar-attempt").first().waitFor();
+    const colours = await page.evaluate(`[".bar-attempt", ".legend-bar", ".switch-track"].map((one) =>
+      getComputedStyle(document.querySelector(one)).backgroundColor !== getComputedStyle(document.body).backgroundColor)`);
+    expect(colours).toEqual([true, true, true]);
+    expect(await page.evaluate("getComputedStyle(document.querySelector('[aria-current=page]')).outlineStyle")).toBe("solid");
+    await page.context().close();
+  });
+
   test("on paper a whole value is shown, in the light theme and without the menu", async () => {
     const { page } = await openPage(browser, scene, `/sessions/work/calls/${encodeURIComponent(scene.longCallId)}`);
     await panel(page).getByText('"line 199"').waitFor();
