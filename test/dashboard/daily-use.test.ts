@@ -114,6 +114,21 @@ describe.runIf(inCI && CHROMIUM !== undefined)(`the dashboard in daily use, in a
     await page.context().close();
   });
 
+  test("the focus moves to a screen that was opened by keyboard, where keys reach its list", async () => {
+    const { page } = await openPage(browser, scene, "/sessions");
+    await page.getByRole("link", { name: "work", exact: true }).press("Enter");
+    await page.getByRole("treegrid").waitFor();
+    await expect.poll(() => focused(page)).toBe("Screen");
+    await page.keyboard.press("j");
+    expect(await focused(page)).toBe("Calls");
+    for (const key of ["g", "t"]) await page.keyboard.press(key);
+    await page.getByRole("link", { name: /look/u }).waitFor();
+    await expect.poll(() => focused(page)).toBe("Screen");
+    await page.keyboard.press("j");
+    expect(await page.evaluate("document.activeElement.hasAttribute('data-row')")).toBe(true);
+    await page.context().close();
+  });
+
   test("the menu to save a session is visible in any width, returns the focus, and closes when the focus leaves it", async () => {
     const { page } = await openPage(browser, scene, "/sessions/work");
     const button = page.getByText("Save as");

@@ -18,6 +18,9 @@ const GO_PATHS: Readonly<Record<string, string>> = {
 };
 const SEQUENCE_MS = 3_000;
 
+/** The id of the element around the screen. */
+export const SCREEN_ID = "screen";
+
 const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["g", "s"], "Sessions"],
   [["g", "a"], "Approvals"],
@@ -44,6 +47,11 @@ const KEYS: readonly (readonly [keys: readonly string[], says: string])[] = [
   [["?"], "This list"],
 ];
 
+/** Whether nothing has the focus, or the screen as a whole. */
+function isOutsideLists(focused: Element | null): boolean {
+  return focused === document.body || focused?.id === SCREEN_ID;
+}
+
 /** The dialog that is open over the screen. */
 export type ShownDialog = "none" | "keys" | "palette";
 
@@ -69,7 +77,7 @@ export function useShellKeys(): readonly [ShownDialog, (shown: ShownDialog) => v
         event.preventDefault();
         event.stopImmediatePropagation(); // the screen must not handle the key too
         goRef.current(path);
-      } else if (event.key === "j" && document.activeElement === document.body) {
+      } else if (event.key === "j" && isOutsideLists(document.activeElement)) {
         event.stopImmediatePropagation();
         document.querySelector<HTMLElement>("[data-row], [role=treegrid]")?.focus();
       } else if (event.key === "g") goPressedAt = event.timeStamp;

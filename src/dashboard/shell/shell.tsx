@@ -10,7 +10,7 @@ import { UntrustedText } from "../show/untrusted-text.tsx";
 import { Icon, type IconName } from "../show/basic-components.tsx";
 import { HaftLogo } from "./key-screen.tsx";
 import { Palette } from "./palette.tsx"; // not lazy: keys typed while it loads would be lost
-import { KeysDialog, useShellKeys } from "./shell-keys.tsx";
+import { KeysDialog, SCREEN_ID, useShellKeys } from "./shell-keys.tsx";
 import { ThemeButton } from "./theme.tsx";
 
 const SCREENS: readonly { readonly path: string; readonly name: string; readonly icon: IconName }[] = [
@@ -35,10 +35,11 @@ const INFO_EVERY_MS = 60_000;
 export function Shell({ children }: { readonly children: ReactNode }): ReactNode {
   const [shown, setShown] = useShellKeys();
   const [name, id = ""] = usePathParts();
+  useFocusOnScreen(`${name}/${id}`);
   useLiveLists((name !== "sessions" && name !== "agents") || id === ""); // a timeline and a conversation have a stream of their own
   return (
     <div className="shell">
-      <a className="skip-link" href="#screen">
+      <a className="skip-link" href={`#${SCREEN_ID}`}>
         Skip to the screen
       </a>
       <nav className="menu" aria-label="Screens">
@@ -53,7 +54,7 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
         </ul>
         <MenuFoot onKeys={() => setShown("keys")} onPalette={() => setShown("palette")} />
       </nav>
-      <main className="screen" id="screen" tabIndex={0} aria-label="Screen">
+      <main className="screen" id={SCREEN_ID} tabIndex={0} aria-label="Screen">
         <ConnectionStatus />
         {children}
       </main>
@@ -61,6 +62,16 @@ export function Shell({ children }: { readonly children: ReactNode }): ReactNode
       {shown === "palette" && <Palette screens={PALETTE_SCREENS} onClose={() => setShown("none")} />}
     </div>
   );
+}
+
+/** Moves the focus to another screen when the link that led to it is gone: otherwise keys would scroll nothing, and a screen reader be nowhere. */
+function useFocusOnScreen(place: string): void {
+  const last = useRef(place);
+  useEffect(() => {
+    if (last.current === place) return;
+    last.current = place;
+    if (document.activeElement === document.body) document.getElementById(SCREEN_ID)?.focus({ preventScroll: true });
+  }, [place]);
 }
 
 function MenuItem({ path, name, icon }: (typeof SCREENS)[number]): ReactNode {
