@@ -1,5 +1,4 @@
 /** Offers text as a download. */
-import { firstCharacters } from "./text-pieces.ts";
 
 /** How long the URL is kept, in milliseconds: browsers begin to read it after the click. */
 const URL_LIFETIME_MS = 10_000;
@@ -11,11 +10,4 @@ export function download(name: string, text: string, type: string): void {
   link.download = name;
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), URL_LIFETIME_MS);
-}
-
-const MAX_NAME = 80;
-
-/** Makes a file name of third-party text: letters and digits of any script, `_`, `.` and `-`. */
-export function fileName(text: string, ending: string): string {
-  return `${firstCharacters(text.replaceAll(/[^\p{L}\p{M}\p{N}_.-]+/gu, "-"), MAX_NAME)}.${ending}`;
 }

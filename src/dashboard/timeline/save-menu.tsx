@@ -2,7 +2,8 @@
 import { useRef, useState, type ReactNode } from "react";
 import { InlineFailure } from "../server/inline-failure.tsx";
 import { useConnection } from "../server/use-connection.ts";
-import { download, fileName } from "../show/download.ts";
+import { download } from "../show/download.ts";
+import { fileName } from "../show/file-name.ts";
 import { useLogLinks } from "../show/log-links.ts";
 import { useScreenActions } from "../show/screen-actions.ts";
 import { formatChromeTrace } from "./chrome-trace.ts";

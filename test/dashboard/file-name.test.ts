@@ -1,6 +1,6 @@
 /** The names of files that are saved from the page. */
 import { expect, test } from "vitest";
-import { fileName } from "../../src/dashboard/show/download.ts";
+import { fileName } from "../../src/dashboard/show/file-name.ts";
 
 test.each([
   ["orders 2026/07", "orders-2026-07.md"],
