@@ -62,7 +62,7 @@ function markFor(character: string): string {
   return `⟨${code.toString(16).toUpperCase().padStart(4, "0")}⟩`;
 }
 
-/** Writes a character within a string of JSON as escapes, which stand for the same string. */
+/** Writes a character within a string of JSON as escapes, which do not change the string. */
 export function escapeForJson(character: string): string {
   return Array.from({ length: character.length }, (_, index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, "0")}`).join("");
 }
