@@ -6,8 +6,43 @@ export const MAX_TIMER_MS = 2_147_483_647;
 /** How many timers that were cancelled before they were armed may accumulate before they are swept out. */
 const MAX_STALE = 1_024;
 
+const nodeSetTimeout = setTimeout;
+const nodeClearTimeout = clearTimeout;
+const nodePerformance = performance;
+const nodeDate = Date;
+/** Node's `setImmediate`, also while a test has replaced it: what waits for a replaced one is lost when the test ends, and would never be done. */
+export const onNextTurn = setImmediate;
+/** Cancels what waits for `onNextTurn`. */
+export const notOnNextTurn = clearImmediate;
+
+/** Whether a test has replaced the timers since this file was loaded. */
+export function areTimersFake(): boolean {
+  return setTimeout !== nodeSetTimeout;
+}
+
 /**
- * Calls `fire` once, after `performance.now()` has reached `at`; the returned function cancels it. @param inBackground whether the process may exit
+ * The time of `performance.now()`. In Node.js the global `performance` is a getter, which takes almost as long as reading the clock. Fake timers of a
+ * test replace it together with `setTimeout`, whose comparison takes no time.
+ */
+export function monotonicNow(): number {
+  return setTimeout === nodeSetTimeout ? nodePerformance.now() : fakeNow();
+}
+
+let fakeDate: DateConstructor | undefined;
+let dateOffset = 0;
+
+/** The time of fake timers. Those of `node:test` replace `Date`, but not `performance`. */
+function fakeNow(): number {
+  if (performance !== nodePerformance || Date === nodeDate) return performance.now();
+  if (Date !== fakeDate) {
+    fakeDate = Date;
+    dateOffset = Math.round(nodePerformance.now()) - Date.now();
+  }
+  return Date.now() + dateOffset;
+}
+
+/**
+ * Calls `fire` once, after `monotonicNow()` has reached `at`; the returned function cancels it. @param inBackground whether the process may exit
  */
 export function setLazyTimer(fire: () => void, at: number, inBackground: boolean): () => void {
   const timer = queueTimer(new LazyTimer({ expire: fire }, at, inBackground ? background : foreground));
@@ -19,11 +54,16 @@ export function setLazyExpiry(target: Expiring, at: number): Timer {
   return queueTimer(new LazyTimer(target, at, foreground));
 }
 
+/** Fake timers of a test are set at once, so that the test can advance them, and so that none of them is armed after its end. */
 function queueTimer(timer: LazyTimer): LazyTimer {
+  if (areTimersFake()) {
+    timer.arm(true);
+    return timer;
+  }
   unarmedTimers.push(timer);
   if (!isArmingScheduled) {
     isArmingScheduled = true;
-    setImmediate(armAll);
+    onNextTurn(armAll);
   }
   return timer;
 }
@@ -48,8 +88,8 @@ class LazyTimer implements Timer {
     this.#alarms = alarms;
   }
 
-  arm(): void {
-    if (!this.isEnded) this.#alarms.add(this);
+  arm(isFake: boolean): void {
+    if (!this.isEnded) this.#alarms.add(this, isFake);
   }
 
   /** Fires. Errors are thrown in a microtask, as if from a Node timer, so that the other due timers still run. */
@@ -76,12 +116,15 @@ class LazyTimer implements Timer {
 /** The timers that are due in the same millisecond, sharing one Node timer. */
 class Alarm {
   readonly dueAt: number;
-  handle: NodeJS.Timeout | undefined = undefined;
+  /** Set by fake timers. A test may end without them, so no other timer shares the alarm. */
+  readonly isFake: boolean;
+  stop: () => void = () => {};
   first: LazyTimer | undefined = undefined;
   last: LazyTimer | undefined = undefined;
 
-  constructor(dueAt: number) {
+  constructor(dueAt: number, isFake: boolean) {
     this.dueAt = dueAt;
+    this.isFake = isFake;
   }
 }
 
@@ -94,8 +137,8 @@ class Alarms {
     this.#background = background;
   }
 
-  add(timer: LazyTimer): void {
-    const alarm = this.#alarmAt(Math.ceil(timer.at));
+  add(timer: LazyTimer, isFake: boolean): void {
+    const alarm = isFake ? this.#fakeAlarm(timer.at) : this.#alarmAt(Math.ceil(timer.at));
     timer.alarm = alarm;
     timer.earlier = alarm.last;
     if (alarm.last === undefined) alarm.first = timer;
@@ -106,33 +149,44 @@ class Alarms {
   remove(timer: LazyTimer, alarm: Alarm): void {
     unlink(timer, alarm);
     if (alarm.first !== undefined) return;
-    clearTimeout(alarm.handle);
-    this.#byDue.delete(alarm.dueAt);
+    alarm.stop();
+    if (!alarm.isFake) this.#byDue.delete(alarm.dueAt);
   }
 
   #alarmAt(dueAt: number): Alarm {
     let alarm = this.#byDue.get(dueAt);
     if (alarm === undefined) {
-      alarm = new Alarm(dueAt);
+      alarm = new Alarm(dueAt, false);
       this.#byDue.set(dueAt, alarm);
-      this.#startNodeTimer(alarm);
+      this.#startTimer(alarm);
     }
     return alarm;
   }
 
-  #startNodeTimer(alarm: Alarm): void {
-    alarm.handle = setTimeout(() => this.#fireAll(alarm), Math.min(Math.max(0, Math.ceil(alarm.dueAt - performance.now())), MAX_TIMER_MS));
-    if (this.#background) alarm.handle.unref();
+  #fakeAlarm(dueAt: number): Alarm {
+    const alarm = new Alarm(dueAt, true);
+    this.#startTimer(alarm);
+    return alarm;
+  }
+
+  /** An alarm keeps the clock in which it was set: fake timers do not take over those of Node, and end with their test. */
+  #startTimer(alarm: Alarm): void {
+    const [set, clear] = alarm.isFake ? [setTimeout, clearTimeout] : [nodeSetTimeout, nodeClearTimeout];
+    const delayMs = Math.max(0, Math.ceil(alarm.dueAt - (alarm.isFake ? monotonicNow() : nodePerformance.now())));
+    const isLast = delayMs <= MAX_TIMER_MS;
+    const handle: NodeJS.Timeout | number = set(() => this.#fireAll(alarm, isLast), isLast ? delayMs : MAX_TIMER_MS);
+    alarm.stop = () => clear(handle);
+    if (this.#background && typeof handle === "object") handle.unref(); // in the window of a test, as that of jsdom, it is a number
   }
 
   /** Fires the timers of an alarm. Node's timers may fire a little early, and delays above `MAX_TIMER_MS` are split. */
-  #fireAll(alarm: Alarm): void {
-    if (performance.now() < alarm.dueAt) return this.#startNodeTimer(alarm);
+  #fireAll(alarm: Alarm, isLast: boolean): void {
+    if (alarm.isFake ? !isLast : nodePerformance.now() < alarm.dueAt) return this.#startTimer(alarm);
     for (let timer = alarm.first; timer !== undefined; timer = alarm.first) {
       unlink(timer, alarm);
       timer.fire();
     }
-    this.#byDue.delete(alarm.dueAt);
+    if (!alarm.isFake) this.#byDue.delete(alarm.dueAt);
   }
 }
 
@@ -164,5 +218,5 @@ function armAll(): void {
   const timers = unarmedTimers;
   unarmedTimers = [];
   staleCount = 0;
-  for (const timer of timers) timer.arm();
+  for (const timer of timers) timer.arm(false);
 }

@@ -2,33 +2,48 @@
 import { randomFillSync } from "node:crypto";
 import { escapeControls } from "./base/escape-invisible.ts";
 import { IS_CLOUDFLARE_WORKER } from "./node-version.ts";
-import { setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./lazy-timer.ts";
+import { areTimersFake, monotonicNow, onNextTurn, setLazyExpiry, setLazyTimer, MAX_TIMER_MS } from "./lazy-timer.ts";
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
+
+/** Node's own, also while a test has replaced them: a replaced one keeps no process alive, and does not clear Node's. */
+const nodeSetInterval = setInterval;
+const nodeClearInterval = clearInterval;
 
 /**
  * Keeps the event loop alive while a caller waits for something that does not do so itself. Node's own timer is set only in the next iteration of the
- * event loop, so a hold that is released at once costs almost nothing.
+ * event loop, so a hold that is released at once costs almost nothing. What begins under the fake timers of a test may never end, and holds nothing.
  */
 class KeepAlive {
   #holders = 0;
+  #fakeHolders = 0;
   #isArmingScheduled = false;
   #handle: NodeJS.Timeout | undefined;
 
   hold(): void {
+    if (areTimersFake()) this.#fakeHolders++;
+    else this.#hold();
+  }
+
+  #hold(): void {
     if (this.#holders++ > 0 || this.#isArmingScheduled) return;
     this.#isArmingScheduled = true;
-    setImmediate(() => this.#arm());
+    onNextTurn(() => this.#arm());
   }
 
   release(): void {
+    if (this.#fakeHolders > 0 && (this.#holders === 0 || areTimersFake())) this.#fakeHolders--;
+    else this.#release();
+  }
+
+  #release(): void {
     if (--this.#holders > 0) return;
-    clearInterval(this.#handle);
+    nodeClearInterval(this.#handle);
     this.#handle = undefined;
   }
 
   #arm(): void {
     this.#isArmingScheduled = false;
-    if (this.#holders > 0) this.#handle ??= setInterval(() => {}, MAX_TIMER_MS);
+    if (this.#holders > 0) this.#handle ??= nodeSetInterval(() => {}, MAX_TIMER_MS);
   }
 }
 
@@ -60,17 +75,6 @@ function processorTime(now: number): number {
 /** Rounds a duration in milliseconds to microseconds: the difference of two times has more decimals than the clock's precision. */
 export function roundMs(ms: number): number {
   return Math.round(ms * 1_000) / 1_000;
-}
-
-const nodeSetTimeout = setTimeout;
-const nodePerformance = performance;
-
-/**
- * The time of `performance.now()`. In Node.js the global `performance` is a getter, which takes almost as long as reading the clock. Fake timers of a
- * test replace it together with `setTimeout`, whose comparison takes no time.
- */
-function monotonicNow(): number {
-  return setTimeout === nodeSetTimeout ? nodePerformance.now() : performance.now();
 }
 
 const systemClock: Clock = {

@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
+import { onNextTurn } from "../core/lazy-timer.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 
 export { seededRandom };
@@ -146,7 +147,7 @@ function hangError(passedMs: number, nextIn: number | undefined): ToolError {
   if (nextIn !== undefined)
     return new ToolError("timeout", `${passed} and ${MAX_TIMERS} timers.`, { hint: "Does it set a timer again each time one fires?" });
   return new ToolError("timeout", `${passed}, and waits for nothing that time could bring: no timer is set.`, {
-    hint: "Look for a promise that is never settled, or for a wait on the real clock or a socket.",
+    hint: "Look for a promise that is never settled, or for a wait on the real clock, a socket, or the thread of a store: use memoryStore.",
   });
 }
 
@@ -157,7 +158,7 @@ function isBefore(one: Timer | undefined, other: Timer | undefined): boolean {
 
 /** Lets every promise settle that can do so without timers or I/O. */
 export async function settle(): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await new Promise<void>((resolve) => onNextTurn(resolve));
 }
 
 /** Makes ids `call_1`, `call_2`, …, counted per prefix. */

@@ -77,7 +77,9 @@ test("timers that do not keep the process alive are set only in the listed files
 
 test("timers are set and cleared only in the ports, the dashboard and the listed files", () => {
   const found = [...readTree("src/**/*.ts")]
-    .filter(([path, text]) => !path.startsWith("src/dashboard/") && /\bset(?:Timeout|Interval)\(/u.test(text))
+    .filter(
+      ([path, text]) => !path.startsWith("src/dashboard/") && /\bset(?:Timeout|Interval)\(|\bnodeSet(?:Timeout|Interval)\b/u.test(text),
+    )
     .map(([path]) => path);
   // Besides the dashboard, which is a page: the last sending of the command line's telemetry; a client that runs in browsers, which have no ports; the heartbeats of the store: in a
   // thread, and in the calling one where a bundle has no file for a thread.

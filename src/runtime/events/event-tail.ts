@@ -1,6 +1,7 @@
 /** The end of a log, or of all logs, as readers follow it: new events are read once for all of them. */
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { Ports } from "../../core/ports.ts";
 import { EventWindow, isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";
@@ -91,7 +92,7 @@ export abstract class EventTail {
   wake(): void {
     if (this.#isDue || this.#hasEnded) return;
     this.#isDue = true;
-    setImmediate(() => void this.catchUp()); // reads events of the same tick together, once their own commit has begun
+    onNextTurn(() => void this.catchUp()); // reads events of the same tick together, once their own commit has begun
   }
 
   /** Reads new events. Never rejects. */

@@ -1,5 +1,6 @@
 /** Buffers appended events until they are durable, and writes them in groups, in the order in which they were appended. */
 import { ToolError } from "../../core/error.ts";
+import { notOnNextTurn, onNextTurn } from "../../core/lazy-timer.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { LogOptions } from "../../core/store.ts";
 import type { JobChange } from "../records/job-changes.ts";
@@ -192,7 +193,7 @@ export class WriteBuffer {
 
   #scheduleLater(): void {
     if (this.#immediate !== undefined || this.#isDue || this.#groupsInFlight > 0) return;
-    this.#immediate = setImmediate(() => this.#send());
+    this.#immediate = onNextTurn(() => this.#send());
   }
 
   get #maxInFlight(): 1 | 2 {
@@ -200,7 +201,7 @@ export class WriteBuffer {
   }
 
   #send(): void {
-    clearImmediate(this.#immediate);
+    notOnNextTurn(this.#immediate);
     this.#immediate = undefined;
     if (this.#groupsInFlight >= this.#maxInFlight) return;
     const isAhead = this.#groupsInFlight > 0;
@@ -309,7 +310,7 @@ export class WriteBuffer {
     this.#lastWriteMs = now - this.#sentAt;
     this.#sentAt = now;
     this.#answeredAt = now;
-    setImmediate(() => {
+    onNextTurn(() => {
       if (this.#answeredAt === now) this.#answeredAt = undefined;
     });
   }

@@ -1,0 +1,97 @@
+/** Tests of others replace the timers of Node. What such a test leaves behind must not reach the next one. */
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { systemPorts } from "../../src/core/system-ports.ts";
+
+const { clock } = systemPorts;
+const next = (ms: number): Promise<void> => new Promise((resolve) => void clock.timer(resolve, ms));
+const turn = setImmediate;
+
+test("timers fire after a test with fake timers has ended without advancing them", async () => {
+  vi.useFakeTimers();
+  const abandoned: string[] = [];
+  clock.timer(() => abandoned.push("fired"), 5);
+  vi.useRealTimers();
+  await next(10);
+  expect(abandoned).toEqual([]);
+});
+
+test("fake timers of two tests that are due at the same time do not wait for one another", async () => {
+  onTestFinished(() => void vi.useRealTimers());
+  for (const advanceMs of [0, 1_000]) {
+    vi.useFakeTimers();
+    let fired = 0;
+    clock.timer(() => fired++, 1_000);
+    await vi.advanceTimersByTimeAsync(advanceMs);
+    expect(fired).toBe(advanceMs / 1_000);
+    vi.useRealTimers();
+  }
+});
+
+test("a timer of Node that comes due while timers are fake fires in its own time", async () => {
+  onTestFinished(() => void vi.useRealTimers());
+  const fired = next(20);
+  await new Promise((resolve) => turn(resolve));
+  const { setTimeout: nodeTimeout } = globalThis;
+  vi.useFakeTimers();
+  await new Promise((resolve) => nodeTimeout(resolve, 60));
+  vi.useRealTimers();
+  await fired;
+});
+
+test("a timer that is cancelled while timers are fake does not fire, and its time is free for others", async () => {
+  onTestFinished(() => void vi.useRealTimers());
+  const fired: string[] = [];
+  const cancel = clock.timer(() => fired.push("cancelled"), 20);
+  await new Promise((resolve) => turn(resolve));
+  vi.useFakeTimers();
+  cancel();
+  clock.timer(() => fired.push("fake"), 20);
+  await vi.advanceTimersByTimeAsync(20);
+  vi.useRealTimers();
+  await next(40);
+  expect(fired).toEqual(["fake"]);
+});
+
+test.each([
+  [["setTimeout", "clearTimeout"]],
+  [["setTimeout", "clearTimeout", "Date"]],
+  [["setTimeout", "clearTimeout", "Date", "performance"]],
+] as const)("timers follow fake timers that replace only %s", async (toFake) => {
+  onTestFinished(() => void vi.useRealTimers());
+  vi.useFakeTimers({ toFake: [...toFake] });
+  const startedAt = clock.now();
+  let passedMs: number | undefined;
+  clock.timer(() => (passedMs = Math.round(clock.now() - startedAt)), 60_000);
+  vi.advanceTimersByTime(59_999);
+  expect(passedMs).toBeUndefined();
+  vi.advanceTimersByTime(1);
+  if (toFake.length === 2) expect(passedMs).toBeLessThan(60_000);
+  else expect(passedMs).toBe(60_000);
+});
+
+test("the fake timers of node:test advance the timers of a runtime, and leave nothing behind", async () => {
+  const program = `
+    import assert from "node:assert/strict";
+    import { mock } from "node:test";
+    import { createRuntime, defineTool } from "haft";
+    const slow = defineTool({ name: "slow", description: "Never ends.", timeoutMs: 60_000, execute: () => new Promise(() => {}) });
+    for (const ms of [0, 60_000]) {
+      mock.timers.enable();
+      let code;
+      void createRuntime({ tools: [slow] }).execute({ name: "slow" }).then(({ error }) => (code = error?.code));
+      for (let step = 0; step < 50; step++) await null;
+      mock.timers.tick(ms);
+      for (let step = 0; step < 50; step++) await null;
+      assert.equal(code, ms === 0 ? undefined : "timeout");
+      mock.timers.reset();
+    }
+    const brief = defineTool({ name: "brief", description: "Never ends.", timeoutMs: 20, execute: () => new Promise(() => {}) });
+    const { error } = await createRuntime({ tools: [brief] }).execute({ name: "brief" });
+    console.log(error?.code);
+  `;
+  const args = ["--no-warnings", "--conditions=haft-source", "--input-type=module", "--eval", program];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  expect(stdout).toBe("timeout\n");
+});
