@@ -13,16 +13,20 @@ export interface Alternatives {
   readonly near: readonly string[];
   /** All names, if there are few. */
   readonly few: readonly string[] | undefined;
+  /** Why toolsets whose tools are unknown cannot be used. */
+  readonly blocked?: readonly ToolError[];
 }
 
 /** `not_found` for a name that no tool has. */
-export function missingToolError(name: string, { unknownToolset, near, few }: Alternatives): ToolError {
+export function missingToolError(name: string, { unknownToolset, near, few, blocked = [] }: Alternatives): ToolError {
   const what =
     unknownToolset === undefined ? `No tool ${quote(name)}.` : `No tool ${quote(name)}: there is no toolset ${quote(unknownToolset)}.`;
   if (near.length > 0) return new ToolError("not_found", `${what} Did you mean ${formatAlternatives(near)}?`, { toolNames: near });
-  if (few === undefined) return new ToolError("not_found", `${what} No tool has a name like it.`);
-  if (few.length === 0) return new ToolError("not_found", `${what} There are no tools.`);
-  return new ToolError("not_found", what, { hint: `Tools: ${[...few].sort().map(quote).join(", ")}.`, toolNames: few });
+  const causes = blocked.slice(0, MAX_LISTED).map(({ message }) => message);
+  const operator = causes.length === 0 ? {} : { operatorHint: `Tools may be missing. ${causes.join("; ")}` };
+  if (few === undefined) return new ToolError("not_found", `${what} No tool has a name like it.`, operator);
+  if (few.length === 0) return new ToolError("not_found", `${what} There are no tools.`, operator);
+  return new ToolError("not_found", what, { hint: `Tools: ${[...few].sort().map(quote).join(", ")}.`, toolNames: few, ...operator });
 }
 
 /** `not_found` for a name that no toolset has. */

@@ -101,7 +101,18 @@ export class ToolNames {
     const bare = namespace === undefined ? this.#findNearBare(name) : [];
     const near = bare.length > 0 ? bare : this.#findNearQualified(name, parts);
     const unknownToolset = namespace === undefined || this.entries.has(namespace) ? undefined : namespace;
-    return missingToolError(name, { unknownToolset, near, few: this.#listIfFew() });
+    return missingToolError(name, {
+      unknownToolset,
+      near,
+      few: this.#listIfFew(),
+      blocked: namespace === undefined ? this.#listBlocked() : [],
+    });
+  }
+
+  /** Why the toolsets whose tools are unknown cannot be used: a bare name may be that of one of their tools. */
+  #listBlocked(): readonly ToolError[] {
+    const entries = [...this.entries.values()].filter(({ families }) => families.size === 0);
+    return entries.flatMap(({ blocked }) => (blocked === undefined ? [] : [blocked]));
   }
 
   requireToolset(name: string): ToolsetEntry {

@@ -206,3 +206,16 @@ test("a toolset added while open() reads its sources is opened once", async () =
   expect(events.filter(({ type }) => type === "toolset-open")).toHaveLength(1);
   await runtime.close();
 });
+
+test("an unknown bare name tells the operator which toolsets could not be opened, and the model nothing of them", async () => {
+  const { toolset, fail } = late();
+  const { runtime } = testRuntime({ tools: [tool("own", () => "mine")], toolsets: [toolset] });
+  fail(new Error("no key"));
+  await runtime.open();
+  const { error } = await runtime.execute({ name: "read" });
+  expect(error).toMatchObject({ code: "not_found", message: 'No tool "read".' });
+  expect(error?.hint).not.toContain("late");
+  expect(error?.operatorHint).toBe('Tools may be missing. The toolset "late" could not be opened: no key');
+  expect((await runtime.execute({ name: "default::read" })).error?.operatorHint).toBeUndefined();
+  await runtime.close();
+});
