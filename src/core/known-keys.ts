@@ -4,6 +4,9 @@ import { findNearNames } from "./base/near-names.ts";
 import { isOptionsObject, quoteValue, withArticle } from "./base/wording.ts";
 import { wrongTypeError } from "./check-argument.ts";
 
+/** How many options are listed for a value that is not an object. */
+const MAX_LISTED = 12;
+
 /** Former names of options, and their names in other libraries. The first of the listed options that a function has is suggested. */
 const OPTION_ALIASES: ReadonlyMap<string, readonly string[]> = new Map([
   ["ladder", ["answers"]],
@@ -99,7 +102,8 @@ export type OptionNames<Options> = Readonly<Record<Options extends unknown ? key
 
 /** Refuses what is not an object, unknown keys, and wrong types. @param owner for example `session()` @throws ToolError `invalid_argument` */
 export function checkKnownKeys<Options extends object>(options: Options, known: OptionNames<Options>, owner: string): void {
-  if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${inSentence(owner)} must be an object`, options);
+  if (!isOptionsObject(options))
+    throw wrongTypeError(`The options of ${inSentence(owner)} must be an object`, options, `Write { ${listOptions(known)} }.`);
   const unknown = findUnknownKeyError(options, known, owner);
   if (unknown !== undefined) throw unknown;
   // Walks the known names, because an option may come from a getter of a class, which does not show up as a key of the options.
@@ -107,6 +111,11 @@ export function checkKnownKeys<Options extends object>(options: Options, known: 
     const type: unknown = Reflect.get(known, name);
     if (typeof type === "string" || Array.isArray(type)) checkType(options, name, type, owner);
   }
+}
+
+function listOptions(known: object): string {
+  const names = Object.keys(known);
+  return names.length > MAX_LISTED ? `${names.slice(0, MAX_LISTED).join(", ")}, …` : names.join(", ");
 }
 
 /** The type of an option's value: JSON's name for it, or the class name of a value that is not JSON; `strings` for an array of strings. */

@@ -11,9 +11,7 @@ const nodeClearTimeout = clearTimeout;
 const nodePerformance = performance;
 const nodeDate = Date;
 /** Node's `setImmediate`, also while a test has replaced it: what waits for a replaced one is lost when the test ends, and would never be done. */
-export const onNextTurn = setImmediate;
-/** Cancels what waits for `onNextTurn`. */
-export const notOnNextTurn = clearImmediate;
+export const { setImmediate: onNextTurn, clearImmediate: notOnNextTurn } = globalThis; // a page that a test imitates may have neither
 
 /** Whether a test has replaced the timers since this file was loaded. */
 export function areTimersFake(): boolean {

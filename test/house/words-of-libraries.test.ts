@@ -17,6 +17,7 @@ import { mcpToolset } from "../../src/engine/mcp.ts";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { toAiSdkTools } from "../../src/adapters/ai-sdk.ts";
 import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
+import { sqliteStore } from "../../src/store/sqlite-store.ts";
 
 const fields = { name: "weather", description: "Tells the weather.", inputSchema: { type: "object" }, execute: () => 1 } as const;
 const runtime = createRuntime({ tools: [defineTool(fields)] });
@@ -178,7 +179,13 @@ const REFUSED: readonly (readonly [title: string, attempt: () => unknown, messag
     "a port for the address of a server",
     () => createServer(runtime, { auth: staticToken({ token: "0123456789abcdef" }) }).listen(3000 as never),
     /The options of listen\(\) must be an object, not a number/u,
-    undefined,
+    /^Write \{ .*port/u,
+  ],
+  [
+    "a path for a store",
+    () => sqliteStore("haft.db" as never),
+    /The options of sqliteStore\(\) must be an object, not a string/u,
+    /^Write \{ path/u,
   ],
   [
     "execute() of a session off its object",
