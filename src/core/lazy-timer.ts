@@ -1,4 +1,5 @@
 /** Timers that share a few of Node's timers, which are set late. */
+import timers from "node:timers";
 import type { Expiring, Timer } from "./ports.ts";
 
 /** Maximum delay of a Node timer, in milliseconds; a longer one would fire at once. */
@@ -11,7 +12,7 @@ const nodeClearTimeout = clearTimeout;
 const nodePerformance = performance;
 const nodeDate = Date;
 /** Node's `setImmediate`, also while a test has replaced it: what waits for a replaced one is lost when the test ends, and would never be done. */
-export const { setImmediate: onNextTurn, clearImmediate: notOnNextTurn } = globalThis; // a page that a test imitates may have neither
+export const { setImmediate: onNextTurn, clearImmediate: notOnNextTurn } = timers; // as globals, they are missing in Jest's imitation of a browser
 
 /** Whether a test has replaced the timers since this file was loaded. */
 export function areTimersFake(): boolean {

@@ -8,6 +8,12 @@ const { clock } = systemPorts;
 const next = (ms: number): Promise<void> => new Promise((resolve) => void clock.timer(resolve, ms));
 const turn = setImmediate;
 
+async function run(program: string): Promise<string> {
+  const args = ["--no-warnings", "--conditions=haft-source", "--input-type=module", "--eval", program];
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  return stdout;
+}
+
 test("timers fire after a test with fake timers has ended without advancing them", async () => {
   vi.useFakeTimers();
   const abandoned: string[] = [];
@@ -91,7 +97,17 @@ test("the fake timers of node:test advance the timers of a runtime, and leave no
     const { error } = await createRuntime({ tools: [brief] }).execute({ name: "brief" });
     console.log(error?.code);
   `;
-  const args = ["--no-warnings", "--conditions=haft-source", "--input-type=module", "--eval", program];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
-  expect(stdout).toBe("timeout\n");
+  expect(await run(program)).toBe("timeout\n");
+});
+
+test("a call times out where setImmediate is no global, as in the imitation of a browser for tests", async () => {
+  const program = `
+    delete globalThis.setImmediate;
+    delete globalThis.clearImmediate;
+    const { createRuntime, defineTool } = await import("haft");
+    const brief = defineTool({ name: "brief", description: "Never ends.", timeoutMs: 20, execute: () => new Promise(() => {}) });
+    const { error } = await createRuntime({ tools: [brief] }).execute({ name: "brief" });
+    console.log(error?.code);
+  `;
+  expect(await run(program)).toBe("timeout\n");
 });
