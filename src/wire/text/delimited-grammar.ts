@@ -6,7 +6,7 @@ import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./text-arguments.ts";
 import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
 import type { Reading } from "./text-input.ts";
-import { allowsType, argumentNames, propertySchema, parseStrict } from "./typed-value.ts";
+import { argumentNames, parseStrict, unnamedArgument } from "./typed-value.ts";
 
 /** The delimiters between which a model writes its calls. */
 export interface Delimiters {
@@ -260,11 +260,6 @@ function bodyArgument(context: ReaderContext, values: TextArguments, { name, del
     for (const one of tool === undefined ? [name] : [name, tool.name, splitName(tool.name).name])
       if (Object.hasOwn(given, one)) return given[one];
   const { schema } = values;
-  const { all, required } = argumentNames(schema);
-  if (all.length === 0 || all.includes(DEFAULT_BODY)) return DEFAULT_BODY;
-  const left = required.filter((key) => !values.has(key));
-  if (left.length === 1) return left[0];
-  if (all.length === 1) return all[0];
-  const textual = all.filter((key) => !values.has(key) && allowsType(propertySchema(schema, key), schema, "string"));
-  return textual.length === 1 ? textual[0] : undefined;
+  const { all } = argumentNames(schema);
+  return all.length === 0 || all.includes(DEFAULT_BODY) ? DEFAULT_BODY : unnamedArgument(schema, (key) => values.has(key));
 }

@@ -4,7 +4,7 @@ import type { ModelTool } from "../../core/model.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./text-arguments.ts";
 import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
-import { argumentNames, parseObjectOrText } from "./typed-value.ts";
+import { argumentNames, parseObjectOrText, unnamedArgument } from "./typed-value.ts";
 
 const MAX_NAME = 256;
 const MAX_SPACE = 64;
@@ -36,13 +36,16 @@ function mayHaveInput(tool: ModelTool | undefined): boolean {
   return tool === undefined || argumentNames(tool.inputSchema).all.length > 0;
 }
 
-/** Returns the arguments for a line of text, which is the tool's only argument. */
+/** Returns the arguments for a line of text, which is one argument of the tool: as `input`, with a warning, if the tool does not say which. */
 function lineInput(context: ReaderContext, name: string, line: string): JsonValue {
   const text = line.replace(/^"([^"]*)"$/u, "$1");
   if (text === "" || text === "None" || text === "N/A") return {};
   const values = new TextArguments(context, name, (plain) => plain);
-  const { all, required } = argumentNames(context.findTool(name)?.inputSchema);
-  values.set((required.length === 1 ? required[0] : undefined) ?? (all.length === 1 ? all[0] : undefined) ?? "input", text);
+  const { schema } = values;
+  const argument = unnamedArgument(schema, () => false);
+  if (argument === undefined && argumentNames(schema).all.length > 0)
+    context.warn(`The call of ${JSON.stringify(name)} has text, but no argument for it; the text is kept as "input".`);
+  values.set(argument ?? "input", text);
   return values.toInput();
 }
 

@@ -154,3 +154,13 @@ export function argumentNames(schema: unknown): { readonly all: readonly string[
     required: isJsonArray(required) ? required.filter((one) => typeof one === "string") : [],
   };
 }
+
+/** Returns the argument that a text without a name is: the one required argument that is missing, the only argument, or the only one that can be a string. */
+export function unnamedArgument(schema: JsonValue | undefined, isSet: (key: string) => boolean): string | undefined {
+  const { all, required } = argumentNames(schema);
+  const missing = required.filter((key) => !isSet(key));
+  if (missing.length === 1) return missing[0];
+  if (all.length === 1) return all[0];
+  const textual = all.filter((key) => !isSet(key) && allowsType(propertySchema(schema, key), schema, "string"));
+  return textual.length === 1 ? textual[0] : undefined;
+}

@@ -641,3 +641,22 @@ test.each([
   expect(readText(format, format.writeCalls([LIST]).replace(end, ""))[0]).toEqual([["bash", '{"command": "ls"']]);
   expect(readText(format, format.writeCalls([{ name: "my-tool", input: {} }]).replace(end, ""))[0]).toEqual([["my-tool", "{"]]);
 });
+
+describe("react: a line of text instead of an object", () => {
+  const react = textFormat("react");
+  const tools = [
+    tool("list", { path: { type: "string" }, depth: { type: "integer" } }),
+    tool("look", { place: { type: "string" }, detail: { type: "string" } }),
+  ];
+
+  test("A6: is the only argument that can be a string", () => {
+    const { reply, warnings } = readPieces(react, ["Action: list\nAction Input: src"], { tools });
+    expect([reply.calls.map(({ input }) => input), warnings]).toEqual([[{ path: "src" }], []]);
+  });
+
+  test("A6: is kept with a warning if several arguments can be it", () => {
+    const { reply, warnings } = readPieces(react, ["Action: look\nAction Input: shelf"], { tools });
+    expect(reply.calls.map(({ input }) => input)).toEqual([{ input: "shelf" }]);
+    expect(warnings).toEqual(['The call of "look" has text, but no argument for it; the text is kept as "input".']);
+  });
+});
