@@ -36,6 +36,7 @@ import { takeSteeredMessages } from "./steered-messages.ts";
 import type { StopReason } from "./stop-reason.ts";
 import { MAX_OUTPUT_REPAIRS, correctionNote, outputError, type StructuredOutput } from "./structured-output.ts";
 import type { Taint } from "./taint.ts";
+import { unlessCancelled } from "./unless-cancelled.ts";
 
 /** The parts of a loop that a run uses. */
 export interface RunDependencies {
@@ -252,8 +253,9 @@ export class LoopRun {
 
   /** Returns the end of the run if its answer fits the output schema, or may not be asked for again; undefined to ask the model again. */
   async #readAnswer(text: string, output: StructuredOutput): Promise<Stop | undefined> {
-    const { limits } = this.#dependencies;
-    const reading = await output.read(text);
+    const { limits, signal, timers } = this.#dependencies;
+    const reading = await unlessCancelled(output.read(text), signal, this.#turn.signal);
+    if (reading === undefined) return timers.stopped ?? { reason: "cancelled" };
     if ("value" in reading) return { reason: "answered", output: reading.value };
     const mayAsk = this.#repairs < MAX_OUTPUT_REPAIRS && this.#rounds < limits.maxRounds && !this.#isLastRound;
     if (!mayAsk) return { reason: "invalid-output", detail: reading.problems.join(" "), error: outputError(reading.problems) };
@@ -301,10 +303,11 @@ export class LoopRun {
   }
 
   async #findMetCondition({ text, results }: MessageOutcome): Promise<string | undefined> {
-    const { stopWhen = [] } = this.#dependencies.options;
-    if (stopWhen.length === 0) return undefined;
+    const { options, signal } = this.#dependencies;
+    if (options.stopWhen === undefined || options.stopWhen.length === 0) return undefined;
     const elapsedMs = this.#turn.session.ports.clock.now() - this.#startedAt;
-    return findMetCondition(stopWhen, { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage });
+    const met = findMetCondition(options.stopWhen, { rounds: this.#rounds, elapsedMs, text, results, usage: this.#usage });
+    return await unlessCancelled(met, signal, this.#turn.signal);
   }
 
   /** Returns the note for the model if its context has reached a fuller level. */

@@ -23,7 +23,7 @@ export interface LoopState {
 
 /**
  * Returns why the loop is to end, a non-empty string, or undefined if it may continue. Called after each round; if it throws, or returns another value,
- * the run ends with the error.
+ * the run ends with the error. It is not waited for once the run is cancelled or its time is over.
  */
 export type StopCondition = (state: LoopState) => string | undefined | Promise<string | undefined>;
 

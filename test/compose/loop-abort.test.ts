@@ -114,3 +114,42 @@ test("closing the session aborts the signal of a model that no longer responds",
   await closing;
   expect(signals.map((signal) => signal?.aborted)).toEqual([true]);
 });
+
+const never = (): Promise<undefined> => new Promise(() => {});
+
+test("a stop condition that does not answer is not waited for once the run is cancelled", async () => {
+  const controller = new AbortController();
+  const { loop } = testLoop({
+    tools: [tool("count", () => 1)],
+    script: () => ({ calls: [{ name: "count", id: "c", input: {} }] }),
+    stopWhen: [() => (controller.abort(), never())],
+  });
+  expect(await loop.run("go", { signal: controller.signal })).toMatchObject({ reason: "cancelled", rounds: 1, results: [{ status: "ok" }] });
+});
+
+test("a stop condition that does not answer ends with the time limit of the run", async () => {
+  const { loop, ports } = testLoop({ script: () => ({ text: "Done." }), stopWhen: [never], limits: { maxDurationMs: 300 } });
+  const running = loop.run("go");
+  await ports.clock.advance(300);
+  expect(await running).toMatchObject({ reason: "timeout", text: "Done.", rounds: 1 });
+});
+
+test("a stop condition that does not answer does not keep a run of a closed session", async () => {
+  const { loop, session } = testLoop({ script: () => ({ text: "Done." }), stopWhen: [() => (void session.close(), never())] });
+  await expect(loop.run("go")).rejects.toThrow('The session "s" is closed.');
+});
+
+test("a schema of the answer that does not answer ends with the time limit of the run", async () => {
+  const output = {
+    "~standard": {
+      version: 1 as const,
+      vendor: "test",
+      validate: never,
+      jsonSchema: { input: () => ({ type: "object" }), output: () => ({ type: "object" }) },
+    },
+  };
+  const { loop, ports } = testLoop({ script: () => ({ text: "{}" }), limits: { maxDurationMs: 300 } });
+  const running = loop.run("go", { output: output as never });
+  await ports.clock.advance(300);
+  expect(await running).toMatchObject({ reason: "timeout", text: "{}" });
+});

@@ -61,6 +61,12 @@ const CREDENTIALS = [
   "etc/shadow",
 ];
 const OBEYED = [
+  "crush.json",
+  ".crush.json",
+  ".rules",
+  ".openhands/setup.sh",
+  ".pnp.cjs",
+  ".direnvrc",
   "haft.toml",
   "haft.yaml",
   "haft.yml",

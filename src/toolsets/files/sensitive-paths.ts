@@ -49,7 +49,7 @@ const TEMPLATES: ReadonlySet<string> = new Set(words("example examples sample sa
 const OBEYED_FOLDERS: ReadonlySet<string> = new Set(
   words(`
   .git git~1 .hg .svn .husky .githooks .vscode .vscode-server .vscode-insiders .idea .fleet .zed .devcontainer .circleci .buildkite
-  .claude .cursor .codex .gemini .windsurf .roo .cline .clinerules .continue .opencode .augment .kiro .junie .amazonq .aider .goose .agents .haft
+  .claude .cursor .codex .gemini .windsurf .roo .cline .clinerules .continue .opencode .openhands .crush .augment .kiro .junie .amazonq .aider .goose .agents .haft
   .direnv .mise .mvn .vim .nvim .emacs.d .oh-my-zsh .bash_completion.d .yarn .cargo
 `),
 );
@@ -59,9 +59,9 @@ const OBEYED_FILES: ReadonlySet<string> = new Set(
   haft.toml haft.yaml haft.yml haft.json haft.lock
   claude.md claude.local.md agents.md agents.override.md agent.md gemini.md qwen.md codex.md warp.md
   .cursorrules .windsurfrules .clinerules .roorules .goosehints .aider.conf.yml copilot-instructions.md
-  .mcp.json mcp.json mcp_config.json mcp_settings.json opencode.json opencode.jsonc .claude.json
+  .mcp.json mcp.json mcp_config.json mcp_settings.json opencode.json opencode.jsonc crush.json .crush.json .claude.json .rules
   package.json .yarnrc .yarnrc.yml .pnpmfile.cjs .pnpmfile.mjs pnpmfile.cjs pnpmfile.mjs bunfig.toml deno.json deno.jsonc
-  .mise.toml mise.toml .rtx.toml .tool-versions .gitconfig .gitmodules .hgrc .lfsconfig
+  .pnp.cjs .pnp.loader.mjs .direnvrc .mise.toml mise.toml .rtx.toml .tool-versions .gitconfig .gitmodules .hgrc .lfsconfig
   .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc .mkshrc .cshrc .tcshrc .login
   .logout .xonshrc config.fish config.nu env.nu profile.ps1 microsoft.powershell_profile.ps1 autoexec.bat autorun.inf desktop.ini
   .inputrc .vimrc .gvimrc .ideavimrc .exrc .nvimrc .nvim.lua .emacs .dir-locals.el .spacemacs .gdbinit .lldbinit .pdbrc .irbrc .pryrc .gemrc .rspec
