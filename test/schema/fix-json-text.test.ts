@@ -54,6 +54,11 @@ describe("fixJsonText", () => {
     ["a number that touches an array", "[1[2]]"],
     ["a word that is null in Python alone", "{'display': none}"],
     ["the same in capitals", '{"mode": NONE, "x": 1}'],
+    ["a hexadecimal escape of Python", String.raw`{'text': '12\xa0EUR'}`],
+    ["a long escape of Python", String.raw`{"text": "\U0001F600"}`],
+    ["a name of Python", String.raw`{"text": "\N{BULLET}"}`],
+    ["a code point of JavaScript", String.raw`{"text": "\u{1F600}"}`],
+    ["a null character of JavaScript", String.raw`{"text": "a\0"}`],
   ])("%s: repaired as a guess, so that no tool that writes runs", (_, text) => {
     const read = fixJsonText(text);
     expect("value" in read ? (read.ambiguity === undefined ? read : "a guess") : "refused").toBe("a guess");

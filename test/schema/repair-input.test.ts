@@ -226,6 +226,15 @@ describe("damaged JSON text", () => {
     expect(outcome.ok ? [] : outcome.problems.map(({ message }) => message)).toEqual([expect.stringContaining(reason)]);
   });
 
+  test("a JSON text that is too long is rejected with the limit, and a damaged one that is too long to be repaired with its fault", () => {
+    const problemOf = (text: string): unknown => {
+      const outcome = fit(any, text);
+      return outcome.ok ? outcome.ok : outcome.problems.map(({ message }) => message);
+    };
+    expect(problemOf(`{"a": [${"1,".repeat(600_000)}1]}`)).toEqual([expect.stringContaining("an input may have 1048576 characters")]);
+    expect(problemOf(`{"a": "${"x".repeat(200_000)}",}`)).toEqual([expect.stringContaining("Leave out the comma after the last item.")]);
+  });
+
   test("a JSON text inside the input that cannot be parsed as the required object gives the reason too", () => {
     const outcome = fit(object({ a: { type: "object" } }), { a: '{"id": 1234567890123456789}' });
     expect(outcome.ok ? "" : outcome.problems[0]?.message).toContain("would lose digits");

@@ -24,6 +24,8 @@ const HEX = /^[0-9a-fA-F]{4}$/u;
 const CONTROL = /[\u0000-\u001f]/u;
 /** Control characters that do not occur in text. */
 const FORBIDDEN_CONTROL = /[\u0000-\u0007\u000b\u000e-\u001f]/u;
+/** An escape that Python or JavaScript has and JSON does not, as in `repr("\xa0")`: the character may be meant, or the text as it stands. */
+const FOREIGN_ESCAPE = /\\(?:x[0-9a-fA-F]{2}|U[0-9a-fA-F]{8}|u\{[0-9a-fA-F]{1,6}\}|N\{|0(?!\d))/uy;
 /** A UNC path whose backslashes were not escaped: no other two are adjacent. */
 const UNC_PATH = /^\\\\[\w.](?!.*\\\\)/su;
 /** The beginning of a Windows path, whose backslashes are not escapes. */
@@ -40,10 +42,11 @@ export function decodeString(raw: string, quote: string): DecodedString {
   if (mends.length > 0 && FORBIDDEN_CONTROL.test(raw)) throw new Unreadable("a string contains a control character", 0);
   if (!raw.includes("\\")) return { text: raw, mends };
   const escapes = classifyEscapes(raw, quote);
-  if (escapes.unknown) mends.push(escapes.known ? "escape-guess" : "escape");
+  const isPath = PATH.test(raw);
+  if (escapes.unknown) mends.push(escapes.known || (escapes.foreign && !isPath) ? "escape-guess" : "escape");
   if (escapes.marks) mends.push("quote-escape");
   const pieces: string[] = [];
-  const keptEscapes = escapes.unknown ? (PATH.test(raw) ? "bfnrtu" : "bf") : "";
+  const keptEscapes = escapes.unknown ? (isPath ? "bfnrtu" : "bf") : "";
   let from = escapes.unknown && UNC_PATH.test(raw) ? 2 : 0;
   if (from > 0) pieces.push("\\\\");
   for (let at = raw.indexOf("\\", from); at >= 0; at = raw.indexOf("\\", from)) {
@@ -58,6 +61,8 @@ export function decodeString(raw: string, quote: string): DecodedString {
 interface EscapeKinds {
   /** Whether there is an escape that JSON does not have. */
   unknown: boolean;
+  /** Whether one of them is an escape of Python or JavaScript. */
+  foreign: boolean;
   /** Whether there is one that JSON has, except that of a quote. */
   known: boolean;
   /** Whether a quote is escaped that needs no escape. */
@@ -65,13 +70,17 @@ interface EscapeKinds {
 }
 
 function classifyEscapes(raw: string, quote: string): EscapeKinds {
-  const escapes: EscapeKinds = { unknown: false, known: false, marks: false };
+  const escapes: EscapeKinds = { unknown: false, foreign: false, known: false, marks: false };
   for (let at = raw.indexOf("\\"); at >= 0; at = raw.indexOf("\\", at + 2)) {
     const kind = raw[at + 1] ?? "";
     if (kind === quote || kind === '"') continue;
     if (ESCAPED_MARKS.includes(kind) && kind !== "") escapes.marks = true;
     else if (JSON_ESCAPES.has(kind) || (kind === "u" && HEX.test(raw.slice(at + 2, at + 6)))) escapes.known = true;
-    else escapes.unknown = true;
+    else {
+      escapes.unknown = true;
+      FOREIGN_ESCAPE.lastIndex = at;
+      escapes.foreign ||= FOREIGN_ESCAPE.test(raw);
+    }
   }
   return escapes;
 }

@@ -44,7 +44,7 @@ export const MENDS = {
   "quote-twice": { certainty: "guess", note: "second of two quotes left out" },
   "quote-inside": { certainty: "guess", note: "quote inside a string kept" },
   "quote-escape": { certainty: "guess", note: "backslash before a quote left out" },
-  "escape-guess": { certainty: "guess", note: "known and unknown escapes in one string" },
+  "escape-guess": { certainty: "guess", note: "escape kept with its backslash where another reading is possible" },
   joined: { certainty: "guess", note: "strings joined" },
   pairs: { certainty: "guess", note: "pairs in an array read as object" },
   stray: { certainty: "guess", note: "stray text left out" },

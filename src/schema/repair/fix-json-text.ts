@@ -58,7 +58,7 @@ export function fixJsonText(text: string, maxDepth: number = DEFAULT_MAX_DEPTH):
 }
 
 /** Returns why a text is not accepted, with the message of the strict parser. */
-function explainInvalidJson(text: string, maxDepth: number, repairs?: string): ToolError {
+export function explainInvalidJson(text: string, maxDepth: number, repairs?: string): ToolError {
   try {
     parseJson(text, { maxDepth });
   } catch (thrown: unknown) {

@@ -2,7 +2,7 @@
 import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, formatJsonPath } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import { coerceText, jsonTypeOf, findSimilarMember } from "./coerce.ts";
-import { copyJsonText, fixJsonText } from "./fix-json-text.ts";
+import { copyJsonText, explainInvalidJson, fixJsonText } from "./fix-json-text.ts";
 import { MAX_DAMAGED_CHARS } from "../json-text/damaged-text.ts";
 import { PatternBudget } from "../pattern/pattern.ts";
 import { countNodes, stepLimitFor } from "../schema-part.ts";
@@ -24,6 +24,7 @@ const MAX_SEARCH_STEPS = 50_000;
 const VALIDATOR_STEPS = 20;
 const PROTO_NOTE = "left out: a key __proto__ could reach a prototype";
 const UNKNOWN_KEY = "the schema has no such key";
+const HAS_BRACKET = /[{[(]/u;
 /** Maximum length of text that is read as JSON in one walk, in UTF-16 units. */
 const MAX_TEXT = 1024 * 1024;
 
@@ -92,7 +93,8 @@ export class RepairWalk {
   }
 
   #parseText(text: string, wanted: readonly string[]): JsonValue | undefined {
-    if ((this.#textLeft -= text.length) < 0) return undefined;
+    if ((this.#textLeft -= text.length) < 0)
+      return HAS_BRACKET.test(text) ? this.#rejectText(`The text is too long to be read as JSON: an input may have ${MAX_TEXT} characters of it.`) : undefined;
     const maxDepth = DEFAULT_MAX_DEPTH - this.#steps.length;
     const strict = copyJsonText(text, maxDepth);
     if (strict === undefined) return this.#fixText(text, wanted, maxDepth);
@@ -104,8 +106,8 @@ export class RepairWalk {
   }
 
   #fixText(text: string, wanted: readonly string[], maxDepth: number): JsonValue | undefined {
-    if ((this.#fixableLeft -= text.length) < 0 || !/[{[(]/u.test(text)) return undefined;
-    const fixed = fixJsonText(text, maxDepth);
+    if (!HAS_BRACKET.test(text)) return undefined;
+    const fixed = (this.#fixableLeft -= text.length) < 0 ? explainInvalidJson(text, maxDepth) : fixJsonText(text, maxDepth);
     if (!("value" in fixed)) return this.#rejectText(fixed.hint === undefined ? fixed.message : `${fixed.message} ${fixed.hint}`);
     if (!this.#hasWantedType(fixed.value, wanted)) return undefined;
     if (fixed.ambiguity !== undefined && !this.#options.allowGuesses)
