@@ -10,7 +10,7 @@ const MAX_LENGTH = 20_000;
 const MORE_LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
   [
     "кk тt мm вb нh гr зe ьb яr σo εe κk τt ωw ηn βb γy", // as they are read in a Latin word
-    "łl đd øo ħh ŧt ðd þp əe ƒf ɑa ɡg ꞁi ıi ȷj ʟi", // Latin, without a decomposition
+    "łi đd øo ħh ŧt ðd þp əe ƒf ɑa ɡg ꞁi ıi ȷj ʟi", // Latin, without a decomposition
     "ᴀa ʙb ᴄc ᴅd ᴇe ꜰf ɢg ʜh ɪi ᴊj ᴋk ᴍm ɴn ᴏo ᴘp ʀr ꜱs ᴛt ᴜu ᴠv ᴡw ʏy ᴢz", // small capitals
     "Ꭺa Ᏼb Ꮯc Ꭰd Ꭼe Ꮋh Ꭻj Ꮶk Ꮮi Ꮇm Ꮲp Ꭱr Ꮪs Ꭲt Ꮩv Ꮃw Ꮓz", // Cherokee
     "0o 1i 3e 4a 5s 7t @a $s !i |i €e £i ¢c", // digits and signs
@@ -26,7 +26,7 @@ const LONG = LONG_WORDS.map((word) => foldLetters(word).replaceAll(" ", ""));
 const SHORT: ReadonlySet<string> = new Set(SHORT_WORDS.flatMap((word) => wordsOf(word)));
 const RUNS = [...LONG, ...SHORT];
 const PHRASE_TEXTS = PHRASES.map((phrase) => wordsOf(phrase).join(" "));
-const PHRASE_WORDS: ReadonlySet<string> = new Set(PHRASE_TEXTS.map((phrase) => phrase.replaceAll(" ", "")));
+const PHRASE_WORDS: ReadonlySet<string> = new Set(PHRASES.flatMap((phrase) => wordsOf(phrase.replaceAll(" ", "")))); // an inner "s" is no plural
 const COUNT_WORDS: ReadonlySet<string> = new Set(COUNTING.flatMap(wordsOf));
 const BEFORE_PINNING: ReadonlySet<string> = new Set(PINNING_BEFORE.flatMap(wordsOf));
 const AFTER_PINNING: ReadonlySet<string> = new Set(PINNING_AFTER.flatMap(wordsOf));

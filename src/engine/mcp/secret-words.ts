@@ -43,7 +43,8 @@ export const PHRASES: readonly string[] = parseWordList(`
   bestätigungs code|sicherheits code|code de vérification|code de sécurité|código de verificación|código de seguridad|código de segurança|
   codice di verifica|codice di sicurezza|kod weryfikacyjny|код подтверждения|код из смс|doğrulama kodu|tek kullanımlık|
   card number|credit card|debit card|kart numarası|karten nummer|numer karty|numéro de carte|número de tarjeta|número do cartão|
-  numero di carta|numero della carta|carte bancaire|carte de crédit|tarjeta de crédito|cartão de crédito|prüfziffer|datos de acceso|données d accès
+  numero di carta|numero della carta|carte bancaire|carte de crédit|tarjeta de crédito|cartão de crédito|prüfziffer|datos de acceso|données d accès|
+  connection string|security question|security answer|maiden name|login details|login data|sicherheits frage|фраза восстановления|секретная фраза
 `);
 
 /** Words next to which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */

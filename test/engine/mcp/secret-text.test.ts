@@ -20,6 +20,8 @@ const REQUESTS = [
   "the security code we sent you",
   "private key of the server",
   "your login credentials",
+  "connection string of the database",
+  "answer to your security question",
 ];
 const LANGUAGES = [
   "Ihr Passwort, bitte",
@@ -34,6 +36,9 @@ const LANGUAGES = [
   "Voer uw wachtwoord in",
   "Ange ditt lösenord",
   "Podaj hasło",
+  "Podaj haslo",
+  "Ihr Sicherheitscode",
+  "Bestätigungscode aus der SMS",
   "Zadejte heslo",
   "Şifrenizi girin",
   "Введите пароль",
