@@ -11,7 +11,7 @@ export const LONG_WORDS: readonly string[] = parseWordList(`
   password|passwort|passcode|passphrase|passwd|paswoord|wachtwoord|kennwort|contraseña|contrasenya|lösenord|passord|adgangskode|kodeord|salasana|
   mnemonic|zugangsdaten|anmeldedaten|credential|credencial|credenziali|geheimzahl|geheimnummer|kreditkarte|creditcard|cardnumber|kartennummer|
   motdepasse|palavrapasse|seedphrase|privatekey|secretkey|accesskey|accesstoken|authtoken|bearertoken|sessiontoken|onetimecode|onetimepassword|
-  securitycode|verificationcode|sozialversicherungsnummer|
+  securitycode|securityquestion|securityanswer|verificationcode|connectionstring|maidenname|sozialversicherungsnummer|
   пароль|пароля|паролем|секретный ключ|парольн|мнемоник|учетные данные|номер карты|одноразовый код|гасло|лозинка|парола|құпиясөз|
   κωδικός|κωδικό|συνθηματικό|პაროლი|գաղտնաբառ|
   密码|密碼|口令|密钥|密鑰|金鑰|助记词|助記詞|验证码|驗證碼|令牌|信用卡号|信用卡號|银行卡号|卡号|卡號|私钥|私鑰|凭证|凭据|
@@ -44,7 +44,7 @@ export const PHRASES: readonly string[] = parseWordList(`
   codice di verifica|codice di sicurezza|kod weryfikacyjny|код подтверждения|код из смс|doğrulama kodu|tek kullanımlık|
   card number|credit card|debit card|kart numarası|karten nummer|numer karty|numéro de carte|número de tarjeta|número do cartão|
   numero di carta|numero della carta|carte bancaire|carte de crédit|tarjeta de crédito|cartão de crédito|prüfziffer|datos de acceso|données d accès|
-  connection string|security question|security answer|maiden name|login details|login data|sicherheits frage|фраза восстановления|секретная фраза
+  login details|login data|sicherheits frage|фраза восстановления|секретная фраза
 `);
 
 /** Words next to which "pin" is a verb and not a secret: "pin it to the top", "shall I pin". */
