@@ -1,5 +1,6 @@
 /** A value that a program gives is made JSON by one rule, wherever it gives it, and the call that it belongs to has one recorded end. */
 import { describe, expect, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { pure } from "../../src/core/effects.ts";
@@ -138,4 +139,22 @@ describe.each(places)("%s", (place) => {
     expect(result.error?.message).toMatch(/nesting deeper than 64 levels|is too large/u);
     expect(ends).toBe(1);
   });
+});
+
+class RemoteError extends Error {
+  toJSON(): object {
+    return { message: this.message, config: { headers: { authorization: "Bearer hunter2" } } };
+  }
+}
+
+test.each([
+  ["a ToolError", new ToolError("not_found", "No such user."), "a ToolError"],
+  ["an error with a toJSON() of its own", new RemoteError("bad"), "a RemoteError"],
+  ["an error in a ToolOutput", new ToolOutput({ output: new RemoteError("bad") as never }), "a RemoteError"],
+])("F1.2 %s that a handler returns is not taken for a good answer", async (_, returned, named) => {
+  const runtime = createRuntime({ tools: [defineTool({ name: "take", description: "", effects: pure, execute: () => returned as never })] });
+  const { status, output, error } = await runtime.execute({ name: "take" });
+  await runtime.close();
+  expect({ status, output, code: error?.code }).toEqual({ status: "error", output: undefined, code: "not_json" });
+  expect(error?.message).toContain(`${named} is not JSON`);
 });

@@ -7,6 +7,7 @@ import { isForeignHandler } from "../../core/foreign-handler.ts";
 import { FIDELITIES } from "../../core/fidelity.ts";
 import { StruckOutput } from "../../core/struck-output.ts";
 import { isValidOutput } from "../../schema/long-integers.ts";
+import { findOpaqueProblem } from "../../core/base/class-instance.ts";
 import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import type { ParsedInput } from "../../core/tool.ts";
@@ -125,6 +126,8 @@ function recordJson(run: AdmittedCall, output: unknown): NormalizedCall {
     if (answer.content === undefined) answer.output = null;
   } else {
     try {
+      // one with a toJSON(), such as a ToolError, would become the answer of a call that went well
+      if (isClassInstance(output) && output instanceof Error) throw returnedError(output);
       const { value, wasCut, found, maxBytes } = fitJson(output, ANSWER_LIMITS, mayHaveDataUrls);
       answer.output = value;
       answer.outputBound = maxBytes;
@@ -190,6 +193,11 @@ function notRecordableError(run: AdmittedCall, thrown: unknown, output?: unknown
     ...pickHints(error),
     ...(isGenerator(output) ? { operatorHint: NO_GENERATOR } : {}),
   });
+}
+
+function returnedError(returned: Error): ToolError {
+  const opaque = findOpaqueProblem(returned, []);
+  return new ToolError("not_json", `$: ${opaque?.problem ?? "an error is not JSON"}`, opaque === undefined ? {} : { hint: opaque.hint });
 }
 
 const NO_GENERATOR =
