@@ -152,7 +152,9 @@ test.each([
   ["an error with a toJSON() of its own", new RemoteError("bad"), "a RemoteError"],
   ["an error in a ToolOutput", new ToolOutput({ output: new RemoteError("bad") as never }), "a RemoteError"],
 ])("F1.2 %s that a handler returns is not taken for a good answer", async (_, returned, named) => {
-  const runtime = createRuntime({ tools: [defineTool({ name: "take", description: "", effects: pure, execute: () => returned as never })] });
+  const runtime = createRuntime({
+    tools: [defineTool({ name: "take", description: "", effects: pure, execute: () => returned as never })],
+  });
   const { status, output, error } = await runtime.execute({ name: "take" });
   await runtime.close();
   expect({ status, output, code: error?.code }).toEqual({ status: "error", output: undefined, code: "not_json" });

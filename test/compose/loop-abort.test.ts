@@ -124,7 +124,11 @@ test("a stop condition that does not answer is not waited for once the run is ca
     script: () => ({ calls: [{ name: "count", id: "c", input: {} }] }),
     stopWhen: [() => (controller.abort(), never())],
   });
-  expect(await loop.run("go", { signal: controller.signal })).toMatchObject({ reason: "cancelled", rounds: 1, results: [{ status: "ok" }] });
+  expect(await loop.run("go", { signal: controller.signal })).toMatchObject({
+    reason: "cancelled",
+    rounds: 1,
+    results: [{ status: "ok" }],
+  });
 });
 
 test("a stop condition that does not answer ends with the time limit of the run", async () => {

@@ -94,7 +94,9 @@ export class RepairWalk {
 
   #parseText(text: string, wanted: readonly string[]): JsonValue | undefined {
     if ((this.#textLeft -= text.length) < 0)
-      return HAS_BRACKET.test(text) ? this.#rejectText(`The text is too long to be read as JSON: an input may have ${MAX_TEXT} characters of it.`) : undefined;
+      return HAS_BRACKET.test(text)
+        ? this.#rejectText(`The text is too long to be read as JSON: an input may have ${MAX_TEXT} characters of it.`)
+        : undefined;
     const maxDepth = DEFAULT_MAX_DEPTH - this.#steps.length;
     const strict = copyJsonText(text, maxDepth);
     if (strict === undefined) return this.#fixText(text, wanted, maxDepth);
