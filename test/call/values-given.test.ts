@@ -150,7 +150,7 @@ class RemoteError extends Error {
 test.each([
   ["a ToolError", new ToolError("not_found", "No such user."), "a ToolError"],
   ["an error with a toJSON() of its own", new RemoteError("bad"), "a RemoteError"],
-  ["an error in a ToolOutput", new ToolOutput({ output: new RemoteError("bad") as never }), "a RemoteError"],
+  ["an error in a ToolOutput", new ToolOutput({ output: new RemoteError("bad") }), "a RemoteError"],
 ])("F1.2 %s that a handler returns is not taken for a good answer", async (_, returned, named) => {
   const runtime = createRuntime({
     tools: [defineTool({ name: "take", description: "", effects: pure, execute: () => returned as never })],
