@@ -6,7 +6,10 @@ import { WallClock } from "./wall-clock.ts";
 
 /** The rule of a schedule: exactly one of the first four fields. */
 export interface ScheduleRule {
-  /** Fires every so many minutes, counted from each midnight; 1,440 is once a day, also on a day of 25 hours. */
+  /**
+   * Fires every so many minutes, counted from each midnight. More than 60 are times of the day, such as 0:00 and 12:00 for 720, each of which fires once
+   * also on a day of 23 or 25 hours.
+   */
   readonly everyMinutes?: number;
   /** Fires once a day at this time, `HH:MM`. */
   readonly dailyAt?: string;
@@ -141,8 +144,11 @@ const NEAR_TIMES = 3;
 /** Makes a schedule for an expression with one time of the day. Fires exactly once on each of its days, even if the clocks change. */
 function timeOfDaySchedule(key: keyof ScheduleRule, expression: string, zone: string): Schedule {
   cronSchedule(key, expression, zone); // throws if the expression is invalid
-  const shown = parseCron(key, expression, "UTC");
-  const wall = new WallClock(zone);
+  return localTimeSchedule(parseCron(key, expression, "UTC"), new WallClock(zone));
+}
+
+/** @param shown the local times as times of UTC */
+function localTimeSchedule(shown: Cron, wall: WallClock): Schedule {
   const times = (days: readonly Date[]): readonly number[] => days.map((day) => wall.fromLocalTime(day.getTime()));
   return {
     next: (at) => times(shown.nextRuns(NEAR_TIMES, new Date(wall.toLocalTime(at) - DAY_MS))).find((time) => time > at),
@@ -165,14 +171,26 @@ function parseCron(key: keyof ScheduleRule, expression: string, zone: string): C
 
 const MIDNIGHT = "0 0 * * *";
 
+/** The expression of a time of each day in UTC. */
+function dayCron(minuteOfDay: number): Cron {
+  return parseCron("everyMinutes", `${minuteOfDay % HOUR_MINUTES} ${Math.floor(minuteOfDay / HOUR_MINUTES)} * * *`, "UTC");
+}
+
+const HOUR_MINUTES = 60;
+const DAY_MINUTES = DAY_MS / MINUTE_MS;
+
 /**
- * Makes intervals of equal length within a day, even on a day on which the clocks change; they start again at midnight. An interval of a whole day is
- * one of any length: it begins at midnight only.
+ * Makes a schedule that counts minutes from each midnight. Intervals of more than an hour are times of the day, each of which fires once also on a day
+ * on which the clocks change. Shorter intervals are of equal length on such a day too: it has an hour more or less of them.
  */
 function midnightAlignedSchedule(minutes: number, zone: string): Schedule {
-  if (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > DAY_MS / MINUTE_MS)
+  if (!Number.isSafeInteger(minutes) || minutes < 1 || minutes > DAY_MINUTES)
     throw new SettingsError("everyMinutes", `${String(minutes)} is not a number of minutes.`, { hint: "It is an integer from 1 to 1440." });
-  if (minutes === DAY_MS / MINUTE_MS) return timeOfDaySchedule("everyMinutes", MIDNIGHT, zone);
+  if (minutes > HOUR_MINUTES) {
+    const times = Array.from({ length: Math.ceil(DAY_MINUTES / minutes) }, (_, index) => index * minutes);
+    const wall = new WallClock(zone);
+    return mergeSchedules(times.map((time) => localTimeSchedule(dayCron(time), wall)));
+  }
   const midnights = cronSchedule("everyMinutes", MIDNIGHT, zone);
   const intervalMs = minutes * MINUTE_MS;
   const latest = (at: number): number => {

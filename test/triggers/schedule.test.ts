@@ -67,10 +67,34 @@ describe("F1.60 the times of a schedule", () => {
       ["2026-03-29T00:00", "2026-03-29T01:00", "2026-03-29T02:00"],
     ],
     [
-      "the next midnight after a day of 23 hours",
+      "noon and midnight of a day of 23 hours, if it fires every 720 minutes",
       { everyMinutes: 720, zone: "Europe/Berlin" },
       "2026-03-28T23:00:00Z",
-      ["2026-03-29T11:00", "2026-03-29T22:00"],
+      ["2026-03-29T10:00", "2026-03-29T22:00"],
+    ],
+    [
+      "twice on a day of 25 hours, if it fires every 720 minutes",
+      { everyMinutes: 720, zone: "Europe/Berlin" },
+      "2026-10-24T21:00:00Z",
+      ["2026-10-24T22:00", "2026-10-25T11:00", "2026-10-25T23:00", "2026-10-26T11:00"],
+    ],
+    [
+      "once each time of an interval of more than an hour that the clocks have twice",
+      { everyMinutes: 150, zone: "Europe/Berlin" },
+      "2026-10-24T22:00:00Z",
+      ["2026-10-25T00:30", "2026-10-25T04:00", "2026-10-25T06:30"],
+    ],
+    [
+      "right after the change, a time of an interval of more than an hour that the clocks skip",
+      { everyMinutes: 150, zone: "Europe/Berlin" },
+      "2026-03-28T23:00:00Z",
+      ["2026-03-29T01:00", "2026-03-29T03:00", "2026-03-29T05:30"],
+    ],
+    [
+      "the next midnight after a day of 23 hours",
+      { everyMinutes: 50, zone: "Europe/Berlin" },
+      "2026-03-29T21:00:00Z",
+      ["2026-03-29T21:30", "2026-03-29T22:00", "2026-03-29T22:50"],
     ],
     [
       "once on a day of 25 hours, if it fires every 1,440 minutes",
