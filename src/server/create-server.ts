@@ -45,6 +45,7 @@ import { artifactHandlers } from "./api/handlers/artifacts.ts";
 import { toolHandlers } from "./api/handlers/tools.ts";
 import type { Authenticator } from "./auth/principal.ts";
 import { createCallLog } from "./auth/call-log.ts";
+import { failureLog } from "./store-failures.ts";
 import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { MCP_PATH, checkBasePath, requestWithoutBasePath } from "./base-path.ts";
@@ -222,7 +223,7 @@ class RuntimeServer implements HaftServer {
     const { maxBodyBytes, graceMs } = settings;
     const toolsFor = joinToolsFor(access, mcp.toolsFor);
     const hosts = omitUndefined({ allowedHosts: options.allowedHosts, allowedOrigins: options.allowedOrigins });
-    const mcpOptions = { name, version, maxBodyBytes, graceMs, ...mcp, ...hosts, toolsFor };
+    const mcpOptions = { name, version, maxBodyBytes, graceMs, ...mcp, ...hosts, toolsFor, ports: { log, ...mcp.ports } };
     this.#mcp = new HttpGateway(runtime, mcpOptions, this.#services.calls);
   }
 
@@ -329,7 +330,7 @@ class RuntimeServer implements HaftServer {
       keyed: new KeyedAnswers({
         clock,
         ids,
-        log,
+        log: failureLog({ log, clock }),
         access: store?.access ?? new MemoryAccess(),
         identityOf: sessionIdentities({ runtime, store, ids }),
         sessionOfAgent: (name) => agents.get(name)?.session.id,
@@ -369,7 +370,7 @@ class RuntimeServer implements HaftServer {
       ids,
       log,
       titles: new SessionTitles(store),
-      sessions: new SessionPool({ runtime, store, clock, log, settings }),
+      sessions: new SessionPool({ runtime, store, clock, log: failureLog({ log, clock }), settings }),
       submissions: new Submissions({ clock, ids }),
       forwardedWork: new WorkInProgress(),
       events: new EventHub(runtime, { clock }),

@@ -8,6 +8,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { throttledLog } from "../../core/throttled-log.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import { failureLog, isStoreFailure } from "../store-failures.ts";
 
 export interface CallOrigin {
   readonly via: AuditedCall["via"];
@@ -44,6 +45,7 @@ export class CallLog {
   readonly #access: AccessStore;
   readonly #clock: Clock;
   readonly #log: Log;
+  readonly #failures: Log;
   readonly #unsubscribe: () => void;
   /** Calls that have begun and not ended, by call id. */
   readonly #open = new Map<string, OpenCall>();
@@ -58,6 +60,7 @@ export class CallLog {
     this.#access = access;
     this.#clock = clock;
     this.#log = throttledLog(log, clock);
+    this.#failures = failureLog({ log, clock });
     this.#unsubscribe = runtime.subscribe((event) => this.#handleEvent(event));
   }
 
@@ -116,6 +119,7 @@ export class CallLog {
       this.#open.set(callId, open);
       return;
     }
+    if (event.type === "call-end") this.#logStoreFailure(event.result);
     if (this.#open.size === 0) return;
     if (event.type === "approval-answer" && event.status === "allowed" && event.by !== undefined) {
       const open = this.#open.get(event.callId);
@@ -129,6 +133,11 @@ export class CallLog {
       completeEntry(open, event.result);
       this.#enqueue(open);
     }
+  }
+
+  /** Logs why the store failed a call: its client gets only a reference to the log. */
+  #logStoreFailure({ error, callId, name }: ToolResult): void {
+    if (error !== undefined && isStoreFailure(error)) this.#failures.warn(`${name} failed (${callId}): ${error.message}`);
   }
 
   /** The trace id of a call; undefined if the runtime does not trace. */

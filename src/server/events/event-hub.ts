@@ -9,6 +9,7 @@ import type { EventFilter } from "../../runtime/events/event-filter.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { sessionRemovedError } from "../../runtime/events/log-source.ts";
+import { eventWithoutStorePlace } from "../store-failures.ts";
 import { EventStream } from "./event-stream.ts";
 
 export interface EventHubOptions {
@@ -84,7 +85,7 @@ export class EventHub {
     try {
       const { items, isEnd } = await feed.readKept(limit);
       const events = items.flatMap((item) =>
-        "event" in item && item.position !== undefined ? [{ position: item.position, event: item.event }] : [],
+        "event" in item && item.position !== undefined ? [{ position: item.position, event: eventWithoutStorePlace(item.event) }] : [],
       );
       return { events, ...omitUndefined({ next: isEnd ? undefined : events.at(-1)?.position }) };
     } finally {

@@ -1,7 +1,9 @@
 /** One stream of server-sent events, which reads events no faster than its client does (back-pressure). */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
+import { isForOperator } from "../store-failures.ts";
 import { encodeEvent, encodeItem, concatBytes, KEEP_ALIVE, encodeCursor, encodeRetry } from "./sse.ts";
 
 /** Maximum size of a chunk in bytes, unless one event alone is larger. */
@@ -56,8 +58,10 @@ export class EventStream {
   }
 
   /** Ends the stream with an event `gap` that has the reason. */
-  fail({ code, message, hint, retryable }: ToolError): void {
-    this.#end(encodeEvent("gap", { code, message, retryable, ...(hint === undefined ? {} : { hint }) }));
+  fail(error: ToolError): void {
+    const { code, message, hint, retryable } = error;
+    const shown = isForOperator(error) ? { message: "The events cannot be read now." } : omitUndefined({ message, hint });
+    this.#end(encodeEvent("gap", { code, ...shown, retryable }));
   }
 
   /** Called when the client has closed the stream. No call is cancelled. */

@@ -1,6 +1,7 @@
 /** Server-sent events as bytes. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
 import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";
 import type { FeedItem } from "../../runtime/events/feed-item.ts";
+import { eventWithoutStorePlace } from "../store-failures.ts";
 
 const encoder = new TextEncoder();
 
@@ -35,7 +36,10 @@ const encodedItems = new WeakMap<FeedItem, Uint8Array>();
 export function encodeItem(item: FeedItem): Uint8Array {
   let bytes = encodedItems.get(item);
   if (bytes === undefined) {
-    bytes = "event" in item ? encodeEvent(item.event.type, item.event, item.cursor) : encodeEvent("gap", item.gap, item.cursor);
+    bytes =
+      "event" in item
+        ? encodeEvent(item.event.type, eventWithoutStorePlace(item.event), item.cursor)
+        : encodeEvent("gap", item.gap, item.cursor);
     encodedItems.set(item, bytes);
   }
   return bytes;

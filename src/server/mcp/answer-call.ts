@@ -14,6 +14,7 @@ import { attachContent } from "../../session/attach-artifacts.ts";
 import type { CallClient } from "./call-client.ts";
 import { toCallAnswer, type CallAnswer } from "./call-result.ts";
 import { hasScope } from "../auth/principal.ts";
+import { withoutStorePlace } from "../store-failures.ts";
 import type { Caller, CallHandlerContext } from "./handler-context.ts";
 
 export interface ResultContext {
@@ -38,7 +39,8 @@ export async function toClientResult(
     readsAll: canReadArtifacts(info.caller),
   };
   const canReadRest = hasCallSession && gateway.tools.find(READ_RESULT_NAME) !== undefined;
-  const shown = canReadRest ? result : withoutReadHint(result);
+  const own = withoutStorePlace(result);
+  const shown = canReadRest ? own : withoutReadHint(own);
   return projectAnswer(
     server.projectCallToolResult.bind(server),
     toCallAnswer(await withFiles(shown, options), tool, server.getNegotiatedProtocolVersion()),

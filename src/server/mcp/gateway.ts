@@ -16,6 +16,7 @@ import { type Connection, allowsLevel } from "./round.ts";
 import { VisibleLists } from "./visible-lists.ts";
 import { createUncheckedServerClass, type ServerModule } from "./sdk.ts";
 import { CALL_METHOD } from "./plain-call.ts";
+import { failureLog, isForOperator, referToLog } from "../store-failures.ts";
 import { INTERNAL_ERROR, INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import {
   noSession,
@@ -226,7 +227,10 @@ export class Gateway implements SharedState {
     }
   }
 
-  /** Converts an error for the client: errors that it can act on are kept; for internal errors it gets only a reference to the log. */
+  /**
+   * Converts an error for the client: errors that it can act on are kept; for internal errors it gets only a reference to the log. `data` says
+   * what is known of the effect, and whether the request may be sent again.
+   */
   #protocolError(method: string, error: unknown): Error {
     const { ProtocolError } = this.sdk;
     if (error instanceof ProtocolError) return error;
@@ -234,10 +238,13 @@ export class Gateway implements SharedState {
       if (isPeerError(error) && error.rpcCode !== RESOURCE_NOT_FOUND)
         return new ProtocolError(error.rpcCode, error.rpcMessage, error.rpcData);
       const isAsked = error.code === "not_found" || error.code === "invalid_input" || isPeerError(error);
-      return new ProtocolError(isAsked ? INVALID_PARAMS : INTERNAL_ERROR, error.message);
+      if (isAsked) return new ProtocolError(INVALID_PARAMS, error.message);
+      const message = isForOperator(error) ? referToLog(method, error, this.settings) : error.message;
+      const { outcome, retryable } = error;
+      return new ProtocolError(INTERNAL_ERROR, message, { "haft/call": { outcome, retryable } });
     }
     const id = this.settings.ids.next("error");
-    this.settings.log.warn(`${method} failed (${id}): ${describeThrown(error)}`);
+    failureLog(this.settings).warn(`${method} failed (${id}): ${describeThrown(error)}`);
     return new ProtocolError(INTERNAL_ERROR, `Internal error (${id}); the server's log says more.`);
   }
 }

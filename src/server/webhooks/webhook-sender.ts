@@ -12,6 +12,7 @@ import { WEBHOOK_TYPES, type WebhookDelivery, type WebhookType } from "../../cor
 import { describeFetchFailure, guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpClient } from "../../net/http-request.ts";
+import { failureLog } from "../store-failures.ts";
 import { signWebhook, decodeWebhookSecret } from "./sign-webhook.ts";
 
 /** A receiver of webhooks. */
@@ -121,7 +122,7 @@ export class WebhookSender {
       const failed = sent.find(({ status }) => status === "rejected");
       if (failed?.status === "rejected") throw failed.reason;
     } catch (thrown: unknown) {
-      if (!this.#closing.signal.aborted) this.#ports.log.warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
+      if (!this.#closing.signal.aborted) failureLog(this.#ports).warn(`Webhooks could not be sent: ${describeThrown(thrown)}`);
     }
     this.#schedulePoll(endpoint, found === CLAIM_LIMIT ? 0 : POLL_MS);
   }

@@ -18,6 +18,7 @@ import type { BodyOf } from "../../api.ts";
 import type { CallOrigin } from "../../auth/call-log.ts";
 import { hasScope, type Principal } from "../../auth/principal.ts";
 import type { TextResponse } from "../../http/text-response.ts";
+import { withoutStorePlace } from "../../store-failures.ts";
 import { DEFAULT_WAIT_MS } from "../openapi/json-schema.ts";
 import { batchResponse, jsonResponse, toApiResult } from "./responses.ts";
 import { readMessage, type MessageCalls, type ReadMessageOptions } from "./message-calls.ts";
@@ -225,7 +226,10 @@ async function runBatch(
   const run = async (): Promise<TextResponse> => {
     try {
       const { results, diff } = await work({ calls, options });
-      return jsonResponse({ results: results.map(toApiResult), ...omitUndefined({ messages: encode?.(results), diff }) });
+      return jsonResponse({
+        results: results.map(toApiResult),
+        ...omitUndefined({ messages: encode?.(results.map(withoutStorePlace)), diff }),
+      });
     } finally {
       end();
     }

@@ -3,11 +3,13 @@ import { ToolError } from "../../../core/error.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import { toProblem } from "../../http/problem.ts";
 import { TextResponse } from "../../http/text-response.ts";
+import { withoutStorePlace } from "../../store-failures.ts";
 import type { ApiResult } from "../openapi/component-types.ts";
 import type { BatchState } from "./submissions.ts";
 
-/** A result for a client: a failed one also has its error as a problem. */
-export function toApiResult(result: ToolResult): ApiResult {
+/** A result for a client: a failed one also has its error as a problem. It does not say where the store is. */
+export function toApiResult(of: ToolResult): ApiResult {
+  const result = withoutStorePlace(of);
   const { error, callId } = result;
   return error === undefined ? result : { ...result, problem: toProblem(error, { callId }) };
 }

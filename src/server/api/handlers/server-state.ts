@@ -7,6 +7,7 @@ import { withTimeLimit } from "../../../processes/sleep.ts";
 import { visibleTools } from "../../../policy/visibility.ts";
 import { jsonResponse } from "./responses.ts";
 import { openApiDocument } from "../openapi/openapi.ts";
+import { failureLog } from "../../store-failures.ts";
 import type { Handlers } from "../services.ts";
 import { refuseSessionKey } from "../sessions/session-ids.ts";
 
@@ -35,7 +36,7 @@ export function serverHandlers(about: {
       try {
         await checkStore(store, clock);
       } catch (thrown: unknown) {
-        log.warn(`The server is not ready: ${describeThrown(thrown)}`);
+        failureLog({ log, clock }).warn(`The server is not ready: ${describeThrown(thrown)}`);
         throw new ToolError("unavailable", "The store cannot be used.", { retryable: true });
       }
       const { queue } = runtime.jobs;

@@ -1,19 +1,16 @@
 /** Makes the response for any error, without details meant for the operator. */
 import { ERROR_CODES, type ErrorCode } from "../../../core/error-codes.ts";
 import { ToolError, errorInfo } from "../../../core/error.ts";
-import type { Ids, Log } from "../../../core/ports.ts";
 import { HttpError } from "../../http/http-error.ts";
 import { problemResponse, toProblem } from "../../http/problem.ts";
 import type { TextResponse } from "../../http/text-response.ts";
+import { isForOperator, referToLog, type FailurePorts } from "../../store-failures.ts";
 
 /** HTTP statuses that differ from the table of error codes, which is about calls: here the request itself failed. */
 const STATUS: Partial<Record<ErrorCode, number>> = { invalid_argument: 400, cancelled: 409, corrupt_record: 422, execution_failed: 500 };
 
-/** Codes whose messages may name files, addresses and SQL statements. */
-const OPERATOR_ONLY_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_failed", "execution_failed", "invalid_config"]);
-
 /** @param thrown any value that a handler threw */
-export function errorResponse(thrown: unknown, { log, ids }: { readonly log: Log; readonly ids: Ids }): TextResponse {
+export function errorResponse(thrown: unknown, ports: FailurePorts): TextResponse {
   const error = ToolError.fromUnknown(thrown);
   const status = error instanceof HttpError ? error.status : statusOf(error);
   const { retryAfterMs } = error;
@@ -25,11 +22,9 @@ export function errorResponse(thrown: unknown, { log, ids }: { readonly log: Log
     // clients retry such responses automatically, which would repeat work that has begun
     "x-should-retry": error.retryable && error.outcome === "not_started" ? "true" : "false",
   };
-  if (!OPERATOR_ONLY_CODES.has(error.code)) return problemResponse(toProblem(errorInfo(error), { status }), headers);
-  const name = ids.next("error");
-  log.warn(`A request failed (${name}): ${error.message}`);
+  if (!isForOperator(error)) return problemResponse(toProblem(errorInfo(error), { status }), headers);
   const shown = { code: error.code, retryable: error.retryable, outcome: error.outcome };
-  const message = `${error.code === "store_failed" ? "The store cannot be used now" : "The request failed"}. The server's log has it as ${name}.`;
+  const message = referToLog("A request", error, ports);
   return problemResponse(toProblem({ ...shown, message }, { status }), headers);
 }
 

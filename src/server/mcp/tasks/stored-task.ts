@@ -3,6 +3,7 @@ import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../../core/error.ts";
 import { findCalledTool } from "../../../registry/called-tool.ts";
 import { readEvents } from "../../../session/read-events.ts";
+import { failureLog } from "../../store-failures.ts";
 import type { ResultContext } from "../answer-call.ts";
 import { ServedTask, type TaskInput } from "./served-task.ts";
 import { toTaskEnd } from "./task-end.ts";
@@ -37,7 +38,7 @@ export async function readStoredTask({
   const cancel = (): void => {
     runtime.jobs
       .cancelStored({ id: callId, sessionId }, "the client cancelled it")
-      .catch((thrown: unknown) => settings.log.warn(`A task over MCP could not be cancelled: ${describeThrown(thrown)}`));
+      .catch((thrown: unknown) => failureLog(settings).warn(`A task over MCP could not be cancelled: ${describeThrown(thrown)}`));
   };
   const { ttlMs, pollIntervalMs } = tasks.settings;
   const input = end === undefined ? await readInput?.() : undefined;

@@ -11,6 +11,7 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { CallClient } from "../call-client.ts";
 import type { Exchange, TaskQuestions } from "../exchange.ts";
 import type { Settings } from "../options.ts";
+import { failureLog } from "../../store-failures.ts";
 import { createSecret } from "../../../net/secret.ts";
 import { INTERNAL_ERROR } from "../../../engine/mcp/rpc-codes.ts";
 import { ServedTask, type TaskEnd } from "./served-task.ts";
@@ -66,7 +67,7 @@ export async function runTaskCall(services: TaskServices, taskCall: TaskCall): P
     }
   }
   if (result.status !== "pending") return result;
-  const createdAt = ownSession === undefined ? undefined : await readCreatedAt(ownSession); // the same time as after a restart
+  const createdAt = ownSession === undefined ? undefined : await readCreatedAt(ownSession).catch(() => undefined); // the same time as after a restart, if the store can be read
   task = startTask(services, { slot, callId: result.callId, exchange, createdAt });
   slot.release();
   void followTask(services, { ...taskCall, task, session, ownSession, callId: result.callId });
@@ -86,7 +87,7 @@ async function leaveTask({ runtime, settings }: TaskServices, sessionId: string)
     await runtime.sessions.handOver(sessionId);
     await runtime.store?.queue?.offer([sessionId]);
   } catch (thrown: unknown) {
-    settings.log.warn(`A task over MCP could not be left to a worker at once: ${describeThrown(thrown)}`);
+    failureLog(settings).warn(`A task over MCP could not be left to a worker at once: ${describeThrown(thrown)}`);
   }
 }
 
@@ -175,14 +176,14 @@ async function followTask(
     if (tasks.isClosed) return; // a later server continues it
     isHandedOver = ownSession !== undefined && isLeftToStore(ToolError.fromUnknown(thrown));
     if (isHandedOver) return;
-    settings.log.warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
+    failureLog(settings).warn(`The end of a task over MCP could not be recorded: ${describeThrown(thrown)}`);
     task.finish(lostTaskEnd());
   } finally {
     stop();
     exchange.finish();
     await ownSession
       ?.close()
-      .catch((thrown: unknown) => settings.log.warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
+      .catch((thrown: unknown) => failureLog(settings).warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
     if (isHandedOver) tasks.handOver(slot.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
   }
 }

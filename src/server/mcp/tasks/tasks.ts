@@ -8,6 +8,7 @@ import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { copyCallsToAudit } from "../../auth/copy-calls-to-audit.ts";
 import { groupCallsBySession, type SessionCalls } from "../../api/sessions/calls-in-progress.ts";
 import { settlesWithin } from "../../api/settles-within.ts";
+import { failureLog } from "../../store-failures.ts";
 import { removeExpiredSessions } from "../../remove-expired-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
@@ -60,7 +61,7 @@ export class Tasks {
   #stopSweep: (() => void) | undefined;
 
   constructor(options: TasksOptions) {
-    this.#options = options;
+    this.#options = { ...options, log: failureLog(options) };
     this.settings = options.settings;
     if (options.runtime.store?.outlivesProcess === true) void this.#sweep();
   }

@@ -1,0 +1,74 @@
+/** What clients are told of errors whose messages may name files, addresses and SQL statements: a reference to the log. */
+import type { ErrorCode } from "../core/error-codes.ts";
+import type { ErrorInfo, ToolError } from "../core/error.ts";
+import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
+import { formatForOperator } from "../core/error.ts";
+import { omitUndefined } from "../core/base/omit-undefined.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
+import type { Clock, Ids, Log } from "../core/ports.ts";
+import type { ToolResult } from "../core/result.ts";
+import { throttledLog } from "../core/throttled-log.ts";
+
+/** Codes of requests that failed as a whole for reasons that only the operator can act on. */
+const OPERATOR_ONLY_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_failed", "execution_failed", "invalid_config"]);
+/** How the errors of stores name where they keep their data. */
+const STORE_PLACE = /\bthe (?:store|artifacts in) \S*\//iu;
+const FILE_PLACE = /\bthe file \S*\//iu;
+
+/** One throttled log for each log of a server. */
+const LOGS = new WeakMap<Log, Log>();
+
+export interface FailurePorts {
+  readonly log: Log;
+  readonly ids: Ids;
+  readonly clock: Clock;
+}
+
+/** A log for failures that every request may have while the store is away: with at most 20 warnings a minute, it stays readable. */
+export function failureLog({ log, clock }: Pick<FailurePorts, "log" | "clock">): Log {
+  return getOrAdd(LOGS, log, () => throttledLog(log, clock));
+}
+
+/** Whether the error of a request says something that is meant for the operator only. */
+export function isForOperator(error: Pick<ErrorInfo, "code" | "message">): boolean {
+  return OPERATOR_ONLY_CODES.has(error.code) || namesStore(error);
+}
+
+/** Logs the error of a request under a new name, and returns a message for its client that has this name. */
+export function referToLog(what: string, error: ToolError, ports: FailurePorts): string {
+  const name = ports.ids.next("error");
+  failureLog(ports).warn(`${what} failed (${name}): ${formatForOperator(error)}`);
+  const isStore = error.code === "store_failed" || namesStore(error);
+  return `${isStore ? "The store cannot be used now" : "The request failed"}. The server's log has it as ${name}.`;
+}
+
+/** Whether a call failed because of the store. */
+export function isStoreFailure({ code, message }: Pick<ErrorInfo, "code" | "message">): boolean {
+  return code === "store_failed" || namesStore({ code, message });
+}
+
+function namesStore({ code, message }: Pick<ErrorInfo, "code" | "message">): boolean {
+  return STORE_PLACE.test(message) || (code === "corrupt_record" && FILE_PLACE.test(message));
+}
+
+/** The result for a client, without what the error of a store says about its place: the log of the server has it under the id of the call. */
+export function withoutStorePlace(result: ToolResult): ToolResult {
+  const { error } = result;
+  if (error === undefined) return result;
+  if (isStoreFailure(error)) {
+    const { code, retryable, outcome, retryAfterMs } = error;
+    const what = outcome === "not_started" ? "was not started" : "failed";
+    const message = `${result.name} ${what}: the store cannot be used now. The server's log has it as ${result.callId}.`;
+    return { ...result, error: { code, message, retryable, outcome, ...omitUndefined({ retryAfterMs }) } };
+  }
+  if (error.operatorHint === undefined || !STORE_PLACE.test(error.operatorHint)) return result;
+  const { operatorHint: _hidden, ...shown } = error;
+  return { ...result, error: shown };
+}
+
+/** The event for a client: a result in it is that of `withoutStorePlace`. */
+export function eventWithoutStorePlace<Event extends SessionEvent | RuntimeEvent>(event: Event): Event {
+  if (event.type !== "call-end" || event.result.error === undefined) return event;
+  const result = withoutStorePlace(event.result);
+  return result === event.result ? event : { ...event, result };
+}
