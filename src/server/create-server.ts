@@ -46,6 +46,7 @@ import { toolHandlers } from "./api/handlers/tools.ts";
 import type { Authenticator } from "./auth/principal.ts";
 import { createCallLog } from "./auth/call-log.ts";
 import { failureLog } from "./store-failures.ts";
+import { undoOnRejection } from "./undo-on-rejection.ts";
 import { Keys } from "./auth/keys.ts";
 import { ServerAccess } from "./auth/server-access.ts";
 import { MCP_PATH, checkBasePath, requestWithoutBasePath } from "./base-path.ts";
@@ -126,13 +127,17 @@ export interface ServerListener {
 export interface HaftServer {
   /** Answers one request. Mount it as `server.fetch` in any server that uses `Request` and `Response`. Never rejects. */
   fetch(request: Request): Promise<Response>;
-  /** @throws ToolError `invalid_argument` if other machines reach the address and there are no `allowedHosts`; `unavailable`; as a rejection */
+  /**
+   * Listens on a port. If it rejects, the port is free again, and it may be called once more.
+   *
+   * @throws ToolError `invalid_argument` if other machines reach the address and there are no `allowedHosts`; `unavailable`; `store_failed`; as a rejection
+   */
   listen(address: ListenAddress): Promise<ServerListener>;
   /**
    * Takes part in running the jobs of the store: resumes sessions that have unended jobs and whose process has ended, as `createWorker` does, until
    * the server is closed. Requests for such a session can use it meanwhile.
    *
-   * @throws ToolError as `createWorker` and `HaftWorker.start`, as a rejection
+   * @throws ToolError as `createWorker` and `HaftWorker.start`, after which it may be called again; as a rejection
    */
   work(options?: WorkerOptions): Promise<void>;
   /**
@@ -288,7 +293,7 @@ class RuntimeServer implements HaftServer {
     this.#closers.push((work) => listener.close(work));
     if (announced !== undefined) this.#trusted.allowedHosts.push(announced.hostname);
     const reached = address === false ? undefined : (announced?.origin ?? listener.origin);
-    await this.#member.announce({ port: listener.port, address: reached });
+    await undoOnRejection(this.#member.announce({ port: listener.port, address: reached }), () => listener.close(() => Promise.resolve()));
     return { port: listener.port, url: listener.origin + (basePath ?? "") };
   }
 
@@ -297,9 +302,8 @@ class RuntimeServer implements HaftServer {
     if (this.#worker !== undefined) throw new ToolError("invalid_argument", "work() was already called.");
     const { clock, log, sessions } = this.#services;
     const { graceMs = this.#services.settings.graceMs, ...rest } = options;
-    const worker = new StoreWorker(this.#runtime, { ports: { clock, log }, graceMs, ...rest }, sessions);
-    this.#worker = worker;
-    await worker.start();
+    const worker = (this.#worker = new StoreWorker(this.#runtime, { ports: { clock, log }, graceMs, ...rest }, sessions));
+    await undoOnRejection(worker.start(), () => (this.#worker = undefined));
   }
 
   close({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {

@@ -15,6 +15,7 @@ import { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { onceNextTick, groupCallsBySession } from "../api/sessions/calls-in-progress.ts";
 import { settlesWithin } from "../api/settles-within.ts";
+import { undoOnRejection } from "../undo-on-rejection.ts";
 import { MissingTools } from "./missing-tools.ts";
 import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./wait-for-jobs.ts";
 
@@ -36,7 +37,12 @@ export interface WorkerOptions {
 export interface HaftWorker {
   /** How many sessions were taken, and what became of them. */
   readonly counts: WorkerCounts;
-  /** @throws ToolError `unavailable` without pg-boss; `store_failed`, `corrupt_record` for a store or queue that cannot be used; as a rejection */
+  /**
+   * Begins to take sessions. May be called again after a rejection, for example until the database has started.
+   *
+   * @throws ToolError `unavailable` without pg-boss; `store_failed`, `corrupt_record` for a store or queue that cannot be used; `invalid_argument` once
+   * `stop` was called; as a rejection
+   */
   start(): Promise<void>;
   /**
    * Takes no more sessions, waits `graceMs` for the jobs of those it holds, and hands over the jobs that still run: another process continues them as
@@ -169,7 +175,11 @@ export class StoreWorker implements HaftWorker {
   }
 
   start(): Promise<void> {
-    return (this.#starting ??= this.#start());
+    if (this.#ended !== undefined)
+      return Promise.reject(
+        new ToolError("invalid_argument", "The worker was stopped.", { hint: "Create another one with createWorker()." }),
+      );
+    return (this.#starting ??= undoOnRejection(this.#start(), () => (this.#starting = undefined)));
   }
 
   stop({ signal }: { readonly signal?: AbortSignal } = {}): Promise<void> {

@@ -16,7 +16,7 @@ import type { Store } from "../../../src/core/store.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
 import type { JobLimits } from "../../../src/call/jobs/job-table.ts";
 import { IN_CI, inCI } from "../../ci.ts";
-import { postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
+import { freePort, postgresPrograms, startPostgres, type PostgresServer } from "../../store/postgres/server.ts";
 import type { StoreProcess } from "../../store/run-process.ts";
 import { Fleet, kill, stop } from "./fleet.ts";
 import { runWorkerDrill } from "./worker-drill.ts";
@@ -453,6 +453,32 @@ describe.skipIf(SKIPPED)(`issue 21.3 workers over one PostgreSQL server ${IN_CI}
       code: "invalid_argument",
       hint: expect.stringContaining("letters"),
     });
+  });
+
+  test("a worker or server whose database is not there yet can be started again, and a stopped worker cannot", async () => {
+    const store = () => postgresStore({ url: server().url, retryMs: 0 });
+    const [worked, served] = [createRuntime({ store: store() }), createRuntime({ store: store() })];
+    const worker = createWorker(worked);
+    const web = createServer(served, { auth: staticToken({ token: "a-token-of-the-tests" }) });
+    onTestFinished(async () => {
+      await web.close();
+      await Promise.all([worked.close(), served.close()]);
+    });
+    const port = await freePort();
+    const healthy = () => fetch(`http://127.0.0.1:${port}/healthz`).then(({ status }) => status);
+    const REFUSED = { status: "rejected", reason: { code: "store_failed" } };
+    const start = () => [worker.start(), web.work(), web.listen({ port })];
+    await server().stop();
+    try {
+      expect(await Promise.allSettled(start())).toMatchObject([REFUSED, REFUSED, REFUSED]);
+      await expect(healthy()).rejects.toThrow("fetch failed");
+    } finally {
+      await server().start();
+    }
+    await Promise.all(start());
+    expect(await healthy()).toBe(200);
+    await worker.stop();
+    await expect(worker.start()).rejects.toMatchObject({ code: "invalid_argument", message: "The worker was stopped." });
   });
 
   async function started(options: Partial<PostgresStoreOptions>): Promise<void> {
