@@ -1,4 +1,4 @@
-/** What clients are told of errors whose messages may name files, addresses and SQL statements: a reference to the log. */
+/** Errors of stores, whose messages may name files, addresses and SQL statements, as clients are shown them: a reference to the log. */
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { ErrorInfo, ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
