@@ -78,6 +78,34 @@ describe("a store that fails shows clients neither its path nor its address", ()
     expect(log.lines.map(({ message }) => message)).toContainEqual(expect.stringMatching(new RegExp(`${name}.*haft-secret-place`, "u")));
   });
 
+  test.each([
+    ["outside a session", {}],
+    ["in a session", AS_TASKS],
+  ] as const)("a call (%s) over MCP whose end could not be stored is not offered to be sent again", async (place, options) => {
+    const store = Object.assign(new FailingStore(), { access: new MemoryAccess() });
+    const log = new MemoryLog();
+    let paid = 0;
+    const execute = (): string => {
+      paid++;
+      store.durableError = new ToolError("store_failed", "The store postgres://haft@10.0.0.7/haft-secret-place could not be written.");
+      return "paid";
+    };
+    const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: "money" }, mode: "direct", execute });
+    const runtime = createRuntime({ store, tools: [pay], ports: { log } });
+    const server = createServer(runtime, { auth: staticToken({ token: "a-token-of-the-tests" }), ports: { log } });
+    const { url } = await server.listen({ port: 0 });
+    onTestFinished(async () => {
+      store.durableError = undefined;
+      await server.close();
+      await runtime.close();
+    });
+    const answer = await raw(`${url}/mcp`, "tools/call", { name: "pay", arguments: {} }, { headers: HEADERS, ...options });
+    expect(paid).toBe(1);
+    expect(JSON.stringify(answer)).not.toContain("secret-place");
+    if (place === "outside a session") return expect(answer.result).toMatchObject({ content: [{ text: "paid" }] });
+    expect(answer.error).toMatchObject({ code: -32_603, data: { "haft/call": { outcome: "unknown" } } });
+  });
+
   test("results over MCP and HTTP name the call, whose entry in the log says why", async () => {
     const { mcp, post, log } = await serverWithoutStore();
     const overMcp = JSON.stringify(await raw(mcp, "tools/call", { name: "write", arguments: {} }, { headers: HEADERS }));
