@@ -11,9 +11,8 @@ import { throttledLog } from "../core/throttled-log.ts";
 
 /** Codes of requests that failed as a whole for reasons that only the operator can act on. */
 const OPERATOR_ONLY_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["store_failed", "execution_failed", "invalid_config"]);
-/** How the errors of stores name where they keep their data. */
-const STORE_PLACE = /\bthe (?:store|artifacts in) \S*\//iu;
-const FILE_PLACE = /\bthe file \S*\//iu;
+/** How stores name where they keep their data, in errors whose codes others use too. */
+const PLACE = /\bthe (?:store|file|artifacts in) \S*\//iu;
 
 /** One throttled log for each log of a server. */
 const LOGS = new WeakMap<Log, Log>();
@@ -31,24 +30,19 @@ export function failureLog({ log, clock }: Pick<FailurePorts, "log" | "clock">):
 
 /** Whether the error of a request says something that is meant for the operator only. */
 export function isForOperator(error: Pick<ErrorInfo, "code" | "message">): boolean {
-  return OPERATOR_ONLY_CODES.has(error.code) || namesStore(error);
+  return OPERATOR_ONLY_CODES.has(error.code) || isStoreFailure(error);
 }
 
 /** Logs the error of a request under a new name, and returns a message for its client that has this name. */
 export function referToLog(what: string, error: ToolError, ports: FailurePorts): string {
   const name = ports.ids.next("error");
   failureLog(ports).warn(`${what} failed (${name}): ${formatForOperator(error)}`);
-  const isStore = error.code === "store_failed" || namesStore(error);
-  return `${isStore ? "The store cannot be used now" : "The request failed"}. The server's log has it as ${name}.`;
+  return `${isStoreFailure(error) ? "The store cannot be used now" : "The request failed"}. The server's log has it as ${name}.`;
 }
 
-/** Whether a call failed because of the store. */
+/** Whether the store failed. A record that is damaged says so, unless the error names the place of the whole store. */
 export function isStoreFailure({ code, message }: Pick<ErrorInfo, "code" | "message">): boolean {
-  return code === "store_failed" || namesStore({ code, message });
-}
-
-function namesStore({ code, message }: Pick<ErrorInfo, "code" | "message">): boolean {
-  return STORE_PLACE.test(message) || (code === "corrupt_record" && FILE_PLACE.test(message));
+  return code === "store_failed" || (code === "corrupt_record" && PLACE.test(message));
 }
 
 /** The result for a client, without what the error of a store says about its place: the log of the server has it under the id of the call. */
@@ -61,7 +55,8 @@ export function withoutStorePlace(result: ToolResult): ToolResult {
     const message = `${result.name} ${what}: the store cannot be used now. The server's log has it as ${result.callId}.`;
     return { ...result, error: { code, message, retryable, outcome, ...omitUndefined({ retryAfterMs }) } };
   }
-  if (error.operatorHint === undefined || !STORE_PLACE.test(error.operatorHint)) return result;
+  // the store through which processes share a toolset could not be reached
+  if (error.code !== "unavailable" || error.operatorHint === undefined || !PLACE.test(error.operatorHint)) return result;
   const { operatorHint: _hidden, ...shown } = error;
   return { ...result, error: shown };
 }

@@ -144,6 +144,8 @@ describe("a store that fails shows clients neither its path nor its address", ()
     const error = { code: "execution_failed", message: "The file /work/a.txt is empty.", retryable: false, outcome: "failed" };
     const result = { callId: "call_1", name: "x", status: "error", error } as unknown as ToolResult;
     expect(withoutStorePlace(result)).toBe(result);
+    const shop = { ...error, code: "unavailable", message: "The store https://shop.example/ is closed on Sundays." };
+    expect(withoutStorePlace({ ...result, error: shop } as unknown as ToolResult).error).toBe(shop);
   });
 });
 
