@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { ModelCall, ModelEvent } from "../../src/core/model.ts";
 import { tool } from "../runtime/bench-runtime.ts";
 import { replyEnd, saidBy, testLoop } from "./bench-loop.ts";
@@ -69,4 +69,14 @@ test("F3.40 the messages of each request equal those of the session, for any mix
     }),
     { numRuns: repeated(300) },
   );
+});
+
+test("the log of a session is copied once for a loop, however many calls it makes", async () => {
+  const rounds = 6;
+  const calls = (round: number): ModelCall[] => [1, 2, 3].map((n) => ({ id: `c${round}-${n}`, name: "leaf", input: { n: round * 10 + n } }));
+  const model = saidBy((_, round) => [replyEnd(round === rounds ? { text: "Done." } : { calls: calls(round), finish: "calls" })]);
+  const { loop, session } = testLoop({ script: [], model, tools: [tool("leaf", () => "leaf")] });
+  const copies = vi.spyOn(session, "log", "get");
+  const { reason, results } = await loop.run("Go.");
+  expect([reason, results.length, copies.mock.calls.length]).toEqual(["answered", 18, 1]);
 });
