@@ -73,7 +73,8 @@ test("F3.40 the messages of each request equal those of the session, for any mix
 
 test("the log of a session is copied once for a loop, however many calls it makes", async () => {
   const rounds = 6;
-  const calls = (round: number): ModelCall[] => [1, 2, 3].map((n) => ({ id: `c${round}-${n}`, name: "leaf", input: { n: round * 10 + n } }));
+  const calls = (round: number): ModelCall[] =>
+    [1, 2, 3].map((n) => ({ id: `c${round}-${n}`, name: "leaf", input: { n: round * 10 + n } }));
   const model = saidBy((_, round) => [replyEnd(round === rounds ? { text: "Done." } : { calls: calls(round), finish: "calls" })]);
   const { loop, session } = testLoop({ script: [], model, tools: [tool("leaf", () => "leaf")] });
   const copies = vi.spyOn(session, "log", "get");
