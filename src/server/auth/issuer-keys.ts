@@ -1,4 +1,4 @@
-/** Fetches and caches the public keys of an issuer; fetches them again when a token names an unknown key. */
+/** Fetches and caches the public keys of an issuer; fetches them again when a token names an unknown key, or its key does not verify it. */
 import type { JSONWebKeySet, JWTVerifyGetKey } from "jose";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -16,7 +16,7 @@ export interface IssuerKeysOptions {
   readonly jose: Jose;
 }
 
-/** Age at which keys are fetched again. COOLDOWN_MS is the minimum time between two fetches, also for tokens that name unknown keys. */
+/** Age at which keys are fetched again. COOLDOWN_MS is the minimum time between two fetches, also for tokens that the known keys do not verify. */
 const MAX_AGE_MS = 600_000;
 const COOLDOWN_MS = 30_000;
 /** How long a failed fetch is not repeated, however many tokens arrive. */
@@ -85,6 +85,21 @@ export class IssuerKeys {
     if (this.#fetched !== undefined && this.#fetched !== kept) return this.#fetched;
     if (this.#fetching === undefined && this.#lastFailure === undefined && !this.#canFetch()) throw unknown;
     return await this.#fetch();
+  }
+
+  /** The keys that tokens are verified with now, to compare with those of a later time; undefined before the first fetch. */
+  get current(): object | undefined {
+    return this.#fetched;
+  }
+
+  /**
+   * Whether there are other keys than `before`, which did not verify a token: an issuer may replace a key without a new name. Anyone can send such
+   * tokens, so the issuer is asked as rarely as for unknown keys. False if it does not answer.
+   */
+  async hasOthersThan(before: object | undefined): Promise<boolean> {
+    const mayFetch = this.#fetched === before && (this.#fetching !== undefined || this.#canFetch());
+    if (mayFetch) await this.#fetch().catch(() => {});
+    return this.#fetched !== before;
   }
 
   #canFetch(): boolean {

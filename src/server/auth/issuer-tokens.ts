@@ -139,13 +139,25 @@ class IssuerTokens implements Authenticator {
       currentDate: new Date(clock.wallTime()),
       ...omitUndefined({ typ: tokenType }),
     };
-    const { payload, protectedHeader } = await jose.jwtVerify(token, keys.find, wanted).catch((thrown: unknown) => {
-      if (thrown instanceof jose.errors.JWKSMultipleMatchingKeys) return verifyWithAny(thrown, token, wanted, jose);
+    const before = keys.current;
+    const { payload, protectedHeader } = await this.#verifySignature(token, wanted).catch(async (thrown: unknown) => {
+      if (thrown instanceof jose.errors.JWSSignatureVerificationFailed && (await keys.hasOthersThan(before)))
+        return this.#verifySignature(token, wanted);
       throw thrown;
     });
     if (tokenType === undefined && !TOKEN_TYPES.includes((protectedHeader.typ ?? "jwt").toLowerCase()))
       throw new jose.errors.JWTInvalid("The token is of another type.");
     return payload;
+  }
+
+  async #verifySignature(token: string, wanted: JWTVerifyOptions): Promise<JWTVerifyResult> {
+    const { jose, keys } = this.#parts;
+    try {
+      return await jose.jwtVerify(token, keys.find, wanted);
+    } catch (thrown: unknown) {
+      if (thrown instanceof jose.errors.JWKSMultipleMatchingKeys) return await verifyWithAny(thrown, token, wanted, jose);
+      throw thrown;
+    }
   }
 
   #principalOf(payload: JWTPayload): Principal | undefined {
@@ -162,10 +174,11 @@ class IssuerTokens implements Authenticator {
     return Object.freeze({ id, name: String(name), scopes, claims, expiresAt });
   }
 
-  /** Logs once in a while that the issuer cannot be reached, for the operator. Wrong tokens are not logged. */
+  /** Logs once in a while that the issuer cannot be reached, or publishes keys that cannot be used, for the operator. Wrong tokens are not logged. */
   #logFailure(thrown: unknown): void {
     const { jose, clock, log } = this.#parts;
-    if (thrown instanceof jose.errors.JOSEError || clock.now() - this.#loggedAt < LOG_EVERY_MS) return;
+    const isOfToken = thrown instanceof jose.errors.JOSEError && !(thrown instanceof jose.errors.JWKSInvalid);
+    if (isOfToken || clock.now() - this.#loggedAt < LOG_EVERY_MS) return;
     this.#loggedAt = clock.now();
     const reason = thrown instanceof IssuerKeysUnavailable ? thrown.cause : thrown;
     log.warn(`Tokens of ${this.#options.issuer} cannot be checked: ${describeFetchFailure(reason)}`);

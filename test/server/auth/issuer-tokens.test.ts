@@ -133,6 +133,33 @@ test("issue 19.5 key rotation: the new key is fetched when a token names it, old
   expect(issuer.asked.slice(length).filter((path) => path === "/keys")).toHaveLength(1);
 });
 
+test("a key that the issuer replaces under the same name is fetched with a token that the old one does not verify, at most every 30 seconds", async () => {
+  const { issuer, clock, scopes, tokens } = await world();
+  const old = await issuer.token({ claims: { exp: 4_000_000_000 } });
+  expect(await tokens.authenticate(requestWith(old))).toBeDefined();
+  await issuer.rotate("k1");
+  expect(await scopes()).toBeUndefined(); // the keys were fetched a moment ago
+  await clock.advance(30_000);
+  const { length } = issuer.asked;
+  expect(await Promise.all([scopes(), scopes(), scopes()])).toEqual(Array.from({ length: 3 }, () => ["read", "execute"]));
+  expect(await tokens.authenticate(requestWith(old))).toBeUndefined();
+  for (let times = 0; times < 100; times++) await tokens.authenticate(requestWith(old));
+  expect(issuer.asked.slice(length).filter((path) => path === "/keys")).toHaveLength(1);
+  await clock.advance(30_000);
+  issuer.failure = 500;
+  expect(await tokens.authenticate(requestWith(old))).toBeUndefined(); // the known keys decide
+  expect(await scopes()).toBeDefined();
+});
+
+test("a private key among the published keys verifies no token, and the log says so", async () => {
+  const { issuer, scopes, log } = await world();
+  await issuer.publishPrivate();
+  expect(await scopes()).toBeUndefined();
+  expect(log.lines.map(({ message }) => message)).toEqual([
+    `Tokens of ${issuer.url} cannot be checked: JSON Web Key Set members must be public keys`,
+  ]);
+});
+
 /** What a token comes to whose issuer has given no keys yet. */
 const UNKNOWN = { code: "unavailable", retryable: true, outcome: "not_started", retryAfterMs: 1_000 };
 

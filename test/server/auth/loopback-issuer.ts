@@ -71,10 +71,9 @@ export class LoopbackIssuer {
     return { status: 404, body: {} };
   }
 
-  /** A new key replaces all that were published. */
-  async rotate(): Promise<void> {
+  /** A new key replaces all that were published. @param kid its name, by default a new one */
+  async rotate(kid = `k${++this.#kids}`): Promise<void> {
     const { privateKey, publicKey } = await generateKeyPair("ES256");
-    const kid = `k${++this.#kids}`;
     this.#current = { kid, privateKey, publicKey };
     this.#published = [{ ...(await exportJWK(publicKey)), kid, alg: "ES256", use: "sig" }];
   }
@@ -84,6 +83,13 @@ export class LoopbackIssuer {
     const pairs = [await generateKeyPair("ES256"), await generateKeyPair("ES256")];
     this.#published = await Promise.all(pairs.map(async ({ publicKey }) => ({ ...(await exportJWK(publicKey)), alg: "ES256" })));
     return pairs.map(({ privateKey }) => privateKey);
+  }
+
+  /** Publishes a new key with its private part, by mistake. */
+  async publishPrivate(): Promise<void> {
+    const { privateKey, publicKey } = await generateKeyPair("ES256", { extractable: true });
+    this.#current = { kid: "private", privateKey, publicKey };
+    this.#published = [{ ...(await exportJWK(privateKey)), kid: "private", alg: "ES256", use: "sig" }];
   }
 
   /** The key that is published, as text that anybody can have. */
