@@ -26,9 +26,13 @@ export function createRedactor(environment: Readonly<Record<string, string>> = {
   };
 }
 
-/** Returns a secret as it is and, if it differs, as it is written in JSON. */
+/** Returns a secret as it is and, if they differ, as it is written in JSON, in an address and in a form. */
 export function secretSpellings(secret: string): readonly string[] {
-  return Array.from(new Set([secret, JSON.stringify(secret).slice(1, -1)]));
+  const json = JSON.stringify(secret).slice(1, -1);
+  const encoded = encodeURIComponent(secret.toWellFormed());
+  const inForm = new URLSearchParams({ "": secret }).toString().slice(1);
+  const lowerCase = [encoded, inForm].map((text) => text.replaceAll(/%[\dA-F]{2}/gu, (octet) => octet.toLowerCase()));
+  return Array.from(new Set([secret, json, json.replaceAll("/", "\\/"), encoded, inForm, ...lowerCase]));
 }
 
 /**

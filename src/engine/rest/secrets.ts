@@ -1,6 +1,6 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
 import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
-import { redactTruncated } from "../../core/base/redact.ts";
+import { redactTruncated, secretSpellings } from "../../core/base/redact.ts";
 import { isTokenCount } from "../../core/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
@@ -122,15 +122,7 @@ function toSecret(label: string, value: string, inAnswers: boolean): Secret {
   const encoded = value.isWellFormed() ? encodeURIComponent(value) : value;
   const json = JSON.stringify(value).slice(1, -1);
   const ascii = json.replaceAll(/[<>&'\u007f-\uffff]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  const spellings = new Set([
-    value,
-    encoded,
-    encoded.replaceAll("%20", "+"),
-    json,
-    json.replaceAll("/", "\\/"),
-    ascii,
-    ascii.replaceAll("/", "\\/"),
-  ]);
+  const spellings = new Set([...secretSpellings(value), encoded.replaceAll("%20", "+"), ascii, ascii.replaceAll("/", "\\/")]);
   return { label: `[${label}]`, value, inAnswers, spellings: [...spellings] };
 }
 

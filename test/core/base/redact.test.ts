@@ -54,6 +54,20 @@ test("a value is also redacted in its JSON spelling, in text that repeats the en
   expect(createRedactor(environment)(JSON.stringify(environment))).toBe('{"PRIVATE_KEY":"[PRIVATE_KEY]","QUOTED":"[QUOTED]"}');
 });
 
+test("a value is also redacted as addresses and forms spell it, with digits in either case", () => {
+  const value = "p/w+d ~=\u00e9";
+  const redact = createRedactor({ KEY: value });
+  const form = String(new URLSearchParams({ key: value }));
+  const lowerCase = form.replaceAll(/%../gu, (octet) => octet.toLowerCase());
+  expect([redact(`/?key=${encodeURIComponent(value)}&x`), redact(form), redact(lowerCase)]).toEqual([
+    "/?key=[KEY]&x",
+    "key=[KEY]",
+    "key=[KEY]",
+  ]);
+  expect(redact(JSON.stringify(value).replaceAll("/", "\\/"))).toBe('"[KEY]"');
+  expect(createRedactor({ KEY: "half of a pair \ud800" })("half of a pair \ud800")).toBe("[KEY]");
+});
+
 test("values of six characters are secrets, and shorter ones are words", () => {
   expect(createRedactor({ SIX: "abcdef", FIVE: "vwxyz" })("abcdef vwxyz")).toBe("[SIX] vwxyz");
 });
