@@ -1,8 +1,9 @@
 /** Renews the tokens of a user, or begins a login if that is not possible. */
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { ToolError, describeThrown } from "../../../core/error.ts";
+import { ToolError } from "../../../core/error.ts";
 import { causesOf } from "../../../core/base/causes.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
+import { describeTokenFailure } from "../token-failure.ts";
 import { fetchWithSignal } from "./login-flows.ts";
 import type { LoginKey } from "./login-store.ts";
 import type { LoginRequest, UserProvider } from "./user-provider.ts";
@@ -57,7 +58,7 @@ function renewalError(fault: NonNullable<WatchedRequests["fault"]>): ToolError {
 export function loginStartError(server: string, thrown: unknown): ToolError {
   const inner = [...causesOf(thrown)].find((each): each is ToolError => each instanceof ToolError);
   const { code, retryable, operatorHint } = inner ?? ToolError.fromUnknown(thrown, "unavailable");
-  const reason = describeThrown(inner ?? thrown).replace(/\.$/u, "");
+  const reason = describeTokenFailure(inner ?? thrown);
   const options = { retryable, outcome: "not_started", cause: thrown, ...(operatorHint === undefined ? {} : { operatorHint }) } as const;
   return new ToolError(code, `No login to MCP server "${server}" could be started: ${reason}.`, options);
 }

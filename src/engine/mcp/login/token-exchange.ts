@@ -9,7 +9,7 @@ import type { McpTokenExchangeAuth } from "../options.ts";
 import { refusedTokenOf } from "../refused-token.ts";
 import { fetchWithSignal } from "./login-flows.ts";
 import type { LoginServer } from "./user-logins.ts";
-import { tokenError, watchTokenRequests } from "./watch-token-requests.ts";
+import { checkUsableToken, tokenError, watchTokenRequests } from "./watch-token-requests.ts";
 
 type TokenExchange = Omit<McpTokenExchangeAuth, "type" | "listWith">;
 
@@ -140,7 +140,9 @@ class ExchangeProvider implements OAuthClientProvider {
     return this.currentTokens;
   }
 
+  /** @throws ToolError `unavailable` for a token that cannot be sent */
   saveTokens(tokens: StoredOAuthTokens): void {
+    checkUsableToken(tokens);
     this.currentTokens = tokens;
   }
 

@@ -7,6 +7,7 @@ import { createRedactor, type Redact } from "../../../core/base/redact.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, createSecret } from "../../../net/secret.ts";
 import { refusedTokenOf } from "../refused-token.ts";
+import { describeTokenFailure } from "../token-failure.ts";
 import { authorize, loginStartError, scopeNotGrantedError, type Challenge } from "./authorize.ts";
 import { DOCUMENT_PATH, selectClientDocument, documentResponse } from "./client-document.ts";
 import { LoginFlows, fetchWithSignal } from "./login-flows.ts";
@@ -324,7 +325,7 @@ export class UserLogins {
       await this.#exchangeCode(pending, params);
     } catch (thrown: unknown) {
       const redact = createRedactor({ code: params.get("code") ?? "", verifier: pending.request.verifier });
-      const reason = redact(describeThrown(thrown));
+      const reason = redact(describeTokenFailure(thrown));
       this.#log.warn(`A login to MCP server "${server}" failed: ${reason}`);
       pending.done.reject(new ToolError("permission_denied", `The login to MCP server "${server}" failed.`, { outcome: "not_started" }));
       return messagePage(400, "Not logged in", `The login to ${server} failed. Start it again; the log of the server says why it failed.`);

@@ -10,6 +10,7 @@ import { ToolError } from "../../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { isWebAddress } from "../web-address.ts";
 import type { LoginKey, LoginStore } from "./login-store.ts";
+import { checkUsableToken } from "./watch-token-requests.ts";
 
 type ClientMetadata = OAuthClientProvider["clientMetadata"];
 type Metadata = NonNullable<OAuthDiscoveryState["authorizationServerMetadata"]>;
@@ -125,7 +126,9 @@ export class UserProvider implements OAuthClientProvider {
     return isJsonObject(kept?.["tokens"]) ? (kept["tokens"] as unknown as StoredOAuthTokens) : undefined; // as they were saved
   }
 
+  /** @throws ToolError `unavailable` for a token that cannot be sent, as a rejection; earlier tokens are kept */
   async saveTokens(tokens: StoredOAuthTokens): Promise<void> {
+    checkUsableToken(tokens);
     const { key, store, now, clientScope } = this.#options;
     const before = await this.tokens();
     // a refresh may leave out a refresh token that stays valid; that of an earlier login may belong to another client

@@ -40,6 +40,12 @@ export function tokenError(
   });
 }
 
+/** @throws ToolError `unavailable` for a token that no header can carry: it would be kept, and fail in every call */
+export function checkUsableToken({ access_token: token }: { readonly access_token: string }): void {
+  if (TOKEN.test(token)) return;
+  throw new ToolError("unavailable", "The authorization server answered without a usable token.", { outcome: "not_started" });
+}
+
 /** Watches the requests of one grant type. */
 export function watchTokenRequests(fetch: FetchLike, grantType: string): WatchedRequests {
   let fault: TokenFault | undefined;

@@ -127,6 +127,21 @@ test("logging out does not send a refresh token to an authorization server that 
   revoking.release();
 });
 
+test.each([
+  ["with a token that no header can carry", { access_token: "two\nlines", token_type: "Bearer" }, "answered without a usable token"],
+  ["with a wrong expiry", { access_token: "a", token_type: "Bearer", expires_in: "soon" }, "is invalid (expires_in: Invalid input: "],
+])("a login that ends %s fails, keeps no token, and is logged in one line", async (_how, answer, why) => {
+  const { authority, addressOf, logins, call, log } = await gateway();
+  authority.fail({ status: 200, body: JSON.stringify(answer) });
+  expect((await new Browser("ada").logIn(await addressOf("user-1"))).status).toBe(400);
+  expect(await logins.list("user-1")).toEqual([{ server: "tickets", loggedIn: false }]);
+  const failures = log.lines.filter(({ message }) => message.startsWith("A login to MCP server"));
+  expect(failures.map(({ message }) => message)).toEqual([expect.stringContaining(why)]);
+  expect(failures[0]?.message).not.toContain("\n");
+  authority.fail(undefined);
+  expect(await call("user-1", "tickets::login")).toContain("wants its user to log in first");
+});
+
 test("the log says why an authorization server refused a login", async () => {
   const { addressOf, log } = await gateway();
   const browser = new Browser("ada");

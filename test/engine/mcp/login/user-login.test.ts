@@ -205,18 +205,22 @@ test("issue 19.7 where users cannot log in, their tokens are exchanged, each for
   for (const token of authority.given) expect(JSON.stringify(log.lines).includes(token)).toBe(false);
 });
 
-test.each([{ status: 503, body: "down" }, { status: 400, body: '{"error":"temporarily_unavailable"}' }, "cut"] as const)(
-  "issue 19.7 an exchange that fails temporarily by %j is retryable, and the next call succeeds",
-  async (how) => {
-    const { authority, call } = await exchangingRuntime();
-    authority.fail(how);
-    const { error } = await call("ada");
-    expect(error).toMatchObject({ code: "unavailable", retryable: true, outcome: "not_started" });
-    expect(error?.message).toContain("could not be exchanged now");
-    authority.fail(undefined);
-    expect(resultText(await call("ada"))).toBe("ada");
-  },
-);
+const UNUSABLE = JSON.stringify({ access_token: "two\nlines", token_type: "Bearer", issued_token_type: "t" });
+
+test.each([
+  { status: 503, body: "down" },
+  { status: 400, body: '{"error":"temporarily_unavailable"}' },
+  { status: 200, body: UNUSABLE },
+  "cut",
+] as const)("issue 19.7 an exchange that fails temporarily by %j is retryable, and the next call succeeds", async (how) => {
+  const { authority, call } = await exchangingRuntime();
+  authority.fail(how);
+  const { error } = await call("ada");
+  expect(error).toMatchObject({ code: "unavailable", retryable: true, outcome: "not_started" });
+  expect(error?.message).toContain("could not be exchanged now");
+  authority.fail(undefined);
+  expect(resultText(await call("ada"))).toBe("ada");
+});
 
 test("issue 19.7 a rejected exchange is reported as such and is not retryable", async () => {
   const { call } = await exchangingRuntime();
