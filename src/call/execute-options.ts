@@ -51,7 +51,8 @@ export interface ExecuteOptions {
   readonly concurrent?: boolean;
   /**
    * Which tools these calls may use: a set of rules, or several sets that must all agree, so that each only narrows the others. Calls of other tools
-   * are refused, including nested calls of their handlers in the session or a branch of it. @default all that the runtime allows
+   * are refused, including nested calls of their handlers in the session, in a branch of it or in a session of `sessionWithin`.
+   * @default all that the runtime allows
    */
   readonly allow?: VisibilityRules;
   /**

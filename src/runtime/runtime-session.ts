@@ -138,6 +138,11 @@ export class RuntimeSession extends ReceivingSession {
     if (options.submissions !== undefined) this.#submissions = new Submissions(options.submissions);
   }
 
+  /** @internal */
+  override get callingSession(): Turn["session"] | undefined {
+    return this.callingTurn?.session;
+  }
+
   /** Its background jobs that have not ended, the oldest first. */
   get jobs(): readonly JobStatus[] {
     return this.#services.jobs.runningIn(this.id).map((job) => job.status);

@@ -20,7 +20,8 @@ export interface SessionWithinOptions {
  * writes of the other. Its calls count as nested in the caller's call, so composite tools are refused if they would be nested too deep, and a tool
  * that may run once per turn is refused if it has run in the turn of that call.
  *
- * Which tools its calls may use is not stored: pass `allow` to each `execute`, or to the loop that runs in it.
+ * Its calls may use at most the tools that the caller may use. Further rules are not stored: pass `allow` to each `execute`, or to the loop that runs
+ * in it.
  *
  * Waits until the session of an earlier attempt has closed.
  *

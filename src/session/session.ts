@@ -85,6 +85,11 @@ export class Session {
   readonly simulation: SimulationMode | undefined;
   /** The session that this is a branch of. */
   readonly parent: Session | undefined;
+  /** The session of the call whose handler began this one. @internal */
+  get callingSession(): Session | undefined {
+    return undefined;
+  }
+
   /** The call of another session whose handler started this one; undefined for any other session, and for one resumed without that call. */
   get parentCall(): CallPlace | undefined {
     return this.#parentCall;

@@ -2,8 +2,10 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { ToolContext } from "../../src/core/context.ts";
+import type { ExecuteOptions } from "../../src/call/execute-options.ts";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
+import { sessionWithin } from "../../src/runtime/session-within.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 
@@ -64,6 +66,34 @@ test("issue 19.5 visibility rules of an outer call also apply to a nested call t
   const result = await session.execute({ name: "outer", input: {} }, { allow: { deny: ["default::look"] }, principal: PRINCIPAL });
   expect(result.output).toBe("permission_denied");
 });
+
+test.each([
+  ["that are not stored", false, {}],
+  ["that are stored", false, { store: memoryStore() }],
+  ["and in their branches", true, {}],
+] as const)(
+  "issue 19.5 visibility rules of a call apply in the sessions that its handler begins, at any depth, %s",
+  async (_, isForked, setup) => {
+    const within = (name: string) => async (_input: unknown, context: ToolContext) => {
+      const inner = await sessionWithin(context);
+      try {
+        const { output, error } = await (isForked ? inner.fork() : inner).execute({ name, input: {} });
+        return output ?? error?.code;
+      } finally {
+        await inner.close();
+      }
+    };
+    const tools = [tool("look", () => "ran"), tool("near", within("look")), tool("far", within("near"))];
+    const session = testRuntime({ tools, ...setup }).runtime.session("s");
+    const allow = { deny: ["default::look"] };
+    const run = async (options: ExecuteOptions): Promise<unknown> =>
+      [await session.execute({ name: "near", input: {} }, options), await session.execute({ name: "far", input: {} }, options)].map(
+        ({ output }) => output,
+      );
+    expect(await run({ allow })).toEqual(["permission_denied", "permission_denied"]);
+    expect(await run({})).toEqual(["ran", "ran"]);
+  },
+);
 
 test("issue 19.5 an interrupted call and its nested calls run again with their original principal", async () => {
   const store = memoryStore();

@@ -15,8 +15,8 @@ const CALLER = new AsyncLocalStorage<Layer>();
 export const layers = { inUse: false };
 
 /**
- * Runs a handler. Its calls are made for the principal; in its session and that session's branches, they may use only these tools. A layer without
- * rules keeps those of the call around it.
+ * Runs a handler. Its calls are made for the principal; in its session, in that session's branches and in the sessions of its calls, they may use
+ * only these tools. A layer without rules keeps those of the call around it.
  */
 export function runInLayer<T>(layer: Layer, work: () => T): T {
   layers.inUse = true;
@@ -45,6 +45,6 @@ function findCallerVisibility(session: Session): Visibility | undefined {
   const caller = CALLER.getStore();
   if (caller === undefined) return undefined;
   let known: Session | undefined = session;
-  while (known !== undefined && known !== caller.session) known = known.parent;
+  while (known !== undefined && known !== caller.session) known = known.parent ?? known.callingSession;
   return known === undefined ? undefined : caller.visibility;
 }
