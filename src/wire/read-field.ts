@@ -37,7 +37,13 @@ export function tokenCountsWithCache(
   });
 }
 
+/** Returns an index; some servers send it as a string of digits. */
+export function asIndex(value: JsonValue | undefined): number | undefined {
+  if (typeof value === "number") return value;
+  return typeof value === "string" && /^\d{1,9}$/u.test(value) ? Number(value) : undefined;
+}
+
 /** Whether it is the first of several replies; a reply without an index is. */
 export function isFirstCandidate(candidate: JsonValue): boolean {
-  return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || candidate["index"] === 0);
+  return isJsonObject(candidate) && (candidate["index"] === undefined || candidate["index"] === null || asIndex(candidate["index"]) === 0);
 }

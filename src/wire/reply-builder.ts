@@ -9,6 +9,7 @@ import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, Tok
 import { parseJson } from "../core/base/parse-json.ts";
 import { readUsage } from "../core/token-usage.ts";
 import { Candidates } from "./candidates.ts";
+import { isEmptyInput, joinArguments } from "./join-arguments.ts";
 import { expandParallelCalls } from "./parallel-calls.ts";
 import { hasHashSuffix, providerName, toQualifiedName } from "./provider-name.ts";
 import type { DecodeOptions } from "./wire-format.ts";
@@ -168,14 +169,15 @@ export class ReplyBuilder {
     const call = this.#calls.get(key);
     if (call === undefined || call.sealed || text === "") return;
     this.#countChars(text.length);
+    if (isEmptyInput(call.input)) call.input = undefined; // a placeholder before the pieces
     call.pieces.push(text);
     if (call.isAnnounced) this.#emit({ type: "call-delta", index: call.index, text });
   }
 
-  /** Sets the whole arguments, as text or JSON, replacing the pieces. */
+  /** Sets the whole arguments, as text or JSON, replacing the pieces; empty arguments replace none, as some servers leave them out at the end. */
   setInput(key: string | number, input: JsonValue): void {
     const call = this.#calls.get(key);
-    if (call === undefined || call.sealed) return;
+    if (call === undefined || call.sealed || (call.pieces.length > 0 && isEmptyInput(input))) return;
     if (typeof input === "string") call.pieces = [input];
     else call.input = input;
   }
@@ -300,14 +302,15 @@ export class ReplyBuilder {
   }
 
   #toModelCall({ kind, id, name, reasoning, warnings, native, pieces, input }: OpenCall): ModelCall {
-    const text = pieces.join("");
+    const { text, note } = kind === "custom" ? { text: pieces.join("") } : joinArguments(pieces);
     const qualified = this.#qualifiedName(name);
+    const allWarnings = note === undefined || input !== undefined ? warnings : [...(warnings ?? []), note];
     return {
       ...(id === undefined ? {} : { id }),
       name: qualified,
       input: kind === "custom" ? { input: text } : (input ?? parseArguments(text)),
       ...(kind === "function" ? {} : { kind }),
-      ...omitUndefined({ reasoning, warnings, native }),
+      ...omitUndefined({ reasoning, warnings: allWarnings, native }),
       ...(hasHashSuffix(name) && this.#names.has(name) && providerName(qualified) !== name ? { offeredName: name } : {}),
     };
   }

@@ -1,6 +1,7 @@
 /** A content block of Anthropic's Messages API, while it is streamed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { toInputObject } from "../conversation-steps.ts";
+import { argumentText, joinArguments } from "../join-arguments.ts";
 import { parseInput } from "../reply-builder.ts";
 
 /** The field of a block to which a delta's text is appended, by the delta's type. */
@@ -21,7 +22,7 @@ export class ContentBlock {
   stopped = false;
   readonly #fields: Record<string, JsonValue>;
   readonly #citations: JsonValue[];
-  #json = "";
+  readonly #json: string[] = [];
 
   constructor(start: JsonObject) {
     const { type, citations } = start;
@@ -37,10 +38,11 @@ export class ContentBlock {
   }
 
   addDelta(delta: JsonObject): void {
-    const { type, partial_json: json, signature, citation, encrypted_content: encrypted } = delta;
+    const { type, partial_json: piece, signature, citation, encrypted_content: encrypted } = delta;
     const growing = TEXT_FIELD_BY_DELTA.get(type);
     if (growing !== undefined) this.#append(growing, delta[growing]);
-    if (type === "input_json_delta" && typeof json === "string") this.#json += json;
+    const json = type === "input_json_delta" ? argumentText(piece) : undefined;
+    if (json !== undefined) this.#json.push(json);
     if (type === "signature_delta" && typeof signature === "string") this.#fields["signature"] = signature;
     if (type === "compaction_delta" && typeof encrypted === "string") this.#fields["encrypted_content"] = encrypted;
     if (type === "citations_delta" && citation !== undefined) this.#citations.push(citation);
@@ -53,7 +55,13 @@ export class ContentBlock {
 
   /** The call's input; if it was streamed, the text of its JSON. */
   get input(): JsonValue {
-    return this.#json === "" ? (this.#fields["input"] ?? {}) : this.#json;
+    const { text } = joinArguments(this.#json);
+    return text === "" ? (this.#fields["input"] ?? {}) : text;
+  }
+
+  /** Whether the input of the tool is the input that was streamed. */
+  get isStreamed(): boolean {
+    return this.textField("toolset_name") === "" && this.#json.some((piece) => piece !== "");
   }
 
   /** The name of the called tool; for a member of a toolset, the toolset's name. */

@@ -4,6 +4,7 @@ import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type Jso
 import { MAX_ID_LENGTH } from "../../core/recording/read-event.ts";
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import { ANTHROPIC } from "../anthropic-conversation.ts";
+import { argumentText } from "../join-arguments.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ContentBlock, needsNative } from "./content-block.ts";
@@ -120,10 +121,11 @@ export class MessageReader implements StreamDecoder {
     const block = this.#blocks[key];
     if (block === undefined || block.stopped) return;
     block.addDelta(delta);
-    const { type, text, thinking, partial_json: json } = delta;
+    const { type, text, thinking, partial_json: piece } = delta;
+    const json = argumentText(piece);
     if (type === "text_delta" && typeof text === "string") this.#reply.addText(text);
     else if (type === "thinking_delta" && typeof thinking === "string") this.#reply.addReasoning(thinking);
-    else if (block.type === "tool_use" && typeof json === "string") this.#reply.addArgumentText(key, json);
+    else if (block.type === "tool_use" && json !== undefined) this.#reply.addArgumentText(key, json);
     else this.#countChars(delta);
   }
 
@@ -137,7 +139,7 @@ export class MessageReader implements StreamDecoder {
 
   #finishBlock(block: ContentBlock, key: number): void {
     if (block.type === "tool_use") {
-      this.#reply.setInput(key, block.toolInput);
+      if (!block.isStreamed) this.#reply.setInput(key, block.toolInput);
       this.#reply.sealCall(key);
     } else if (PROVIDER_CALLS.has(block.type)) {
       const { input = {} } = block.completeBlock;

@@ -1,7 +1,8 @@
 /** A content block of Bedrock's Converse API, while it is streamed. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { toInputObject } from "../conversation-steps.ts";
-import { parseArguments } from "../reply-builder.ts";
+import { argumentText, joinArguments } from "../join-arguments.ts";
+import { parseArguments, parseInput } from "../reply-builder.ts";
 import { ID_RULE } from "./conversation.ts";
 
 /** Assembles a block from its start and its deltas so that it equals the block of an unstreamed reply. */
@@ -9,7 +10,7 @@ export class ConverseBlock {
   stopped = false;
   readonly #start: JsonObject;
   #text: string | undefined;
-  #json = "";
+  readonly #json: string[] = [];
   #reasoning: { text?: string; signature?: string } = {};
   readonly #redacted: string[] = [];
   readonly #citations: JsonValue[] = [];
@@ -35,17 +36,24 @@ export class ConverseBlock {
 
   addDelta({ text, toolUse, reasoningContent, citation, toolResult, image }: JsonObject): void {
     if (typeof text === "string") this.#text = (this.#text ?? "") + text;
-    if (isJsonObject(toolUse) && typeof toolUse["input"] === "string") this.#json += toolUse["input"];
+    const json = isJsonObject(toolUse) ? argumentText(toolUse["input"]) : undefined;
+    if (json !== undefined) this.#json.push(json);
     if (isJsonObject(reasoningContent)) this.#addReasoning(reasoningContent);
     if (citation !== undefined) this.#citations.push(citation);
     if (isJsonArray(toolResult)) for (const piece of toolResult) this.#addResult(piece);
     if (isJsonObject(image)) this.#image = { ...this.#image, ...image };
   }
 
+  /** The streamed input, else that of the start, which some gateways send whole. */
+  get #input(): JsonValue {
+    const { text } = joinArguments(this.#json);
+    return text === "" ? parseInput(this.toolUse?.["input"]) : parseArguments(text);
+  }
+
   get completeBlock(): JsonObject {
     const { toolUse } = this;
     const { toolResult, image } = this.#start;
-    if (toolUse !== undefined) return { toolUse: { ...toolUse, input: toInputObject(parseArguments(this.#json)) } };
+    if (toolUse !== undefined) return { toolUse: { ...toolUse, input: toInputObject(this.#input) } };
     if (isJsonObject(toolResult)) return { toolResult: { ...toolResult, content: this.#results } };
     if (isJsonObject(image)) return { image: { ...image, ...this.#image } };
     if (this.#redacted.length > 0) return { reasoningContent: { redactedContent: joinBase64(this.#redacted) } };

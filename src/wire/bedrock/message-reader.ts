@@ -5,6 +5,7 @@ import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type To
 import { toInputObject } from "../conversation-steps.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
 import { tokenCountsWithCache } from "../read-field.ts";
+import { argumentText } from "../join-arguments.ts";
 import { ReplyBuilder, parseInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ConverseBlock, needsNative } from "./content-block.ts";
@@ -107,7 +108,10 @@ export class ConverseReader implements StreamDecoder {
     this.#countChars(start);
     const key = this.#blocks.push(block) - 1;
     this.#keyByIndex.set(index, key);
-    if (block.toolUse !== undefined && isHaftCall(block.toolUse)) this.#openCall(key, block.toolUse);
+    const { toolUse } = block;
+    if (toolUse === undefined || !isHaftCall(toolUse)) return;
+    this.#openCall(key, toolUse);
+    if (toolUse["input"] !== undefined && toolUse["input"] !== null) this.#reply.setInput(key, toolUse["input"]);
   }
 
   /** Adds a delta. Text blocks have no start event. */
@@ -118,11 +122,11 @@ export class ConverseReader implements StreamDecoder {
     if (block === undefined || block.stopped) return;
     block.addDelta(delta);
     const { text, toolUse, reasoningContent } = delta;
+    const json = isJsonObject(toolUse) ? argumentText(toolUse["input"]) : undefined;
     if (typeof text === "string") this.#reply.addText(text);
     else if (isJsonObject(reasoningContent) && typeof reasoningContent["text"] === "string")
       this.#reply.addReasoning(reasoningContent["text"]);
-    else if (this.#reply.hasCall(key) && isJsonObject(toolUse) && typeof toolUse["input"] === "string")
-      this.#reply.addArgumentText(key, toolUse["input"]);
+    else if (this.#reply.hasCall(key) && json !== undefined) this.#reply.addArgumentText(key, json);
     else this.#countChars(delta);
   }
 

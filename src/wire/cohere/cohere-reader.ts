@@ -6,7 +6,8 @@ import { chatError } from "../openai-chat/chat-error.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
 import { toFinishReason } from "../openai-chat/finish-reason.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
-import { tokenCounts } from "../read-field.ts";
+import { isEmptyInput, joinArguments } from "../join-arguments.ts";
+import { asIndex, tokenCounts } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 
@@ -15,7 +16,7 @@ export const COHERE_CHAT = "cohere-chat";
 interface CohereCall {
   id: string;
   name: string;
-  readonly pieces: string[];
+  pieces: string[];
   /** Whether the stream said that it is complete. */
   ended: boolean;
 }
@@ -132,8 +133,8 @@ export class CohereReader implements StreamDecoder {
     if (typeof input === "string") {
       call.pieces.push(input);
       this.#builder.addArgumentText(key, input);
-    } else if (input !== undefined && input !== null) {
-      call.pieces.push(JSON.stringify(input));
+    } else if (input !== undefined && input !== null && !(call.pieces.length > 0 && isEmptyInput(input))) {
+      call.pieces = [JSON.stringify(input)];
       this.#builder.setInput(key, input);
     }
   }
@@ -155,7 +156,7 @@ export class CohereReader implements StreamDecoder {
       const calls = [...this.#calls.values()].map(({ id, name, pieces }) => ({
         id,
         type: "function",
-        function: { name, arguments: pieces.join("") === "" ? "{}" : pieces.join("") },
+        function: { name, arguments: joinArguments(pieces).text || "{}" },
       }));
       const message = { role: "assistant", ...(plan === "" ? {} : { tool_plan: plan }), ...(content.length === 0 ? {} : { content }) };
       this.#builder.setNative({ format: COHERE_CHAT, blocks: [{ ...message, tool_calls: calls }] });
@@ -170,7 +171,7 @@ function firstObject(given: JsonValue | undefined): JsonObject | undefined {
 }
 
 function indexOf({ index }: JsonObject): number {
-  return typeof index === "number" ? index : 0;
+  return asIndex(index) ?? 0;
 }
 
 function readUsage(usage: JsonValue | undefined): Partial<TokenUsage> {

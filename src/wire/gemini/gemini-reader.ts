@@ -5,7 +5,7 @@ import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type Pr
 import { GEMINI } from "../gemini-conversation.ts";
 import { toInputObject } from "../conversation-steps.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
-import { isFirstCandidate, numberField, asString } from "../read-field.ts";
+import { asIndex, isFirstCandidate, numberField, asString } from "../read-field.ts";
 import { ReplyBuilder, parseInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { answerFields, resolveCalledTool, toolInput } from "./computer-use.ts";
@@ -111,8 +111,9 @@ export class GeminiReader implements StreamDecoder {
 
   /** Reads a candidate after the first. */
   #readOtherCandidate(candidate: JsonObject): void {
-    const { index, content } = candidate;
-    if (typeof index !== "number" || index < 1) return;
+    const { content } = candidate;
+    const index = asIndex(candidate["index"]);
+    if (index === undefined || index < 1) return;
     this.#reply.addCandidateText(index, "");
     this.#probabilityOf(index).add(candidate);
     const { parts } = isJsonObject(content) ? content : {};

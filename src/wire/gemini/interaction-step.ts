@@ -1,5 +1,6 @@
 /** One step of an interaction, assembled from the events of a stream. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { joinArguments } from "../join-arguments.ts";
 
 export class InteractionStep {
   readonly type: string;
@@ -63,7 +64,7 @@ export class InteractionStep {
 
   /** The arguments: the joined pieces as text, or the value that was sent at once. */
   get input(): JsonValue {
-    const text = this.#arguments.join("");
+    const { text } = joinArguments(this.#arguments);
     return text === "" ? (this.field("arguments") ?? {}) : text;
   }
 

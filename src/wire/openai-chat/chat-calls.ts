@@ -1,5 +1,7 @@
 /** Assembles the calls of a Chat Completions message from pieces, which each server assigns to their call in its own way. */
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isEmptyInput, joinArguments } from "../join-arguments.ts";
+import { asIndex } from "../read-field.ts";
 import type { ReplyBuilder } from "../reply-builder.ts";
 import { JsonEndDetector } from "./json-end-detector.ts";
 
@@ -29,8 +31,9 @@ interface Piece {
 
 /**
  * Assigns each piece to the call of its index, else of its id, else to the last call. A name begins a new call if the call so far has another id,
- * another name, or complete arguments; some servers give every piece its own id, or repeat an empty name. A call is sealed when another begins,
- * unless its arguments are incomplete: then the server streams two at once, and the call stays open until the end.
+ * another name, or complete arguments; some servers give every piece its own id, or repeat an empty name. A piece without a name at an index that no
+ * call has belongs to the call of its id, else to the last call if its arguments are incomplete: some servers count the pieces. A call is sealed when
+ * another begins, unless its arguments are incomplete: then the server streams two at once, and the call stays open until the end.
  */
 export class ChatCalls {
   readonly #builder: ReplyBuilder;
@@ -38,6 +41,7 @@ export class ChatCalls {
   readonly #calls: ChatCall[] = [];
   readonly #byIndex = new Map<number, ChatCall>();
   readonly #byId = new Map<string, ChatCall>();
+  #hasLegacy = false;
   #open: ChatCall[] = [];
 
   constructor(builder: ReplyBuilder, keptFields: readonly string[]) {
@@ -60,8 +64,10 @@ export class ChatCalls {
     }
   }
 
-  /** Adds the single call of the older `function_call`. */
+  /** Adds the single call of the older `function_call`; ignored if `tool_calls` came first, as some servers send each call in both fields. */
   addLegacy(functionCall: JsonObject): void {
+    this.#hasLegacy ||= this.#calls.length === 0;
+    if (!this.#hasLegacy) return;
     const piece = readPiece({ function: functionCall });
     this.#addPiece(this.#calls.at(-1) ?? this.#startCall(piece), piece);
   }
@@ -78,7 +84,7 @@ export class ChatCalls {
   /** Returns the calls as `tool_calls` of a message of the conversation. */
   toToolCalls(): readonly JsonObject[] {
     return this.#calls.map(({ id, name, custom, pieces, input, kept }) => {
-      const text = input === undefined ? pieces.join("") : JSON.stringify(input);
+      const text = input === undefined ? joinArguments(pieces).text : JSON.stringify(input);
       if (custom) return { id, type: "custom", custom: { name, input: text }, ...kept };
       return { id, type: "function", function: { name, arguments: text === "" ? "{}" : text }, ...kept };
     });
@@ -94,10 +100,17 @@ export class ChatCalls {
   }
 
   #findKnownCall(index: number | undefined, id: string, name: string, position: number): ChatCall | undefined {
-    if (index !== undefined) return this.#byIndex.get(index);
+    if (index !== undefined) return this.#byIndex.get(index) ?? (name === "" ? this.#findMisplaced(id) : undefined);
     const known = this.#byId.get(id);
     if (known !== undefined) return known;
     return position > 0 && name !== "" ? undefined : this.#calls.at(-1);
+  }
+
+  #findMisplaced(id: string): ChatCall | undefined {
+    const known = this.#byId.get(id);
+    if (known !== undefined) return known;
+    const last = this.#calls.at(-1);
+    return last === undefined || last.name === "" || isCompleteCall(last) ? undefined : last;
   }
 
   /** Marks all calls so far as complete. */
@@ -140,8 +153,9 @@ export class ChatCalls {
     call.id ||= id;
     call.name ||= name;
     this.#builder.openCall(call.key, { id: call.id, name: call.name });
-    if (input === undefined || input === null || input === "") return;
+    if (input === undefined || input === null || input === "" || (call.pieces.length > 0 && isEmptyInput(input))) return;
     if (typeof input === "string") {
+      if (isEmptyInput(call.input)) call.input = undefined;
       call.pieces.push(input);
       this.#builder.addArgumentText(call.key, input);
     } else {
@@ -157,11 +171,11 @@ function readPiece(entry: JsonObject): Piece {
   const [said = entry] = (isCustom ? [custom, plain] : [plain, custom]).filter(isJsonObject);
   const { name } = said;
   return {
-    index: typeof index === "number" ? index : undefined,
+    index: asIndex(index),
     id: typeof id === "string" || typeof id === "number" ? String(id) : "",
     name: typeof name === "string" ? name : "",
     custom: isCustom,
-    input: said["arguments"] ?? said["input"],
+    input: said["arguments"] ?? said["input"] ?? said["parameters"],
   };
 }
 

@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { endedWell, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import type { ChatVariant } from "../chat-variants.ts";
-import { isFirstCandidate, asNonEmptyString } from "../read-field.ts";
+import { asIndex, isFirstCandidate, asNonEmptyString } from "../read-field.ts";
 import { ReplyBuilder } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ChatCalls } from "./chat-calls.ts";
@@ -109,8 +109,9 @@ export class ChatReader implements StreamDecoder {
   }
 
   #readOtherChoice(choice: JsonObject): void {
-    const { index, delta, message = delta } = choice;
-    if (typeof index !== "number" || index < 1) return;
+    const { delta, message = delta } = choice;
+    const index = asIndex(choice["index"]);
+    if (index === undefined || index < 1) return;
     const text = (piece: string): void => this.#builder.addCandidateText(index, piece);
     this.#builder.addCandidateText(index, "");
     if (isJsonObject(message)) readContent(message["content"], { text, refusal: text, reasoning: () => {}, media: () => {} });
@@ -128,6 +129,7 @@ export class ChatReader implements StreamDecoder {
     this.#sink.reasoning(
       asNonEmptyString(message["reasoning_content"]) ??
         asNonEmptyString(message["reasoning"]) ??
+        asNonEmptyString(message["reasoning_text"]) ??
         asNonEmptyString(message["thinking"]) ??
         "",
     );
@@ -137,6 +139,7 @@ export class ChatReader implements StreamDecoder {
     if (isJsonObject(audio)) this.#sink.text(asNonEmptyString(audio["transcript"]) ?? "");
     if (isJsonArray(images)) for (const image of images) if (isJsonObject(image)) readImage(image, this.#sink);
     if (isJsonArray(calls)) this.#calls.add(calls, whole);
+    else if (isJsonObject(calls)) this.#calls.add([calls], whole);
     if (isJsonObject(legacy)) this.#calls.addLegacy(legacy);
     for (const field of this.#variant.keptFields) {
       const value = message[field];
@@ -258,7 +261,8 @@ interface ContentSink {
 
 function readContent(content: JsonValue | undefined, sink: ContentSink): void {
   if (typeof content === "string") sink.text(content);
-  else if (isJsonArray(content)) for (const chunk of content) if (isJsonObject(chunk)) readChunk(chunk, sink);
+  else if (isJsonObject(content)) readChunk(content, sink);
+  else if (isJsonArray(content)) for (const chunk of content) readContent(isJsonArray(chunk) ? undefined : chunk, sink);
 }
 
 function readChunk(chunk: JsonObject, sink: ContentSink): void {

@@ -18,7 +18,7 @@ import {
   needsNative,
   providerCallOf,
 } from "./items.ts";
-import { asString } from "../read-field.ts";
+import { asIndex, asString } from "../read-field.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
 import { readUsage } from "./usage.ts";
@@ -136,8 +136,7 @@ export class ResponsesDecoder implements StreamDecoder {
   }
 
   #partPosition(event: JsonObject, part: string): readonly [number, number] {
-    const index = event[part];
-    return [this.#slotOf(event).key, typeof index === "number" ? index : 0];
+    return [this.#slotOf(event).key, asIndex(event[part]) ?? 0];
   }
 
   /** Returns the slot of a piece of a call; opens the call if no `output_item.added` announced it. */
@@ -296,8 +295,7 @@ function withArgumentText(item: JsonObject): JsonObject {
 }
 
 function positionOf({ output_index: index, item_id: id }: JsonObject, item?: JsonObject): string | number | undefined {
-  if (typeof index === "number") return index;
-  return asString(id) ?? asString(item?.["id"]);
+  return asIndex(index) ?? asString(id) ?? asString(item?.["id"]);
 }
 
 function idsOf({ type, id, call_id: callId }: JsonObject): readonly string[] {
