@@ -31,14 +31,23 @@ export function providerName(qualifiedName: string, fingerprint?: string): strin
 
 /**
  * Returns the tool that a model meant by a name: looked up in the given names, else decoded as far as `providerName` is reversible, else the name
- * unchanged. A prefix `functions.`, which some models add, is removed.
+ * unchanged. A prefix `functions.`, which some models add, is removed, and so are control tokens such as `<|channel|>` with the text after them, and
+ * white space around the name, which some servers leave in it.
  */
 export function toQualifiedName(name: string, given: ReadonlyMap<string, string>): string {
-  const bare = name.startsWith("functions.") && !given.has(name) ? name.slice("functions.".length) : name;
+  const bare = given.has(name) ? name : bareName(name);
   const known = given.get(bare);
   if (known !== undefined) return known;
   if (!bare.includes("__")) return bare;
   return ALLOWED.test(bare) && !HASH_SUFFIX.test(bare) ? bare.replace(/^([^]+?)__(?=[^])/u, "$1::") : bare;
+}
+
+/** Returns `get` for `functions.get<|channel|>commentary`. */
+function bareName(name: string): string {
+  const tokenAt = name.indexOf("<|");
+  const head = (tokenAt > 0 ? name.slice(0, tokenAt) : name).trim();
+  const bare = head.startsWith("functions.") ? head.slice("functions.".length) : head;
+  return bare === "" ? name : bare;
 }
 
 /** Whether a name ends like those that `providerName` rewrote; only a look-up can tell whether it is one. */

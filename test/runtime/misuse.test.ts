@@ -244,6 +244,8 @@ describe("F0.3 the properties of a call", () => {
     [{ name: "add", input: { a: 1 }, toolName: "x" }, 'A call has no key "toolName"; the call was not run.', /^Did you mean "name"\?/u],
     [{ name: "add", input: { a: 1 }, timeoutMs: 5 }, 'A call has no key "timeoutMs"; the call was not run.', /^Send /u],
     [{ id: "1", type: "function", function: { name: "add", arguments: "{}" } }, 'The call has no name: "name" is missing.', /haft\/wire/u],
+    [{ name: "", input: {} }, 'The call has no name: "name" is empty.', /^Send /u],
+    [{ name: 5, input: {} }, 'The call has no name: "name" is a number.', /^Send /u],
     [{ functionCall: { name: "add", args: {} } }, 'The call has no name: "name" is missing.', /haft\/wire/u],
     [
       { role: "assistant", content: [{ type: "tool_use", name: "add", input: {} }] },

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import fc from "fast-check";
-import { ProviderNames, providerName } from "../../src/wire/provider-name.ts";
+import { ProviderNames, providerName, toQualifiedName } from "../../src/wire/provider-name.ts";
 
 describe("provider names of tools", () => {
   test.each([
@@ -42,6 +42,18 @@ describe("provider names of tools", () => {
       }),
       { numRuns: 2_000 },
     );
+  });
+
+  test.each([
+    ["functions.web__search", "web::search"],
+    ["web__search<|channel|>commentary", "web::search"],
+    [" functions.web__search <|constrain|>json", "web::search"],
+    ["web__search\n", "web::search"],
+    ["functions.", "functions."],
+    ["<|channel|>web__search", "<|channel|>web__search"],
+    ["a<|b", "a::b"], // a given name is never changed
+  ])("F4.17 the name %j of a call is %j, whatever the server leaves in it", (name, meant) => {
+    expect(toQualifiedName(name, new Map([["a<|b", "a::b"]]))).toBe(meant);
   });
 
   test("the reverse mapping is stored, with each name as it was first given", () => {

@@ -131,7 +131,7 @@ function readUnguarded(raw: unknown, limits: JsonLimits): CallReading {
     const hint = isProviderCall(fields) ? WIRE_HINT : namelessHint(fields);
     return unreadableCall(
       makeCall({ name: "", id }),
-      new ToolError("invalid_call", `The call has no name: "name" is ${describeType(name)}.`, { hint }),
+      new ToolError("invalid_call", `The call has no name: "name" is ${name === "" ? "empty" : describeType(name)}.`, { hint }),
     );
   }
   if (name.length > MAX_NAME_LENGTH * 2) {
@@ -263,7 +263,7 @@ function unknownKeyError(fields: Readonly<Record<string, unknown>>, mayBeInput: 
 function namelessHint(fields: object): string {
   ignoreRejection(fields);
   if (fields instanceof Promise) return `A promise was given: put await before it. ${CALL_HINT}`;
-  const suggestion = Object.keys(fields).find((key) => suggestKey(key) === "name");
+  const suggestion = Object.keys(fields).find((key) => key !== "name" && suggestKey(key) === "name");
   return suggestion === undefined ? CALL_HINT : `Write "name" in place of ${JSON.stringify(suggestion.slice(0, 100))}. ${CALL_HINT}`;
 }
 

@@ -4,6 +4,7 @@ import type { ModelTool } from "../../core/model.ts";
 import { MarkerSet } from "./marker-set.ts";
 import { TextArguments } from "./text-arguments.ts";
 import type { CallReader, ReaderContext, TextGrammar } from "./text-grammar.ts";
+import type { Reading, TextInput } from "./text-input.ts";
 import { argumentNames, parseObjectOrText, unnamedArgument } from "./typed-value.ts";
 
 const MAX_NAME = 256;
@@ -17,13 +18,13 @@ const readAction: CallReader = function* (context) {
   if (name === "" || !context.acceptsName(name) || (yield* input.peek()) !== "\n") return false;
   yield* input.readWhile(/[\s*]/u, MAX_SPACE);
   if (!(yield* input.tryRead("Action Input:"))) return false;
-  const space = yield* input.readWhile(/[\s*]/u, MAX_SPACE);
+  yield* input.readWhile(/[\s*]/u, MAX_SPACE);
   const fenced = yield* input.tryRead("```");
   if (fenced) yield* input.readWhile(/[a-z\s]/u, MAX_SPACE);
   if ((yield* input.peek()) !== "{") {
-    const line = space.includes("\n") || fenced ? "" : (yield* input.readWhile(/[^\n]/u)).trim();
-    if (line === "" && (yield* input.peek()) === "" && mayHaveInput(context.findTool(name))) return false; // only begun
-    return !fenced && context.acceptCall({ name, input: lineInput(context, name, line) });
+    const text = fenced ? "" : (yield* readPlainInput(input)).trim();
+    if (text === "" && (yield* input.peek()) === "" && mayHaveInput(context.findTool(name))) return false; // only begun
+    return !fenced && context.acceptCall({ name, input: plainInput(context, name, text) });
   }
   const text = yield* input.readBalancedObject();
   if (text === undefined) return false;
@@ -32,13 +33,27 @@ const readAction: CallReader = function* (context) {
   return true;
 };
 
+const NEXT_LINES = ["Thought:", "Action:", "Action Input:", "Observation:", "Final Answer:"].flatMap((line) => [line, `**${line}`]);
+const NEXT_LINES_AFTER_BREAK = NEXT_LINES.map((line) => `\n${line}`);
+
+/** Reads text in place of an object: all its lines, up to a line that begins with another mark of the format. */
+function* readPlainInput(input: TextInput): Reading<string> {
+  if (yield* input.startsWithAny(NEXT_LINES)) return "";
+  let text = "";
+  for (;;) {
+    text += yield* input.readWhile(/[^\n]/u);
+    if ((yield* input.peek()) === "" || (yield* input.startsWithAny(NEXT_LINES_AFTER_BREAK))) return text;
+    text += yield* input.readWhile(/\n/u, 1);
+  }
+}
+
 function mayHaveInput(tool: ModelTool | undefined): boolean {
   return tool === undefined || argumentNames(tool.inputSchema).all.length > 0;
 }
 
-/** Returns the arguments for a line of text, which is one argument of the tool: as `input`, with a warning, if the tool does not say which. */
-function lineInput(context: ReaderContext, name: string, line: string): JsonValue {
-  const text = line.replace(/^"([^"]*)"$/u, "$1");
+/** Returns the arguments for plain text, which is one argument of the tool: as `input`, with a warning, if the tool does not say which. */
+function plainInput(context: ReaderContext, name: string, given: string): JsonValue {
+  const text = given.replace(/^"([^"]*)"$/u, "$1");
   if (text === "" || text === "None" || text === "N/A") return {};
   const values = new TextArguments(context, name, (plain) => plain);
   const { schema } = values;

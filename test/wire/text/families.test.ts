@@ -642,7 +642,7 @@ test.each([
   expect(readText(format, format.writeCalls([{ name: "my-tool", input: {} }]).replace(end, ""))[0]).toEqual([["my-tool", "{"]]);
 });
 
-describe("react: a line of text instead of an object", () => {
+describe("react: text instead of an object", () => {
   const react = textFormat("react");
   const tools = [
     tool("list", { path: { type: "string" }, depth: { type: "integer" } }),
@@ -652,6 +652,18 @@ describe("react: a line of text instead of an object", () => {
   test("A6: is the only argument that can be a string", () => {
     const { reply, warnings } = readPieces(react, ["Action: list\nAction Input: src"], { tools });
     expect([reply.calls.map(({ input }) => input), warnings]).toEqual([[{ path: "src" }], []]);
+  });
+
+  test.each([
+    { says: "src\nlib\n\nbin", path: "src\nlib\n\nbin" },
+    { says: "\nsrc\nlib\nObservation: made up", path: "src\nlib" },
+    { says: "src\nlib\n**Thought:** I see.", path: "src\nlib" },
+    { says: '"src"\nAction: list\nAction Input: {"depth": 1}', path: "src", more: [{ depth: 1 }] },
+  ])("A06 no call runs with only the first line of $says", ({ says, path, more = [] }) => {
+    for (const pieces of [[`Action: list\nAction Input: ${says}`], [..."Action: list\nAction Input: ", ...says]]) {
+      const { reply } = readPieces(react, pieces, { tools });
+      expect(reply.calls.map(({ input }) => input)).toEqual([{ path }, ...more]);
+    }
   });
 
   test("A6: is kept with a warning if several arguments can be it", () => {
