@@ -1,6 +1,6 @@
 /** Reads a provider's answer: events as they arrive, or an error if it is not a reply. */
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/base/json.ts";
+import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelEvent } from "../core/model.ts";
 import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
@@ -90,6 +90,8 @@ class StreamedAnswer implements AnswerEvents {
   #hasYielded = false;
   /** The error of a frame, thrown after the events before it were given. */
   #failure: ToolError | undefined;
+  /** The last object with a message that the decoder ignored; it may be an error in the form of another API. */
+  #ignored: JsonObject | undefined;
   #prefix: TextPrefix | undefined;
   /** The part to read next: pieces of the body, the last frame, the events that the decoder still holds, nothing. */
   #state: "pieces" | "frames" | "rest" | "over" = "pieces";
@@ -156,9 +158,18 @@ class StreamedAnswer implements AnswerEvents {
     if (this.#state === "over") return undefined;
     this.#state = "over";
     const rest = this.#decoder.end();
+    if (rest.some((event) => event.type === "reply-end" && event.reply.finishDetail === undefined)) this.#throwIgnoredError();
     if (!this.#hasYielded && rest.every((event) => event.type === "reply-end" && event.reply.finish === "truncated"))
       throw new ToolError("model_failed", `${this.#model} ended its answer without any content.`, { retryable: true });
     return rest;
+  }
+
+  /** For a reply without a finish reason. @throws ToolError the error that the last ignored object describes, if it does */
+  #throwIgnoredError(): void {
+    if (this.#ignored === undefined) return;
+    const reported = { model: this.#model, headers: this.#response.headers, text: JSON.stringify(this.#ignored) };
+    const error = findErrorInReply(reported, this.#clock);
+    if (error !== undefined) throw error;
   }
 
   #notAStreamError(text: string): ToolError {
@@ -174,7 +185,9 @@ class StreamedAnswer implements AnswerEvents {
     try {
       for (const piece of take()) {
         if (typeof piece !== "string") this.#hasJson = true;
-        for (const event of this.#decoder.push(piece)) events.push(event);
+        const read = this.#decoder.push(piece);
+        if (read.length === 0 && isJsonObject(piece) && MESSAGE_KEYS.some((key) => Object.hasOwn(piece, key))) this.#ignored = piece;
+        for (const event of read) events.push(event);
       }
     } catch (thrown: unknown) {
       this.#failure = ToolError.fromUnknown(thrown, "model_failed");
@@ -183,6 +196,9 @@ class StreamedAnswer implements AnswerEvents {
     return events;
   }
 }
+
+/** The keys of errors of any API. */
+const MESSAGE_KEYS = ["error", "message", "Message", "detail"] as const;
 
 /** Matches a line of an event stream without reply data: a comment, the name of an event, `[DONE]`. */
 const IDLE_LINE = /^(?::|event:|id:|retry:|data:[ \t]*(?:\[DONE\][ \t]*)?$).*$/gmu;

@@ -56,8 +56,12 @@ class EventAssembler {
   }
 }
 
-/** Returns the value of a `takeData` field; undefined for comments (which begin with a colon) and all other fields. */
+/**
+ * Returns the value of a `data` field, and of an `error` field with an object, in which older servers of llama.cpp send errors; undefined for comments
+ * (which begin with a colon) and all other fields.
+ */
 function dataOf(line: string): string | undefined {
+  if (line.startsWith("error:")) return line.slice("error:".length).trim().startsWith("{") ? line.slice("error:".length) : undefined;
   if (!line.startsWith("data")) return undefined;
   if (line.length === 4) return "";
   if (line[4] !== ":") return undefined;
