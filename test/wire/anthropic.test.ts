@@ -124,9 +124,15 @@ describe("errors and bad replies", () => {
     ["refusal", "refusal"],
     ["pause_turn", "pause"],
     ["tomorrow", "other"],
+    ["length", "length"],
   ])("F4.17 a message that ended with %s returns no calls", (reason, finish) => {
     const { calls, ...rest } = FORMAT.decodeReply(message([use("t1", "a")], reason));
     expect({ calls, finish: rest.finish, detail: rest.finishDetail }).toEqual({ calls: [], finish, detail: reason });
+  });
+
+  test.each(["tool_calls", "stop", "STOP", "function_call"])("F4.17 the finish reason %s of another API ends a message with its calls", (reason) => {
+    const { calls, finish } = FORMAT.decodeReply(message([use("t1", "a")], reason));
+    expect([finish, calls.length]).toEqual(["calls", 1]);
   });
 
   test("F4.17 input left as broken JSON by eager streaming stays text, and the call keeps its place", () => {

@@ -88,7 +88,10 @@ describe("how a message ends", () => {
 
   test.each<readonly [string, JsonObject, ModelReply["finish"], string, number]>([
     ["STOP", {}, "calls", "STOP", 1],
+    ["stop", {}, "calls", "stop", 1], // of another API
+    ["tool_calls", {}, "calls", "tool_calls", 1],
     ["MAX_TOKENS", {}, "length", "MAX_TOKENS", 0],
+    ["length", {}, "length", "length", 0],
     ["SAFETY", {}, "content-filter", "SAFETY", 0],
     ["MALFORMED_FUNCTION_CALL", { finishMessage: "Broken." }, "error", "MALFORMED_FUNCTION_CALL: Broken.", 0],
     ["UNEXPECTED_TOOL_CALL", { finishMessage: "No get." }, "calls", "UNEXPECTED_TOOL_CALL: No get.", 1],

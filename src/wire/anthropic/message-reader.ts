@@ -10,6 +10,7 @@ import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
 import { ContentBlock, needsNative } from "./content-block.ts";
 import { providerError } from "../provider-error.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
+import { toFinishReason } from "../openai-chat/finish-reason.ts";
 import { tokenCountsWithCache, asNonEmptyString, asString } from "../read-field.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { wordEntries } from "../../core/base/wording.ts";
@@ -152,7 +153,7 @@ export class MessageReader implements StreamDecoder {
     const { stop_reason: reason, stop_details: details, container } = isJsonObject(message) ? message : {};
     const id = isJsonObject(container) ? asNonEmptyString(container["id"]) : undefined;
     if (id !== undefined && id.length <= MAX_ID_LENGTH) this.#container = id;
-    if (typeof reason === "string") this.#reply.setFinish(FINISH.get(reason) ?? "other", detailOf(reason, details));
+    if (typeof reason === "string") this.#reply.setFinish(FINISH.get(reason) ?? toFinishReason(reason), detailOf(reason, details));
     if (!isJsonObject(usage)) return;
     const knownCounts = Object.entries(usage).filter(([, value]) => value !== null);
     this.#usage = { ...this.#usage, ...Object.fromEntries(knownCounts) }; // later numbers are totals, not increments

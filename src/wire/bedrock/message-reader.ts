@@ -4,6 +4,7 @@ import { DEFAULT_MAX_CHARS, isJsonArray, isJsonObject, type JsonObject, type Jso
 import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type TokenUsage } from "../../core/model.ts";
 import { toInputObject } from "../conversation-steps.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
+import { toFinishReason } from "../openai-chat/finish-reason.ts";
 import { tokenCountsWithCache } from "../read-field.ts";
 import { argumentText } from "../join-arguments.ts";
 import { ReplyBuilder, parseInput } from "../reply-builder.ts";
@@ -181,7 +182,7 @@ export class ConverseReader implements StreamDecoder {
   }
 
   #setFinish(reason: JsonValue | undefined): void {
-    if (typeof reason === "string") this.#reply.setFinish(FINISH.get(reason) ?? "other", reason);
+    if (typeof reason === "string") this.#reply.setFinish(FINISH.get(reason) ?? toFinishReason(reason), reason);
   }
 
   #addUsage(usage: JsonValue | undefined): void {

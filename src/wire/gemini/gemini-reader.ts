@@ -5,6 +5,7 @@ import { endedWell, type FinishReason, type ModelEvent, type ModelReply, type Pr
 import { GEMINI } from "../gemini-conversation.ts";
 import { toInputObject } from "../conversation-steps.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
+import { toFinishReason } from "../openai-chat/finish-reason.ts";
 import { asIndex, isFirstCandidate, numberField, asString } from "../read-field.ts";
 import { ReplyBuilder, parseInput } from "../reply-builder.ts";
 import type { DecodeOptions, StreamDecoder } from "../wire-format.ts";
@@ -126,7 +127,7 @@ export class GeminiReader implements StreamDecoder {
   }
 
   #finishWithReason(reason: string, message: JsonValue | undefined): void {
-    const known = FINISH.get(reason) ?? "other";
+    const known = FINISH.get(reason) ?? toFinishReason(reason);
     // a call of a tool that was not offered is reported like any other; its result says that the tool does not exist
     const finish = reason === "UNEXPECTED_TOOL_CALL" && this.#calls > 0 ? "stop" : known;
     this.#finish(finish, typeof message === "string" && known !== "stop" ? `${reason}: ${message}` : reason);
