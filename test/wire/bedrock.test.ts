@@ -99,10 +99,13 @@ describe("errors and bad replies", () => {
     expect({ calls, finish: rest.finish, detail: rest.finishDetail }).toEqual({ calls: [], finish, detail: reason });
   });
 
-  test.each(["tool_calls", "stop", "STOP", "function_call"])("F4.17 the finish reason %s of another API ends a message with its calls", (reason) => {
-    const { calls, finish } = FORMAT.decodeReply(message([use("t1", "a")], reason));
-    expect([finish, calls.length]).toEqual(["calls", 1]);
-  });
+  test.each(["tool_calls", "stop", "STOP", "function_call"])(
+    "F4.17 the finish reason %s of another API ends a message with its calls",
+    (reason) => {
+      const { calls, finish } = FORMAT.decodeReply(message([use("t1", "a")], reason));
+      expect([finish, calls.length]).toEqual(["calls", 1]);
+    },
+  );
 
   test("F4.17 input that is broken JSON stays text, and the call keeps its place", () => {
     const events = [STARTED, start(0, opened("t1", "a")), json(0, '{"x": ['), stop(0), start(1, opened("t2", "b")), stop(1), ...ended()];

@@ -201,3 +201,80 @@ test("H07 however arguments are cut, and whether they are repeated, they are rea
     }),
   );
 });
+
+describe("F4.17 Responses: the output at the end has each item once", () => {
+  const f = (id: string, call: string, x = 1): JsonObject => ({
+    type: "function_call",
+    id,
+    call_id: call,
+    name: "f",
+    arguments: `{"x":${x}}`,
+  });
+  const said = (id: string, text: string): JsonObject => ({
+    type: "message",
+    id,
+    role: "assistant",
+    content: [{ type: "output_text", text }],
+  });
+  const thought: JsonObject = { type: "reasoning", id: "rs_1", summary: [] };
+  const added = (index: number, item: JsonObject): JsonObject => ({
+    type: "response.output_item.added",
+    output_index: index,
+    item: { ...item, arguments: "" },
+  });
+  const done = (index: number, item: JsonObject): JsonObject => ({ type: "response.output_item.done", output_index: index, item });
+  const completed = (...output: readonly JsonObject[]): JsonObject => ({
+    type: "response.completed",
+    response: { status: "completed", output },
+  });
+  const delta = (index: number, text: string): JsonObject => ({
+    type: "response.output_text.delta",
+    output_index: index,
+    item_id: "m",
+    delta: text,
+  });
+
+  test.each<{ title: string; events: readonly JsonObject[]; ids?: readonly string[]; text?: string }>([
+    { title: "other ids at another index", events: [added(1, f("a", "c1")), done(1, f("a", "c1")), completed(f("z", "c9"))] },
+    { title: "other ids behind an item that was not streamed", events: [done(0, f("a", "c1")), completed(thought, f("z", "c9"))] },
+    { title: "the same ids at another index, of a call that was only begun", events: [added(1, f("a", "c1")), completed(f("a", "c1"))] },
+    { title: "other ids at another index, of a call that was only begun", events: [added(1, f("a", "c1")), completed(f("z", "c9"))] },
+    {
+      title: "two equal calls, of which one was streamed",
+      events: [done(0, f("a", "c1")), completed(f("b", "c2"), f("a", "c1"))],
+      ids: ["c1", "c2"],
+    },
+    {
+      title: "two calls in another order with other ids",
+      events: [done(0, f("a", "c1")), done(1, f("b", "c2", 2)), completed(f("y", "c8", 2), f("z", "c9"))],
+      ids: ["c1", "c2"],
+    },
+    { title: "a text with another id at another index", events: [delta(1, "Hi."), completed(said("z", "Hi."))], ids: [], text: "Hi." },
+    {
+      title: "a text and a call, both with other ids",
+      events: [delta(1, "Hi."), done(1, said("m", "Hi.")), done(2, f("a", "c1")), completed(said("y", "Hi."), f("z", "c9"))],
+      text: "Hi.",
+    },
+    {
+      title: "the id of the call in place of the item's",
+      events: [
+        { ...added(0, f("a", "c1")), output_index: null },
+        { type: "response.function_call_arguments.delta", item_id: "c1", delta: '{"x":1}' },
+        { ...done(0, f("a", "c1")), output_index: null },
+        completed(),
+      ],
+    },
+  ])("$title", ({ events, ids = ["c1"], text = "" }) => {
+    const reply = replyOf(allEvents(openAiResponses(), events));
+    expect([reply.calls.map(({ id }) => id), reply.text]).toEqual([ids, text]);
+    expect(reply.calls.every(({ name }) => name === "f")).toBe(true);
+  });
+
+  test("A06 many items with the same ids are matched in linear time", () => {
+    const items = Array.from({ length: 20_000 }, () => ({ ...thought, id: "same" }));
+    const events = [...items.map((item, index) => done(index, item)), completed(...items)];
+    const begun = performance.now();
+    expect(replyOf(allEvents(openAiResponses(), events)).calls).toEqual([]);
+    expect(performance.now() - begun).toBeLessThan(5_000);
+  });
+});

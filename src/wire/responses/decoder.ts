@@ -18,6 +18,8 @@ import {
   needsNative,
   providerCallOf,
 } from "./items.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
+import { matchItems } from "./match-items.ts";
 import { asIndex, asString } from "../read-field.ts";
 import { checkStreamPiece } from "../framing/wire-json.ts";
 import { responseError } from "./response-error.ts";
@@ -33,6 +35,10 @@ interface Slot {
   id: string | undefined;
   /** The complete item, from `output_item.done` or a whole reply; no more pieces are expected for it. */
   item: JsonObject | undefined;
+  /** The item as it was when it began, if that was announced. */
+  begun: JsonObject | undefined;
+  /** The type of an item of which only text was received. */
+  words: "message" | "reasoning" | undefined;
   /** Whether the item is in `#providerSlots`, the provider-executed calls. */
   listed: boolean;
 }
@@ -119,11 +125,11 @@ export class ResponsesDecoder implements StreamDecoder {
       case "response.output_text.delta":
       case "response.refusal.delta":
         if (type === "response.refusal.delta") this.#isRefused = true;
-        return this.#text.append("text", this.#partPosition(event, "content_index"), text ?? "");
+        return this.#text.append("text", this.#partPosition(event, "content_index", "message"), text ?? "");
       case "response.reasoning_summary_text.delta":
-        return this.#text.append("summary", this.#partPosition(event, "summary_index"), text ?? "");
+        return this.#text.append("summary", this.#partPosition(event, "summary_index", "reasoning"), text ?? "");
       case "response.reasoning_text.delta":
-        return this.#text.append("thought", this.#partPosition(event, "content_index"), text ?? "");
+        return this.#text.append("thought", this.#partPosition(event, "content_index", "reasoning"), text ?? "");
       case "response.function_call_arguments.delta":
       case "response.custom_tool_call_input.delta":
         return this.#builder.addArgumentText(this.#openCall(type, event).key, text ?? "");
@@ -135,8 +141,10 @@ export class ResponsesDecoder implements StreamDecoder {
     }
   }
 
-  #partPosition(event: JsonObject, part: string): readonly [number, number] {
-    return [this.#slotOf(event).key, asIndex(event[part]) ?? 0];
+  #partPosition(event: JsonObject, part: string, words: "message" | "reasoning"): readonly [number, number] {
+    const slot = this.#slotOf(event);
+    slot.words ??= words;
+    return [slot.key, asIndex(event[part]) ?? 0];
   }
 
   /** Returns the slot of a piece of a call; opens the call if no `output_item.added` announced it. */
@@ -155,6 +163,9 @@ export class ResponsesDecoder implements StreamDecoder {
   }
 
   #addItem(slot: Slot, item: JsonObject): void {
+    slot.begun ??= item;
+    const callId = asString(item["call_id"]);
+    if (callId !== undefined) getOrAdd(this.#slotByPosition, callId, () => slot); // some servers name it in place of the item's id
     const type = itemType(item);
     const role = itemRole(item, this.#options.toolNames);
     if (role === "provider") this.#listProviderCall(slot);
@@ -237,13 +248,21 @@ export class ResponsesDecoder implements StreamDecoder {
 
   #readMissedItems(output: JsonValue | undefined): void {
     if (!isJsonArray(output)) return;
-    const known = new Set(this.#slots.flatMap(({ item }) => (item === undefined ? [] : idsOf(item))));
+    const streamed = matchItems(output.filter(isJsonObject), this.#slots);
+    const taken = new Set(streamed.values());
     for (const [index, item] of output.entries()) {
-      if (!isJsonObject(item) || idsOf(item).some((id) => known.has(id))) continue;
-      const slot = this.#slotOf({ output_index: index }, item);
-      if (slot.item === undefined) this.#addItem(slot, item);
+      if (!isJsonObject(item)) continue;
+      const slot = streamed.get(item) ?? this.#slotAt(index, item, taken);
+      taken.add(slot);
+      if (slot.item === undefined && slot.begun === undefined) this.#addItem(slot, item);
       this.#finishItem(slot, item);
     }
+  }
+
+  /** Returns the slot of an item that no streamed item matches: the one of its index, unless another item of the output has that one. */
+  #slotAt(index: number, item: JsonObject, taken: ReadonlySet<Slot>): Slot {
+    const slot = this.#slotOf({ output_index: index }, item);
+    return taken.has(slot) ? this.#addSlot(undefined) : slot;
   }
 
   #finishOf({ status, incomplete_details: details }: JsonObject): { readonly reason: FinishReason; readonly detail?: string } {
@@ -273,7 +292,7 @@ export class ResponsesDecoder implements StreamDecoder {
 
   #addSlot(place: string | number | undefined): Slot {
     if (this.#slots.length >= MAX_ITEMS) throw new ToolError("too_large", `A message of the model has more than ${MAX_ITEMS} items.`);
-    const slot: Slot = { key: this.#slots.length, id: undefined, item: undefined, listed: false };
+    const slot: Slot = { key: this.#slots.length, id: undefined, item: undefined, begun: undefined, words: undefined, listed: false };
     this.#slots.push(slot);
     if (place !== undefined) this.#slotByPosition.set(place, slot);
     return slot;
@@ -296,10 +315,6 @@ function withArgumentText(item: JsonObject): JsonObject {
 
 function positionOf({ output_index: index, item_id: id }: JsonObject, item?: JsonObject): string | number | undefined {
   return asIndex(index) ?? asString(id) ?? asString(item?.["id"]);
-}
-
-function idsOf({ type, id, call_id: callId }: JsonObject): readonly string[] {
-  return [id, callId].flatMap((one) => (typeof one === "string" && one !== "" ? [`${asString(type) ?? ""} ${one}`] : []));
 }
 
 function partsOf(parts: JsonValue | undefined): readonly (readonly [number, JsonObject])[] {
