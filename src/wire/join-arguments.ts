@@ -4,7 +4,7 @@ import { parseJson } from "../core/base/parse-json.ts";
 
 export interface JoinedArguments {
   readonly text: string;
-  /** What was left out, in a sentence; undefined for pieces that are joined as they are. */
+  /** A sentence about the text that was left out; undefined for pieces that are joined as they are. */
   readonly note?: string;
 }
 

@@ -5,7 +5,7 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { parseInput } from "../reply-builder.ts";
 import { itemType } from "./items.ts";
 
-/** What is known of a streamed item. */
+/** The known parts of a streamed item. */
 export interface StreamedItem {
   /** The complete item. */
   readonly item: JsonObject | undefined;
