@@ -17,12 +17,21 @@ export async function runCli(argv: readonly string[], host: CommandHost): Promis
   try {
     return await dispatch(readCommandLine(argv), host);
   } catch (thrown: unknown) {
-    const error = ToolError.fromUnknown(thrown);
+    const error = isMissingFolder(thrown) ? missingFolderError(thrown) : ToolError.fromUnknown(thrown);
     if (argv.includes("--json")) host.stdout.write(`${safeJson({ error })}\n`);
     const screen = screenFor(host.stderr, host.environment);
     screen.print(errorLines(error.toJSON(), screen));
     return ERROR_CODES[error.code].exit;
   }
+}
+
+/** Whether this is the error of `process.cwd()` after another program removed the current folder. */
+function isMissingFolder(thrown: unknown): boolean {
+  return thrown instanceof Error && "syscall" in thrown && thrown.syscall === "uv_cwd";
+}
+
+function missingFolderError(cause: unknown): ToolError {
+  return new ToolError("invalid_argument", "The current folder has been removed.", { hint: "Change to another one with cd.", cause });
 }
 
 async function dispatch(line: CommandLine, host: CommandHost): Promise<number> {

@@ -1,12 +1,13 @@
 /** Caches the answers of enrichments on disk, per tool, so that only changed tools are computed again. */
 import { hash } from "node:crypto";
-import { mkdir, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolError } from "../core/error.ts";
 import type { OptionNames } from "../core/known-keys.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import { makeFolder } from "../core/make-folder.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { replaceFile } from "../documents/replace-file.ts";
@@ -65,7 +66,7 @@ export class EnrichmentCache {
     if (path === undefined || entries.size === 0) return;
     try {
       const merged = new Map([...(await this.#load()), ...entries]);
-      await mkdir(dirname(path), { recursive: true });
+      await makeFolder(dirname(path));
       await replaceFile(path, JSON.stringify({ format: FORMAT, entries: Object.fromEntries(merged) }));
     } catch (error: unknown) {
       this.#log.warn(`The enrichment cache ${path} cannot be written: ${ToolError.fromUnknown(error).message}`);

@@ -1,10 +1,11 @@
 /** Artifacts as files in a folder, for programs whose sessions are in no store, or whose files other programs read. */
-import { mkdir, readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
+import { readFile, readdir, rm, stat, utimes, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { Artifact, ArtifactStore } from "../core/artifact.ts";
 import { systemErrorCode } from "../core/base/system-error-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
+import { makeFolder } from "../core/make-folder.ts";
 import { renameFile } from "../core/rename-file.ts";
 import { checkArtifact } from "./records/check-artifact.ts";
 
@@ -41,7 +42,7 @@ class FolderArtifacts implements ArtifactStore {
     const path = this.#pathOf(id);
     if (path === undefined) throw new ToolError("invalid_argument", `${JSON.stringify(id.slice(0, 80))} is not the id of an artifact.`);
     await this.#withStoreErrors("be written", async () => {
-      await mkdir(this.#folder, { recursive: true });
+      await makeFolder(this.#folder);
       if ((await sizeOf(path)) === undefined) {
         await writeAtomically(`${path}.type`, mediaType);
         await writeAtomically(path, Buffer.from(data, "base64")); // last, so that an artifact whose bytes exist is complete

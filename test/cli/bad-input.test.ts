@@ -290,3 +290,12 @@ test.for([
   expect(exitCode).toBe(6);
   expect(stderr).toContain(`  Choose another with ${option} <port>, or ${option} 0 for any free one.\n`);
 });
+
+test.skipIf(process.platform === "win32")("a current folder that was removed is named as the problem", { timeout: PATIENCE_MS }, () => {
+  const folder = folderWith({ "note.txt": "" });
+  const command = 'rm -r "$PWD"; exec "$0" "$@" list --json';
+  const { status, stdout, stderr } = spawnSync("sh", ["-c", command, process.execPath, PROGRAM], { cwd: folder, encoding: "utf8" });
+  expect(JSON.parse(stdout)).toMatchObject({ error: { code: "invalid_argument", message: "The current folder has been removed." } });
+  expect(stderr).toContain("haft: invalid_argument: The current folder has been removed.\n  Change to another one with cd.\n");
+  expect(status).toBe(2);
+});

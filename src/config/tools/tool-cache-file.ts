@@ -1,6 +1,6 @@
 /** Keeps the tool lists of servers in the user's cache folder, one file per server. */
 import { createHmac } from "node:crypto";
-import { lstat, mkdir, open, readFile } from "node:fs/promises";
+import { lstat, open, readFile } from "node:fs/promises";
 import type { Stats } from "node:fs";
 import { join } from "node:path";
 import { homeFolder, isFullyQualifiedPath } from "../../documents/home-folder.ts";
@@ -8,6 +8,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { systemErrorCode } from "../../core/base/system-error-code.ts";
+import { makeFolder } from "../../core/make-folder.ts";
 import type { Tool } from "../../core/tool.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
@@ -64,7 +65,7 @@ export function toolCacheFiles(folder: string): ToolMemory {
     async write(key, tools) {
       const text = toolsText(tools);
       if (text === undefined) return;
-      await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+      await makeFolder(folder, FOLDER_MODE);
       await replaceFile(await fileOf(key), text, { mode: FILE_MODE });
     },
   };
@@ -125,7 +126,7 @@ async function statOf(path: string): Promise<Stats | undefined> {
 /** Returns the salt of a folder, which is created with the first file. */
 async function readSalt(folder: string): Promise<string> {
   const path = join(folder, "salt");
-  await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+  await makeFolder(folder, FOLDER_MODE);
   try {
     const file = await open(path, "wx", FILE_MODE);
     try {

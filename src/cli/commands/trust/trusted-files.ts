@@ -1,7 +1,7 @@
 /** The configuration files that this user trusts to start programs and widen rights, with the digest that was trusted. */
-import { mkdir } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
+import { makeFolder } from "../../../core/make-folder.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { stateFolder } from "../../open/state-folder.ts";
@@ -72,10 +72,11 @@ async function readFiles(environment: Environment): Promise<JsonObject> {
 async function writeFiles(environment: Environment, files: JsonObject): Promise<void> {
   const path = trustedFilesPath(environment);
   try {
-    await mkdir(dirname(path), { recursive: true, mode: 0o700 });
+    await makeFolder(dirname(path), 0o700);
     await replaceFile(path, `${JSON.stringify({ format: FORMAT, version: VERSION, files }, undefined, 2)}\n`, { mode: 0o600 });
   } catch (thrown: unknown) {
-    throw new ToolError("store_failed", `The trust cannot be saved in ${path}: ${describeThrown(thrown)}.`, {
+    const failure = thrown instanceof ToolError ? thrown.cause : thrown; // the message of replaceFile repeats the path
+    throw new ToolError("store_failed", `The trust cannot be saved in ${path}: ${describeThrown(failure)}.`, {
       hint: "Set XDG_STATE_HOME to a writable folder, or name the configuration: --config.",
       cause: thrown,
     });

@@ -1,11 +1,12 @@
 /** Stores the logins of users: in memory, or in files that only the process's user can read. */
 import { hash } from "node:crypto";
-import { chmod, mkdir, readdir, rm } from "node:fs/promises";
+import { chmod, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { systemErrorCode } from "../../../core/base/system-error-code.ts";
+import { makeFolder } from "../../../core/make-folder.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";
@@ -76,11 +77,11 @@ export function fileLoginStore(folder: string, log: Log): LoginStore {
   return {
     get: async (key) => (await read(pathOf(key)))?.value,
     async runExclusive(key, options, work) {
-      await makeFolder(folder);
+      await makeLoginFolder(folder);
       return await withLockFile(join(folder, `${fileNameOf(key)}.lock`), options, work);
     },
     async set(key, value) {
-      await makeFolder(folder);
+      await makeLoginFolder(folder);
       await replaceFile(pathOf(key), JSON.stringify({ format: FORMAT, version: 1, ...key, value }), { mode: FILE_MODE });
     },
     delete: (key) => rm(pathOf(key), { force: true }),
@@ -92,9 +93,9 @@ export function fileLoginStore(folder: string, log: Log): LoginStore {
   };
 }
 
-async function makeFolder(folder: string): Promise<void> {
+async function makeLoginFolder(folder: string): Promise<void> {
   try {
-    await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
+    await makeFolder(folder, FOLDER_MODE);
     await chmod(folder, FOLDER_MODE);
   } catch (thrown: unknown) {
     throw new ToolError("store_failed", `Cannot create the folder of logins ${folder}: ${describeThrown(thrown)}.`, { cause: thrown });
