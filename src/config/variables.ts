@@ -89,6 +89,20 @@ export interface SentVariable {
   readonly name: string;
 }
 
+export interface ResolveOptions {
+  /** Whether a text that only empty variables make empty is a problem, as for a folder or an address. @default false */
+  readonly mustHaveText?: boolean;
+}
+
+interface WrittenText extends ResolveOptions {
+  readonly written: string;
+  readonly place: KeyPath;
+}
+
+function emptyProblem(written: string): string {
+  return `must not be empty, and the environment variable ${variableNamesIn(written).join(" or ")} is empty.`;
+}
+
 /** Resolves the variables of one file, and reports those it cannot resolve; their text is then empty. */
 export class Variables {
   readonly environment: Environment;
@@ -108,9 +122,9 @@ export class Variables {
   }
 
   /** Resolves a value that may be a secret and stays on this machine. */
-  resolve(text: string, place: KeyPath): string {
+  resolve(text: string, place: KeyPath, options?: ResolveOptions): string {
     Object.assign(this.secrets, readVariables(text, this.environment));
-    return this.#report(resolveVariables(text, this.environment), text, place);
+    return this.#report(resolveVariables(text, this.environment), { written: text, place, ...options });
   }
 
   resolveAll(texts: Readonly<Record<string, string>>, place: KeyPath): Readonly<Record<string, string>> {
@@ -118,9 +132,9 @@ export class Variables {
   }
 
   /** Like `value`, for a text that is sent to a server. */
-  resolveSent(text: string, place: KeyPath): string {
+  resolveSent(text: string, place: KeyPath, options?: ResolveOptions): string {
     for (const name of variableNamesIn(text)) this.sent.push({ place, name });
-    return this.resolve(text, place);
+    return this.resolve(text, place, options);
   }
 
   /** Like `resolveAll`, for texts that are sent to a server. */
@@ -128,9 +142,10 @@ export class Variables {
     return Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, this.resolveSent(text, [...place, name])]));
   }
 
-  /** Resolves the path of a file. */
+  /** Resolves the path of a file, which must not be empty. */
   path(text: string, place: KeyPath): string {
-    return this.#report(resolvePathVariables(text, this.environment, this.allowed), text, place);
+    const resolved = resolvePathVariables(text, this.environment, this.allowed);
+    return this.#report(resolved, { written: text, place, mustHaveText: true });
   }
 
   /** Returns a resolver that keeps every text as written, since the variables of disabled entries are not needed. */
@@ -143,10 +158,11 @@ export class Variables {
     return new PreservedVariables({ environment: this.environment, allowed: this.allowed, problems });
   }
 
-  #report(resolved: ResolvedText, written: string, place: KeyPath): string {
-    if ("text" in resolved) return resolved.text;
+  #report(resolved: ResolvedText, { written, place, mustHaveText = false }: WrittenText): string {
+    const isEmpty = mustHaveText && "text" in resolved && resolved.text === "" && written !== "";
+    if ("text" in resolved && !isEmpty) return resolved.text;
     if (this.#mayBeUnset) return written;
-    this.#problems.add(place, resolved.problem);
+    this.#problems.add(place, "problem" in resolved ? resolved.problem : emptyProblem(written));
     return "";
   }
 }

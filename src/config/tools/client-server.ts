@@ -10,7 +10,7 @@ import { expandHome } from "../../documents/home-folder.ts";
 import type { Problems } from "../../documents/problems.ts";
 import { isTable, kindOf, TableReader } from "../table-reader.ts";
 import type { McpConfig, McpServer } from "../toolset/mcp.ts";
-import type { Variables } from "../variables.ts";
+import type { ResolveOptions, Variables } from "../variables.ts";
 import {
   NOTES_BY_KEY,
   ENABLED,
@@ -166,7 +166,7 @@ export class ClientServer {
   #address({ table, key }: Found, transport: Transport): McpServer | undefined {
     if (this.#findKey(KEYS.command) !== undefined) table.report(key, "a server has a command or a url, not both.");
     const address = table.requiredText(key, "the address of the server");
-    const url = address === undefined ? "" : this.#resolveSent(address, [...table.path, key]);
+    const url = address === undefined ? "" : this.#resolveSent(address, [...table.path, key], { mustHaveText: true });
     const written = this.#texts(KEYS.headers, (text, place) => this.#resolveSent(text, place));
     const headers = this.#ownHeaders({ ...this.#token(), ...written, ...this.#namedHeaders() });
     const own = transport === "stdio" ? undefined : transport;
@@ -283,9 +283,9 @@ export class ClientServer {
   }
 
   /** Like `#resolveText`, for an address and headers. */
-  #resolveSent(text: string, place: KeyPath): string {
+  #resolveSent(text: string, place: KeyPath, options?: ResolveOptions): string {
     const translated = this.#translate(text, place);
-    return translated.startsWith("env:") ? translated : this.#variables.resolveSent(translated, place);
+    return translated.startsWith("env:") ? translated : this.#variables.resolveSent(translated, place, options);
   }
 
   /** @param option the argument before it */

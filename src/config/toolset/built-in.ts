@@ -61,7 +61,9 @@ function folderType<const Type extends string>(
     keyAtFault: () => "folder",
     read(table, common, { variables }) {
       const folder = table.requiredText("folder", `the folder ${purpose}`);
-      return folder === undefined ? undefined : { type, ...common, folder: variables.resolve(folder, [...table.path, "folder"]) };
+      return folder === undefined
+        ? undefined
+        : { type, ...common, folder: variables.resolve(folder, [...table.path, "folder"], { mustHaveText: true }) };
     },
     build: async ({ name }, config, { folder }) => ({ toolset: await make({ folder: resolve(folder, config.folder), name }) }),
   };

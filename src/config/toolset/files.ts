@@ -27,7 +27,9 @@ export const filesType: ToolsetType<FilesConfig> = {
       unchangedReads: table.flag("unchangedReads"),
       pdfText: table.flag("pdfText"),
     });
-    return root === undefined ? undefined : { type: "files", ...common, root: variables.resolve(root, [...table.path, "root"]), ...flags };
+    if (root === undefined) return undefined;
+    const folder = variables.resolve(root, [...table.path, "root"], { mustHaveText: true });
+    return { type: "files", ...common, root: folder, ...flags };
   },
   build({ name }, { root, guard, readOnly, tools, allowSensitive, unchangedReads, pdfText }, { folder, ownPaths }) {
     const flags = omitUndefined({ guard, readOnly, tools, allowSensitive, unchangedReads, pdfText, ...ownPaths });

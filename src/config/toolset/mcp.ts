@@ -150,7 +150,7 @@ function readAddress(table: TableReader, context: ReadContext): McpAddress | und
   const { variables, otherWords } = context;
   const key = otherWords && !table.has("url") ? "base_url" : "url";
   const written = table.requiredText(key, "the address of the server");
-  const url = written === undefined ? undefined : variables.resolveSent(written, [...table.path, key]);
+  const url = written === undefined ? undefined : variables.resolveSent(written, [...table.path, key], { mustHaveText: true });
   const typeKey = transportKey(table, otherWords);
   const transport = otherWords ? table.choice(typeKey, OTHER_TRANSPORTS) : table.choice(typeKey, TRANSPORTS);
   if (transport === "stdio") table.report(typeKey, 'a server with a url is reached by "http" or "sse"; "stdio" needs a command.');

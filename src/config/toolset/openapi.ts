@@ -54,7 +54,7 @@ export function readRestService(table: TableReader, context: ReadContext): RestS
   const documentHeaders = table.textTable("documentHeaders");
   return omitUndefined({
     document: readDocumentKey(table, documentKey, variables),
-    baseUrl: baseUrl === undefined ? undefined : variables.resolveSent(baseUrl, [...table.path, baseKey]),
+    baseUrl: baseUrl === undefined ? undefined : variables.resolveSent(baseUrl, [...table.path, baseKey], { mustHaveText: true }),
     include: operations === undefined ? readFilter(table, "include") : { operations },
     exclude: readFilter(table, "exclude"),
     auth: readRestAuth(table, context),

@@ -119,7 +119,7 @@ export const httpType: ToolsetType<HttpConfig> = {
     const allowPrivate = table.texts("allowPrivate", findAllowPrivateFault);
     const tls = readTls(table, context);
     const tools = readTools(table, (entry) => readHttpTool(entry));
-    const baseUrl = written === undefined ? undefined : variables.resolveSent(written, [...table.path, "baseUrl"]);
+    const baseUrl = written === undefined ? undefined : variables.resolveSent(written, [...table.path, "baseUrl"], { mustHaveText: true });
     if (tools === undefined || baseUrl === undefined || baseUrl === "") return undefined;
     return { type: "http", ...common, baseUrl, headers, tools, ...omitUndefined({ allowPrivate }), ...tls };
   },
