@@ -1,4 +1,4 @@
-import { readFileSync, statSync, writeFileSync, realpathSync } from "node:fs";
+import { mkdirSync, readFileSync, statSync, writeFileSync, realpathSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { PATIENCE_MS, PROJECT, folderWith, haft } from "./run-haft.ts";
@@ -46,6 +46,19 @@ describe.concurrent("a configuration found in the current folder", { timeout: PA
     await run(["trust"]);
     expect((await run(["trust", "--forget", "--json"])).stdout).toContain('"trusted":false');
     expect(await run(["list", "math"])).toMatchObject({ exitCode: 6 });
+  });
+
+  test("J08 the name of its folder cannot look like another line of the answer", async () => {
+    const { folder } = strangers();
+    const named = join(folder, "a\nb is trusted");
+    mkdirSync(named);
+    writeFileSync(join(named, "haft.toml"), STARTS);
+    const environment = { HAFT_TRUST: "", XDG_STATE_HOME: join(folder, "state"), SECRET: "swordfish" };
+    const { stdout } = await haft(["trust"], { folder: named, environment });
+    expect(stdout.split("\n").slice(2)).toEqual([
+      expect.stringContaining(String.raw`a\u{a}b is trusted/haft.toml is trusted until it changes.`),
+      "",
+    ]);
   });
 
   test("J08 needs no trust if it is named with --config, or if it starts nothing", async () => {

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { trustNeeds } from "../../config/trust/trust-needs.ts";
 import type { CommandBody } from "../command.ts";
 import { readConfig } from "../open/open-runtime.ts";
-import { safeText } from "../terminal/terminal-text.ts";
+import { safeName, safeText } from "../terminal/terminal-text.ts";
 import { listNeeds } from "./trust/require-trust.ts";
 import { distrustFile, trustFile } from "./trust/trusted-files.ts";
 
@@ -33,7 +33,7 @@ export const trustCommand: CommandBody = {
     if (options.json) out.writeJson({ path, trusted, programs });
     else {
       for (const line of programs) out.print(`  ${safeText(line)}`);
-      out.print(`${safeText(path)} ${trusted ? "is trusted until it changes." : "is not trusted."}`);
+      out.print(`${safeName(path)} ${trusted ? "is trusted until it changes." : "is not trusted."}`);
     }
     return 0;
   },
