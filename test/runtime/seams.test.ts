@@ -219,6 +219,50 @@ test.each([false, true])(
   },
 );
 
+test.each([false, true])("slots that throw while another is already taken give that one back (nested: %s)", async (nested) => {
+  const held = { tool: 0, toolset: 0 };
+  let isDown = true;
+  const limit = (name: string): object => {
+    const which = name.includes("put") ? "tool" : "toolset";
+    return {
+      tryTake: () => (which === "toolset" && isDown ? boom() : ++held[which] > 0),
+      wait: () => ({ whenTaken: async () => void held[which]++, cancel: () => {} }),
+      release: () => --held[which],
+    };
+  };
+  const put = defineTool({ name: "put", description: "", effects: pure, maxConcurrent: 1, execute: () => "put" });
+  const outer = defineTool({
+    name: "outer",
+    description: "",
+    effects: pure,
+    execute: async (_, context) => (await context.execute({ name: "x::put" })).status,
+  });
+  const toolsets = [{ name: "x", tools: [put], maxConcurrent: 1 }];
+  await using runtime = createRuntime({ slots: { limit }, toolsets, tools: [outer] } as unknown as RuntimeOptions);
+  const call = async (): Promise<unknown> => {
+    const result = await runtime.execute({ name: nested ? "outer" : "x::put" });
+    return nested ? result.output : result.status;
+  };
+  expect([await call(), held]).toEqual(["error", { tool: 0, toolset: 0 }]);
+  isDown = false;
+  expect([await call(), held]).toEqual(["ok", { tool: 0, toolset: 0 }]);
+});
+
+test("locks that throw when a nested call requests them do not keep the locks of its caller", async () => {
+  const near = new ResourceLocks();
+  const locks: Locks = { request: (request) => (request.writes.includes("b") ? boom() : near.request(request)) };
+  const inner = defineTool({ name: "inner", description: "", effects: { writes: ["a", "b"] }, execute: () => "written" });
+  const outer = defineTool({
+    name: "outer",
+    description: "",
+    effects: { writes: ["a"] },
+    execute: async (_, context) => (await context.execute({ name: "default::inner" })).error?.outcome,
+  });
+  await using runtime = createRuntime({ locks, tools: [inner, outer] });
+  expect((await runtime.execute({ name: "outer" })).output).toBe("not_started");
+  expect(near.request({ owner: "later", reads: [], writes: ["a"], commutative: false }).granted).toBe(true);
+});
+
 test("locks that throw on release do not leave other locks of a nested call taken", async () => {
   const ports = fakePorts();
   const near = new ResourceLocks();

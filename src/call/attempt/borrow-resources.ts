@@ -45,9 +45,19 @@ export function borrowLocks(run: AdmittedCall): LockTicket | ToolError {
     shares.set(nearest, share);
     share[access.mode].push(access.key);
   }
-  return new NestedTicket(
-    Array.from(shares, ([lender, share]) => borrowFrom(lender, { run, holders, request: { owner: run.callId, ...share, commutative } })),
-  );
+  return requestShares(shares, { run, holders, request: { owner: run.callId, reads, writes, commutative } });
+}
+
+/** Requests each share. If a request throws, the earlier ones are released: a lent lock that is not released would be held for good. */
+function requestShares(shares: ReadonlyMap<Holder | undefined, Share>, { run, holders, request }: Borrower): LockTicket {
+  const requested: ReturnType<typeof borrowFrom>[] = [];
+  try {
+    for (const [lender, share] of shares) requested.push(borrowFrom(lender, { run, holders, request: { ...request, ...share } }));
+    return new NestedTicket(requested);
+  } catch (thrown: unknown) {
+    for (const [, ticket] of requested) ticket.release();
+    throw thrown;
+  }
 }
 
 /**

@@ -111,17 +111,19 @@ function takeSlots(run: AdmittedCall): boolean {
 
 /** Like `takeSlots`, but takes slots that callers lend first. */
 function takeNestedSlots(run: AdmittedCall): boolean {
+  const { limits } = run.plan;
   const taken: HeldSlot[] = [];
-  for (const limit of run.plan.limits) {
-    const slot = tryTakeSlot(findSlotLender(run, limit), limit);
-    if (slot === undefined) {
-      for (const other of taken) releaseResource(run, other);
-      return false;
+  try {
+    for (const limit of limits) {
+      const slot = tryTakeSlot(findSlotLender(run, limit), limit);
+      if (slot === undefined) return false;
+      taken.push(slot);
     }
-    taken.push(slot);
+    run.slots = taken;
+    return true;
+  } finally {
+    if (taken.length < limits.length) for (const other of taken) releaseResource(run, other);
   }
-  run.slots = taken;
-  return true;
 }
 
 async function waitForSlots(run: AdmittedCall): Promise<ToolError | undefined> {
