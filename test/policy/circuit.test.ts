@@ -260,3 +260,16 @@ test("a circuit lists the latest failures that opened it, and clears them when i
   call(circuit, "success");
   expect({ state: circuit.state, causes: circuit.causes }).toEqual({ state: "closed", causes: [] });
 });
+
+test.each([
+  [2, ["h", "i"]],
+  [8, ["e", "f", "g", "h", "i"]],
+])("a circuit of %i failures lists only the latest failures, and at most five", (failures, causes) => {
+  const { circuit } = setUp({ failures, minimumRate: 1 });
+  circuit.record("success"); // so that earlier failures do not open it
+  for (const cause of "abcdefghi") {
+    circuit.addCause(cause);
+    circuit.record("failure");
+  }
+  expect({ state: circuit.state, causes: circuit.causes }).toEqual({ state: "closed", causes });
+});

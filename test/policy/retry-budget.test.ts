@@ -97,3 +97,11 @@ test("L13 a retried call with a thousand nested calls uses up the retries of oth
   budget.requests += 100;
   expect(budget.tryRetry()).toBe(true);
 });
+
+test("L13 retries inside a retried call use up the budget also when no call was made for a long time before", async () => {
+  const clock = new FakeClock();
+  const budget = new RetryBudget({ clock });
+  await clock.advance(600_000);
+  for (let call = 0; call < 20; call++) budget.countRetry();
+  expect(budget.tryRetry()).toBe(false);
+});
