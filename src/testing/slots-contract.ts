@@ -37,11 +37,13 @@ export const slotsContract: readonly SlotsCase[] = [
       for (const limit of limits) limit.release();
     },
   },
-  caseOf("all slots of a name are shared, and a freed one goes to the waiter", 2, async (one, other) => {
+  caseOf("all slots of a name are shared, and a freed one goes to the waiter", 2, async (one, other, assertWaiting) => {
     await take(one);
     await take(other);
-    const waiter = other.wait("a");
-    deepEqual([one.tryTake(), other.tryTake(), waiter.taken], [false, false, false]);
+    const [waiter, behind] = [other.wait("a"), one.wait("a")];
+    deepEqual([one.tryTake(), other.tryTake()], [false, false]);
+    await assertWaiting(waiter, behind);
+    behind.cancel();
     one.release();
     await taken(waiter);
     deepEqual([one.tryTake(), other.tryTake()], [false, false]);
@@ -50,11 +52,11 @@ export const slotsContract: readonly SlotsCase[] = [
     await take(one);
     one.release();
   }),
-  caseOf("lanes take turns, and within a lane the first come is first served", 1, async (limit) => {
+  caseOf("lanes take turns, and within a lane the first come is first served", 1, async (limit, _, assertWaiting) => {
     await take(limit);
     const [a1, a2, b1, b2] = ["a", "a", "b", "b"].map((lane) => limit.wait(lane)) as [SlotWaiter, SlotWaiter, SlotWaiter, SlotWaiter];
     for (const next of [a1, b1, a2, b2]) {
-      equal(next.taken, false);
+      await assertWaiting(next);
       limit.release();
       await taken(next);
     }
@@ -78,7 +80,7 @@ export const slotsContract: readonly SlotsCase[] = [
     equal(leaving.taken, false);
     other.release();
   }),
-  caseOf("a waiter that leaves with its slot passes it on once", 1, async (one, other) => {
+  caseOf("a waiter that leaves with its slot passes it on once", 1, async (one, other, assertWaiting) => {
     await take(one);
     const [first, second, third] = [other.wait("a"), other.wait("a"), other.wait("a")];
     one.release();
@@ -86,11 +88,25 @@ export const slotsContract: readonly SlotsCase[] = [
     first.cancel();
     first.cancel();
     await taken(second);
-    equal(third.taken, false);
+    await assertWaiting(third);
     third.cancel();
     second.cancel();
     await take(one);
     one.release();
+  }),
+  caseOf("two slots are free again when one waiter leaves and one slot is released, in either order", 2, async (one, other) => {
+    for (const leavesFirst of [true, false]) {
+      const [leaving, staying] = [one.wait("a"), one.wait("a")];
+      await taken(leaving);
+      await taken(staying);
+      if (leavesFirst) leaving.cancel();
+      one.release();
+      if (!leavesFirst) leaving.cancel();
+      await take(other);
+      await take(other);
+      other.release();
+      other.release();
+    }
   }),
   caseOf("a slot that was not taken cannot be released", 1, async (limit) => {
     assertThrows(() => limit.release(), "invalid_argument");
@@ -100,8 +116,31 @@ export const slotsContract: readonly SlotsCase[] = [
   }),
 ];
 
-function caseOf(title: string, maxConcurrent: number, run: (one: SlotLimit, other: SlotLimit) => Promise<void>): SlotsCase {
-  return { title, run: ({ slots, other }) => run(slots.limit("name", maxConcurrent), other.limit("name", maxConcurrent)) };
+type AssertWaiting = (...waiters: readonly SlotWaiter[]) => Promise<void>;
+
+function caseOf(
+  title: string,
+  maxConcurrent: number,
+  run: (one: SlotLimit, other: SlotLimit, assertWaiting: AssertWaiting) => Promise<void>,
+): SlotsCase {
+  return {
+    title,
+    run: ({ slots, other }) =>
+      run(slots.limit("name", maxConcurrent), other.limit("name", maxConcurrent), (...waiters) => assertWaiting([slots, other], waiters)),
+  };
+}
+
+/** Asserts that waiters have no slot. First takes a later slot in each process, by when these would have theirs too. */
+async function assertWaiting(subjects: readonly Slots[], waiters: readonly SlotWaiter[]): Promise<void> {
+  for (const slots of subjects) {
+    const marker = slots.limit("marker", 1);
+    await take(marker);
+    marker.release();
+  }
+  deepEqual(
+    waiters.map((waiter) => waiter.taken),
+    waiters.map(() => false),
+  );
 }
 
 /** Takes a free slot. Waits if the slots of several processes need a round trip to grant it. */

@@ -8,7 +8,7 @@ import { memoryStore } from "../../src/store/memory-store.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { slotsContract } from "../../src/testing/slots-contract.ts";
 import { explainPostgres } from "../../src/store/postgres/postgres-error.ts";
-import { FakeClock } from "../../src/testing/fake-ports.ts";
+import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { localStore } from "../store/local-store.ts";
 import { postgresPrograms } from "../store/postgres/server.ts";
@@ -157,4 +157,53 @@ test("leases released while the store fails permanently, for example without its
   const next = locks.request({ owner: "b", ...write });
   await clock.advance(10_000);
   expect([next.granted, (await store.leases.list()).map(({ callId }) => callId)]).toEqual([true, ["b"]]);
+});
+
+test("a request that is cancelled while the store is asked for it is not queued again, and keeps nobody waiting", async () => {
+  const store = memoryStore();
+  let answered = Promise.resolve();
+  const leases: Store["leases"] = {
+    ...store.leases,
+    async update(changes) {
+      const answers = await store.leases.update(changes);
+      await answered;
+      return answers;
+    },
+  };
+  const clock = new FakeClock();
+  const locks = new LeaseLocks({ leases, ...systemPorts, clock });
+  const write = { reads: [], writes: ["a:"], commutative: false };
+  const held = locks.request({ owner: "held", ...write });
+  await held.whenGranted();
+  const pause = Promise.withResolvers<void>();
+  answered = pause.promise;
+  const cancelled = locks.request({ owner: "cancelled", ...write });
+  await settle();
+  cancelled.release();
+  pause.resolve();
+  await clock.advance(10_000);
+  held.release();
+  await clock.advance(10_000);
+  expect([cancelled.granted, await store.leases.list(), clock.pending]).toEqual([false, [], 0]);
+});
+
+test("leases say why their store cannot be reached only until it answers again", async () => {
+  const store = memoryStore();
+  let isDown = false;
+  const leases: Store["leases"] = {
+    ...store.leases,
+    update: (changes) => (isDown ? Promise.reject(new Error("connect ECONNREFUSED")) : store.leases.update(changes)),
+  };
+  const clock = new FakeClock();
+  const log = new MemoryLog();
+  const locks = new LeaseLocks({ leases, ...systemPorts, clock, log });
+  const said = [locks.unreachable];
+  for (isDown of [false, true, false, true]) {
+    const ticket = locks.request({ owner: "a", reads: ["a:"], writes: [], commutative: false });
+    await clock.advance(1_000);
+    said.push(locks.unreachable);
+    ticket.release();
+  }
+  expect(said).toEqual(["The store has not answered yet.", undefined, "connect ECONNREFUSED", undefined, "connect ECONNREFUSED"]);
+  expect(log.lines).toHaveLength(2); // one for each time that it could not be reached
 });

@@ -69,6 +69,14 @@ test("an answer read before a write is not stored, and one stored before the wri
   expect([await stored.get("early", 0), await stored.get("late", 0), [...store.entries.keys()]]).toEqual([undefined, undefined, ["early"]]);
 });
 
+test("an answer that is read after a write of this process is stored, as the store knows the write first", async () => {
+  const { stored } = setUp();
+  stored.afterWrite(["file:/a"]);
+  stored.put(await record(stored, "k", ["file:/a"]));
+  await stored.whenSettled();
+  expect(await stored.get("k", 0)).toBe("1");
+});
+
 test("writes during a notification are passed on in the next one, and a read waits for both", async () => {
   const { store, stored } = setUp();
   await stored.get("k", 0);

@@ -5,7 +5,7 @@ import type { ApprovalDecision, Approvals } from "../../src/core/approvals.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JobStore } from "../../src/core/job-store.ts";
 import type { LockRequest, Locks } from "../../src/core/locks.ts";
-import type { Slots } from "../../src/core/slots.ts";
+import type { SlotWaiter, Slots } from "../../src/core/slots.ts";
 import type { Store } from "../../src/core/store.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { Limit } from "../../src/policy/locks/limit.ts";
@@ -61,8 +61,18 @@ test.each<[string, () => Locks, string]>([
 
 const flat = (key: string): string => key.replaceAll("/", "-");
 
+/** A limit that lets each waiter go as soon as it has asked. */
+class HastyLimit extends Limit {
+  override wait(): SlotWaiter {
+    const waiter = { taken: false, whenTaken: () => whenTaken, cancel() {} };
+    const whenTaken = Promise.resolve().then(() => void (waiter.taken = true));
+    return waiter;
+  }
+}
+
 test.each<[string, () => Slots, string]>([
   ["that are never taken", () => ({ limit: (_, max) => Object.assign(new Limit(max), { tryTake: () => true }) }), "are shared"],
+  ["whose waiters do not wait", () => ({ limit: (_, max) => new HastyLimit(max) }), "are shared"],
   ["that are another's each time", () => ({ limit: (_, max) => new Limit(max) }), "are shared"],
 ])("slots %s violate the contract", async (_, make, title) => {
   const found = await failures(slotsContract, () => ({ slots: make(), other: make() }));
