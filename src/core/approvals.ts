@@ -89,7 +89,10 @@ export interface ShownTool {
   readonly warned?: boolean;
 }
 
-/** Returns why a session's calls of a tool need approval in addition to the rules; undefined if they do not. */
+/**
+ * Returns why a session's calls of a tool need approval in addition to the rules; undefined if they do not. A rule that throws, or returns anything
+ * else, such as a promise, asks for approval of the call.
+ */
 export type SessionRule = (qualifiedName: string) => string | undefined;
 
 /**
@@ -162,6 +165,8 @@ export interface Approvals extends ApprovalInbox {
   /**
    * Sets the session's own rule, replacing an earlier one. Tools listed in `never` still need no approval. What was allowed before the rule asks for
    * a tool does not answer its questions; `allow-input`, `allow-always` or a rule in answer to one of them does, until the session ends.
+   *
+   * @throws ToolError `invalid_argument` unless the rule is a function
    */
   setSessionRule(sessionId: string, rule: SessionRule): void;
   /** Deletes what a session allowed, and its rule. Its open questions stay open, but can no longer allow a tool permanently. */

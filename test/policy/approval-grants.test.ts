@@ -113,3 +113,10 @@ test.each([
   answered.resolve(answer);
   expect([await asking, await approvals.rules()]).toEqual([expected, []]);
 });
+
+test.each([undefined, "files::*", { ask: true }])("a session rule that is %j is rejected with invalid_argument", (rule) => {
+  const approvals = new ApprovalGate({}, fakePorts());
+  expect(() => Reflect.apply(approvals.setSessionRule.bind(approvals), undefined, ["s", rule])).toThrow(
+    expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("must be a function") }),
+  );
+});

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import type { Approvals } from "../../core/approvals.ts";
 import { splitName } from "../../core/call.ts";
-import { ToolError } from "../../core/error.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
 import { formatSafetyReason } from "../../core/safety-checks.ts";
 import { isSettingsReason } from "../../policy/approval/approval-rules.ts";
 import type { Session } from "../../session/session.ts";
@@ -45,22 +45,36 @@ export function warningOf({ services, plan, turn, resumed }: AdmittedCall): stri
 /** Why the own rule of the session, or of one above it, asks before calls of this tool, whatever the settings say; undefined if none does. */
 export function sessionWarning(session: Session, approvals: Pick<Approvals, "reasonFor">, qualifiedName: string): string | undefined {
   for (let one: Session | undefined = session; one !== undefined; one = outerRuleSession(one)) {
-    const reason = approvals.reasonFor(qualifiedName, false, one);
+    const reason = reasonFor(approvals, one, { qualifiedName, destructive: false });
     if (reason !== undefined && !isSettingsReason(reason, qualifiedName)) return reason;
   }
   return undefined;
 }
 
 /** Why a call of this tool in the session must be approved; undefined if it need not be. */
-export function approvalReasonIn(
-  session: Session,
-  approvals: Pick<Approvals, "reasonFor">,
-  { qualifiedName, destructive }: { readonly qualifiedName: string; readonly destructive: boolean },
-): string | undefined {
+export function approvalReasonIn(session: Session, approvals: Pick<Approvals, "reasonFor">, tool: ToolToApprove): string | undefined {
   let reason: string | undefined;
   for (let one: Session | undefined = session; reason === undefined && one !== undefined; one = outerRuleSession(one))
-    reason = approvals.reasonFor(qualifiedName, destructive, one);
+    reason = reasonFor(approvals, one, tool);
   return reason;
+}
+
+interface ToolToApprove {
+  readonly qualifiedName: string;
+  readonly destructive: boolean;
+}
+
+/** Why a call needs approval. If a program's own approvals throw, it needs approval, and still has one result. */
+function reasonFor(
+  approvals: Pick<Approvals, "reasonFor">,
+  session: Session,
+  { qualifiedName, destructive }: ToolToApprove,
+): string | undefined {
+  try {
+    return approvals.reasonFor(qualifiedName, destructive, session);
+  } catch (thrown: unknown) {
+    return `Whether ${qualifiedName} needs approval could not be decided (${describeThrown(thrown)}).`;
+  }
 }
 
 /** The qualified name of a tool in a toolset that is still opening, if the call names the toolset; its tools are not known yet. */

@@ -1,5 +1,8 @@
 /** Decides which calls need approval: by the settings, by what the call does, and by a session's own rule. */
 import type { SessionRule } from "../../core/approvals.ts";
+import { describeValueKind, quoteValue } from "../../core/base/wording.ts";
+import { ToolError, describeThrown } from "../../core/error.ts";
+import { ignoreRejections } from "../../core/ignore-rejections.ts";
 import { MAX_CACHED_NAMES, createNameMatcher, type NameMatcher } from "../permission.ts";
 
 type Rule = "never" | "always" | "none";
@@ -11,6 +14,19 @@ function settingsReasons(qualifiedName: string): { readonly destructive: string;
 
 export function isSettingsReason(reason: string, qualifiedName: string): boolean {
   return Object.values(settingsReasons(qualifiedName)).includes(reason);
+}
+
+/** Returns the reason of a session's own rule. A rule that fails asks: nothing then says that the call needs no approval. */
+function reasonOf(rule: SessionRule, qualifiedName: string): string | undefined {
+  const asks = `so ${qualifiedName} needs approval.`;
+  try {
+    const reason: unknown = rule(qualifiedName);
+    if (reason === undefined || reason === null || typeof reason === "string") return reason ?? undefined;
+    ignoreRejections(reason);
+    return `The approval rule of the session returned ${describeValueKind(reason)} instead of a string or undefined, ${asks}`;
+  } catch (thrown: unknown) {
+    return `The approval rule of the session failed (${describeThrown(thrown)}), ${asks}`;
+  }
 }
 
 export class ApprovalRules {
@@ -34,11 +50,14 @@ export class ApprovalRules {
     if (rule === "never") return undefined;
     if (destructive) return settingsReasons(qualifiedName).destructive;
     // `session.id` is a getter that creates the id on first use, which few calls need
-    const own = session === undefined || this.#bySession.size === 0 ? undefined : this.#bySession.get(session.id)?.(qualifiedName);
-    return own ?? (rule === "always" ? settingsReasons(qualifiedName).always : undefined);
+    const own = session === undefined || this.#bySession.size === 0 ? undefined : this.#bySession.get(session.id);
+    const reason = own === undefined ? undefined : reasonOf(own, qualifiedName);
+    return reason ?? (rule === "always" ? settingsReasons(qualifiedName).always : undefined);
   }
 
   setSessionRule(sessionId: string, rule: SessionRule): void {
+    if (typeof rule !== "function")
+      throw new ToolError("invalid_argument", `The approval rule of a session must be a function, not ${quoteValue(rule)}.`);
     this.#bySession.set(sessionId, rule);
   }
 
