@@ -1,7 +1,9 @@
 import { expect, test } from "vitest";
+import type { ApprovalRule } from "../../src/core/approval-store.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { approvalDigest } from "../../src/policy/approval/approval-digest.ts";
-import { fakePorts } from "../../src/testing/fake-ports.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 
 const gate = (never?: readonly string[]): ApprovalGate => new ApprovalGate(never === undefined ? {} : { never }, fakePorts());
 const question = (path: string, sessionId = "s") => ({
@@ -119,4 +121,21 @@ test.each([undefined, "files::*", { ask: true }])("a session rule that is %j is 
   expect(() => Reflect.apply(approvals.setSessionRule.bind(approvals), undefined, ["s", rule])).toThrow(
     expect.objectContaining({ code: "invalid_argument", message: expect.stringContaining("must be a function") }),
   );
+});
+
+test("a permission for a tool that is being stored is waited for when the approvals settle, as before a store is closed", async () => {
+  const store = memoryStore();
+  const written = Promise.withResolvers<void>();
+  const slow = Object.assign(Object.create(store.approvals) as typeof store.approvals, {
+    addRule: (rule: ApprovalRule) => written.promise.then(() => store.approvals.addRule(rule)),
+  });
+  const approvals = new ApprovalGate({}, fakePorts(), { approvals: slow, follow: () => () => {} });
+  approvals.allowAlways("s", "files::delete");
+  let isSettled = false;
+  const settled = approvals.whenSettled().then(() => (isSettled = true));
+  await settle();
+  expect(isSettled).toBe(false);
+  written.resolve();
+  await settled;
+  expect(await store.approvals.rules({ now: 0, sessionId: "s" })).toMatchObject([{ pattern: "files::delete" }]);
 });

@@ -161,44 +161,33 @@ test.each<[string, object, object]>([
   await runtime.close();
 });
 
-const failingRules: readonly (readonly [string, () => unknown, string])[] = [
-  ["throws", boom, "failed (The client is closed.), so default::put needs approval."],
-  ["returns a promise", () => Promise.reject(new Error("late")), "returned a promise instead of a string or undefined"],
-  ["returns true", () => true, "returned a boolean instead of a string or undefined"],
-];
+const never = (): Promise<void> => new Promise(() => {});
+const waiter = { taken: false, whenTaken: never, cancel() {} };
 
-test.each(failingRules)("a call whose session has an approval rule that %s needs approval, and has one result", async (_what, rule, reason) => {
-  let ran = 0;
-  const asked: string[] = [];
-  const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
-  const open = (approval?: RuntimeOptions["approval"]) => createRuntime({ tools: [put], ...(approval && { approval }) });
-  const asking = { approve: (request: { readonly reason: string }) => (asked.push(request.reason), "allow-once" as const) };
-  for (const runtime of [open(), open(asking)]) {
-    const session = runtime.session();
-    Reflect.apply(runtime.approvals.setSessionRule.bind(runtime.approvals), undefined, [session.id, rule]);
-    const [first, second] = await session.execute([
-      { name: "put", input: {} },
-      { name: "put", input: {} },
-    ]);
-    asked.push(`${first?.error?.code ?? first?.status} ${second?.error?.code ?? second?.status} ${ran}`);
-    await runtime.close(); // waits for every call that has no result
-  }
-  const why = expect.stringContaining(reason);
-  expect(asked).toEqual(["approval_required approval_required 0", why, why, "ok ok 2"]);
-});
-
-test("approvals that throw when they say whether a call needs approval make it need approval, and the call has one result", async () => {
+test.each<["locks" | "slots", (isLate: () => boolean) => object]>([
+  ["locks", (isLate) => ({ request: () => ({ ...ticket, whenGranted: never, waitingFor: () => (isLate() ? boom() : ["other"]) }) })],
+  ["slots", () => ({ limit: () => ({ ...slot, wait: () => waiter, get unreachable() { return boom(); } }) })],
+])("%s that throw at the deadline of a call that waits for them end the call, and not the process", async (what, make) => {
   const ports = fakePorts();
-  const approvals = Object.assign(new ApprovalGate({ always: ["*"] }, ports), { reasonFor: boom });
-  let ran = 0;
-  const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
-  const runtime = createRuntime({ ports, approvals, tools: [put] });
-  const { error } = await runtime.session().execute({ name: "put", input: {} });
-  expect([error?.code, error?.message, ran]).toEqual([
-    "approval_required",
-    expect.stringContaining("Whether default::put needs approval could not be decided (The client is closed.)."),
-    0,
-  ]);
+  let isLate = false;
+  const put = defineTool({
+    name: "put",
+    description: "Puts.",
+    effects: { writes: ["a"] },
+    maxConcurrent: 1,
+    deadlineMs: 1_000,
+    execute: () => expect.fail("It has no locks or slots."),
+  });
+  const runtime = createRuntime({ [what]: make(() => isLate), ports, tools: [put] });
+  const result = runtime.execute({ name: "put", input: {} });
+  await settle();
+  isLate = true;
+  await ports.clock.advance(1_000);
+  expect((await result).error).toMatchObject({
+    code: "unavailable",
+    outcome: "not_started",
+    message: `default::put was not started: its ${what} failed: The client is closed.`,
+  });
   await runtime.close();
 });
 

@@ -125,9 +125,16 @@ class Wait<T, R> implements Interrupt, Expiring {
     this.#timer = clock.expiry === undefined ? startTimer(this, Math.max(0, endsAt - now), clock) : clock.expiry(this, endsAt);
   }
 
-  /** Called at the deadline. */
+  /** Called at the deadline, by a timer: an error of a program's own locks or slots that are asked for the reason must not escape. */
   expire(): void {
-    if (this.#outcome !== undefined) this.interrupt(this.#outcome.timeoutError());
+    if (this.#outcome === undefined) return;
+    let error: ToolError;
+    try {
+      error = this.#outcome.timeoutError();
+    } catch (thrown: unknown) {
+      return this.rejected(thrown);
+    }
+    this.interrupt(error);
   }
 
   fulfilled(value: T): void {
