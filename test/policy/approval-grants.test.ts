@@ -129,7 +129,7 @@ test("a permission for a tool that is being stored is waited for when the approv
   const slow = Object.assign(Object.create(store.approvals) as typeof store.approvals, {
     addRule: (rule: ApprovalRule) => written.promise.then(() => store.approvals.addRule(rule)),
   });
-  const approvals = new ApprovalGate({}, fakePorts(), { approvals: slow, follow: () => () => {} });
+  const approvals = new ApprovalGate({}, fakePorts(), { approvals: slow, follow: (listener) => store.follow(listener) });
   approvals.allowAlways("s", "files::delete");
   let isSettled = false;
   const settled = approvals.whenSettled().then(() => (isSettled = true));

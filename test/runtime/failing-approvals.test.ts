@@ -16,25 +16,28 @@ const failingRules: readonly (readonly [string, () => unknown, string])[] = [
   ["returns true", () => true, "returned a boolean instead of a string or undefined"],
 ];
 
-test.each(failingRules)("a call whose session has an approval rule that %s needs approval, and has one result", async (_what, rule, reason) => {
-  let ran = 0;
-  const asked: string[] = [];
-  const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
-  const open = (approval?: RuntimeOptions["approval"]) => createRuntime({ tools: [put], ...(approval && { approval }) });
-  const asking = { approve: (request: { readonly reason: string }) => (asked.push(request.reason), "allow-once" as const) };
-  for (const runtime of [open(), open(asking)]) {
-    const session = runtime.session();
-    Reflect.apply(runtime.approvals.setSessionRule.bind(runtime.approvals), undefined, [session.id, rule]);
-    const [first, second] = await session.execute([
-      { name: "put", input: {} },
-      { name: "put", input: {} },
-    ]);
-    asked.push(`${first?.error?.code ?? first?.status} ${second?.error?.code ?? second?.status} ${ran}`);
-    await runtime.close(); // waits for every call that has no result
-  }
-  const why = expect.stringContaining(reason);
-  expect(asked).toEqual(["approval_required approval_required 0", why, why, "ok ok 2"]);
-});
+test.each(failingRules)(
+  "a call whose session has an approval rule that %s needs approval, and has one result",
+  async (_what, rule, reason) => {
+    let ran = 0;
+    const asked: string[] = [];
+    const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
+    const open = (approval?: RuntimeOptions["approval"]) => createRuntime({ tools: [put], ...(approval && { approval }) });
+    const asking = { approve: (request: { readonly reason: string }) => (asked.push(request.reason), "allow-once" as const) };
+    for (const runtime of [open(), open(asking)]) {
+      const session = runtime.session();
+      Reflect.apply(runtime.approvals.setSessionRule.bind(runtime.approvals), undefined, [session.id, rule]);
+      const [first, second] = await session.execute([
+        { name: "put", input: {} },
+        { name: "put", input: {} },
+      ]);
+      asked.push(`${first?.error?.code ?? first?.status} ${second?.error?.code ?? second?.status} ${ran}`);
+      await runtime.close(); // waits for every call that has no result
+    }
+    const why = expect.stringContaining(reason);
+    expect(asked).toEqual(["approval_required approval_required 0", why, why, "ok ok 2"]);
+  },
+);
 
 test("approvals that throw when they say whether a call needs approval make it need approval, and the call has one result", async () => {
   const ports = fakePorts();

@@ -166,7 +166,18 @@ const waiter = { taken: false, whenTaken: never, cancel() {} };
 
 test.each<["locks" | "slots", (isLate: () => boolean) => object]>([
   ["locks", (isLate) => ({ request: () => ({ ...ticket, whenGranted: never, waitingFor: () => (isLate() ? boom() : ["other"]) }) })],
-  ["slots", () => ({ limit: () => ({ ...slot, wait: () => waiter, get unreachable() { return boom(); } }) })],
+  [
+    "slots",
+    () => ({
+      limit: () => ({
+        ...slot,
+        wait: () => waiter,
+        get unreachable() {
+          return boom();
+        },
+      }),
+    }),
+  ],
 ])("%s that throw at the deadline of a call that waits for them end the call, and not the process", async (what, make) => {
   const ports = fakePorts();
   let isLate = false;

@@ -21,7 +21,7 @@ export class CredentialWatch {
   readonly #options: CredentialWatchOptions;
   readonly #watched = new Set<WatchedPrincipal>();
   #cancelTimer: (() => void) | undefined;
-  #isChecking = false;
+  #isLookingUp = false;
 
   constructor(options: CredentialWatchOptions) {
     this.#options = options;
@@ -42,30 +42,48 @@ export class CredentialWatch {
   }
 
   #scheduleCheck(): void {
-    if (this.#isChecking || this.#cancelTimer !== undefined || this.#watched.size === 0) return;
-    this.#cancelTimer = this.#options.clock.timer(() => void this.#checkAll(), CHECK_MS, { background: true });
+    if (this.#cancelTimer !== undefined || this.#watched.size === 0) return;
+    this.#cancelTimer = this.#options.clock.timer(() => this.#check(), CHECK_MS, { background: true });
   }
 
-  /** Checks all watched credentials. Equal credentials are looked up once, however many streams they have. */
-  async #checkAll(): Promise<void> {
+  /** Ends what has expired even while a look-up takes long, such as one of a store that does not answer. */
+  #check(): void {
     this.#cancelTimer = undefined;
-    this.#isChecking = true;
-    const results = new Map<string, boolean>();
-    for (const watched of this.#watched) {
-      const { principal, end } = watched;
-      const name = `${principal.id} ${principal.expiresAt ?? ""}`;
-      const isValid = results.get(name) ?? (await this.#isValid(principal));
-      results.set(name, isValid);
-      if (!isValid && this.#watched.delete(watched)) end();
-    }
-    this.#isChecking = false;
+    for (const watched of this.#watched) if (this.#hasExpired(watched.principal)) this.#end(watched);
+    if (!this.#isLookingUp) void this.#lookUpAll();
     this.#scheduleCheck();
   }
 
+  /** Looks up all watched credentials. Equal credentials are looked up once, however many streams they have. */
+  async #lookUpAll(): Promise<void> {
+    this.#isLookingUp = true;
+    const results = new Map<string, boolean>();
+    for (const watched of this.#watched) {
+      const { principal } = watched;
+      const name = `${principal.id} ${principal.expiresAt ?? ""}`;
+      const isValid = results.get(name) ?? (await this.#isValid(principal));
+      results.set(name, isValid);
+      if (!isValid) this.#end(watched);
+    }
+    this.#isLookingUp = false;
+  }
+
+  #end(watched: WatchedPrincipal): void {
+    if (!this.#watched.delete(watched)) return;
+    try {
+      watched.end();
+    } catch (thrown: unknown) {
+      this.#options.log.warn(`A stream of ${watched.principal.id} could not be ended with its credentials: ${describeThrown(thrown)}`);
+    }
+  }
+
+  #hasExpired({ expiresAt = Infinity }: Principal): boolean {
+    return expiresAt <= this.#options.clock.wallTime();
+  }
+
   async #isValid(principal: Principal): Promise<boolean> {
-    const { authenticator, clock, log } = this.#options;
-    const { expiresAt = Infinity } = principal;
-    if (expiresAt <= clock.wallTime()) return false;
+    const { authenticator, log } = this.#options;
+    if (this.#hasExpired(principal)) return false;
     try {
       return (await authenticator.isValid?.(principal)) ?? true;
     } catch (thrown: unknown) {
