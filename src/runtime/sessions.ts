@@ -3,7 +3,7 @@ import { notStartedError } from "../call/attempt/not-started-errors.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { Engine } from "../core/engine.ts";
-import { ToolError } from "../core/error.ts";
+import { ToolError, describeThrown } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
@@ -141,7 +141,7 @@ export class Sessions implements SessionHost {
   }
 
   async close(session: RuntimeSession): Promise<void> {
-    this.#services.approvals.forget(session.id);
+    this.#forgetApprovals(session.id);
     if (session.simulation === undefined) this.#services.largeResults.close(session.id);
     else this.#services.largeResults.unshare(session.id);
     this.#services.cache.forget(session);
@@ -158,16 +158,30 @@ export class Sessions implements SessionHost {
     }
   }
 
+  /** A program's own approvals may throw: the session is closed nevertheless. */
+  #forgetApprovals(sessionId: string): void {
+    try {
+      this.#services.approvals.forget(sessionId);
+    } catch (thrown: unknown) {
+      this.#services.ports.log.warn(`What was approved in the session ${sessionId} could not be forgotten: ${describeThrown(thrown)}`);
+    }
+  }
+
   /** A session whose only purpose is to be the parent of simulations. */
   createEphemeral(): RuntimeSession {
     return this.#newSessions.createEphemeral();
+  }
+
+  async #whenApprovalsSettled(): Promise<void> {
+    await this.#services.approvals.whenSettled();
   }
 
   /** Closes every session and the store; resolves to the errors. */
   async closeAll(): Promise<readonly ToolError[]> {
     const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
     await this.#services.cache.stored?.whenSettled();
-    await this.#services.approvals.whenSettled();
+    // approvals of a program that fail must not keep the store open, whose last writes would be lost
+    ends.push(...(await Promise.allSettled([this.#whenApprovalsSettled()])));
     ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
   }

@@ -1,9 +1,11 @@
 /** Approval rules and approvals of a program that fail. */
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
+import type { Approvals } from "../../src/core/approvals.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime-options.ts";
+import { memoryStore } from "../../src/store/memory-store.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 const boom = (): never => {
@@ -52,4 +54,31 @@ test("approvals that throw when they say whether a call needs approval make it n
     0,
   ]);
   await runtime.close();
+});
+
+test.each([true, "allow-once", null, {}])("approvals that answer a question with %j deny the call, which has one result", async (answer) => {
+  const ports = fakePorts();
+  const approvals = Object.assign(new ApprovalGate({ always: ["*"] }, ports), { ask: () => Promise.resolve(answer) });
+  let ran = 0;
+  const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
+  const runtime = createRuntime({ ports, approvals: approvals as unknown as Approvals, tools: [put] });
+  const { error } = await runtime.session().execute({ name: "put", input: {} });
+  expect([error?.code, error?.message, ran]).toEqual(["approval_denied", expect.stringContaining("ask() of the approvals resolved to"), 0]);
+  await runtime.close();
+});
+
+test("approvals that throw when sessions are closed do not keep the store open, and the log or close() says so", async () => {
+  const ports = fakePorts();
+  const approvals = Object.assign(new ApprovalGate({}, ports), { forget: boom, whenSettled: boom });
+  const store = memoryStore();
+  const close = vi.spyOn(store, "close");
+  const runtime = createRuntime({ ports, approvals, store });
+  const session = runtime.session("s");
+  await session.close();
+  const errors = await runtime.close();
+  expect(errors.map(({ message }) => message)).toEqual(["The client is closed."]);
+  expect(close).toHaveBeenCalledOnce();
+  expect(ports.log.lines.map(({ message }) => message)).toContain(
+    "What was approved in the session s could not be forgotten: The client is closed.",
+  );
 });

@@ -4,10 +4,11 @@ import type { CoveredCall, EnclosingCall } from "../../core/approval-store.ts";
 import type { ApprovalNote } from "../../core/approvals.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { ToolError } from "../../core/error.ts";
+import { describeValueKind } from "../../core/base/wording.ts";
+import { ToolError, isToolError } from "../../core/error.ts";
 import { principalIdOf } from "../../core/principal-id.ts";
 import { approvalId } from "../../policy/approval/approval-digest.ts";
-import { noDecisionError } from "../../policy/approval/approval-refusals.ts";
+import { approvalDeniedError, noDecisionError } from "../../policy/approval/approval-refusals.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.ts";
 import { notStartedError, startTimeoutError } from "../attempt/not-started-errors.ts";
@@ -59,10 +60,16 @@ export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQ
   const waited = await waitFor(run, question, { endsAt: run.deadlineAt, timeoutError: () => notApprovedError(qualifiedName) });
   countPendingApprovals(asking, -1);
   noteWait(run, "approval", since);
-  if ("value" in waited) return waited.value ?? (await untilApprovalDurable(run)) ?? run;
+  if ("value" in waited) return findRefusal(qualifiedName, waited.value) ?? (await untilApprovalDurable(run)) ?? run;
   if ("thrown" in waited) throw waited.thrown;
   controller.abort(waited.ended);
   return waited.ended;
+}
+
+/** Why the call is refused. Approvals of a program may resolve to anything: only undefined allows the call. */
+function findRefusal(toolName: string, answer: unknown): ToolError | undefined {
+  if (answer === undefined || isToolError(answer)) return answer;
+  return approvalDeniedError({ toolName, reason: "" }, `ask() of the approvals resolved to ${describeValueKind(answer)}, not to undefined or a ToolError`);
 }
 
 interface AskedReason {
