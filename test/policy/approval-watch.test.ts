@@ -1,6 +1,7 @@
 /** When the store is read for answers that other processes gave. */
 import { expect, test } from "vitest";
 import type { StoreChange } from "../../src/core/store-changes.ts";
+import { APPROVAL_STATUSES, type ListApprovalsOptions } from "../../src/core/approval-store.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
@@ -101,4 +102,23 @@ test("the store is read at most once in 500 ms however many questions are open, 
   expect(await Promise.all(ends)).toEqual([undefined, undefined, undefined]);
   await clock.advance(5_000);
   expect([reads.length, followers()]).toEqual([6, 0]);
+});
+
+test.each<[object, string]>([
+  [{ status: "opened" }, `The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is "opened".`],
+  [{ status: ["open", 1] }, `The status of an approval must be one of ${APPROVAL_STATUSES.join(", ")}; this is 1.`],
+  [{ first: "last" }, '"first" of the list of approvals must be "oldest" or "newest", not "last".'],
+  [{ limit: 0 }, "limit is 0; it must be an integer of at least 1."],
+  [{ limit: "5" }, 'limit is "5"; it must be an integer of at least 1.'],
+  [{ after: "7" }, 'after is "7"; it takes the position of an approval.'],
+  [{ after: Number.NaN }, "after is NaN; it takes the position of an approval."],
+])("a list of approvals with the options %j is rejected with invalid_argument", async (options, message) => {
+  const inbox = new StoredApprovals({ store: memoryStore().approvals });
+  await expect(inbox.list(options as ListApprovalsOptions)).rejects.toMatchObject({ code: "invalid_argument", message });
+});
+
+test.each([-1, 1.5, Number.NaN, undefined, "1"])("many questions are not answered up to the position %j", async (upTo) => {
+  const inbox = new StoredApprovals({ store: memoryStore().approvals });
+  const answer = Reflect.apply(inbox.answerMany.bind(inbox), undefined, [{ answer: "allow-once", upTo }]);
+  await expect(answer).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("upTo of answerMany()") });
 });

@@ -56,16 +56,23 @@ test("approvals that throw when they say whether a call needs approval make it n
   await runtime.close();
 });
 
-test.each([true, "allow-once", null, {}])("approvals that answer a question with %j deny the call, which has one result", async (answer) => {
-  const ports = fakePorts();
-  const approvals = Object.assign(new ApprovalGate({ always: ["*"] }, ports), { ask: () => Promise.resolve(answer) });
-  let ran = 0;
-  const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
-  const runtime = createRuntime({ ports, approvals: approvals as unknown as Approvals, tools: [put] });
-  const { error } = await runtime.session().execute({ name: "put", input: {} });
-  expect([error?.code, error?.message, ran]).toEqual(["approval_denied", expect.stringContaining("ask() of the approvals resolved to"), 0]);
-  await runtime.close();
-});
+test.each([true, "allow-once", null, {}])(
+  "approvals that answer a question with %j deny the call, which has one result",
+  async (answer) => {
+    const ports = fakePorts();
+    const approvals = Object.assign(new ApprovalGate({ always: ["*"] }, ports), { ask: () => Promise.resolve(answer) });
+    let ran = 0;
+    const put = defineTool({ name: "put", description: "Puts.", effects: { writes: ["a"] }, execute: () => ++ran });
+    const runtime = createRuntime({ ports, approvals: approvals as unknown as Approvals, tools: [put] });
+    const { error } = await runtime.session().execute({ name: "put", input: {} });
+    expect([error?.code, error?.message, ran]).toEqual([
+      "approval_denied",
+      expect.stringContaining("ask() of the approvals resolved to"),
+      0,
+    ]);
+    await runtime.close();
+  },
+);
 
 test("approvals that throw when sessions are closed do not keep the store open, and the log or close() says so", async () => {
   const ports = fakePorts();

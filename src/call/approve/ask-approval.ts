@@ -69,7 +69,10 @@ export async function askApproval(run: AdmittedCall, why: string, whole?: WholeQ
 /** Why the call is refused. Approvals of a program may resolve to anything: only undefined allows the call. */
 function findRefusal(toolName: string, answer: unknown): ToolError | undefined {
   if (answer === undefined || isToolError(answer)) return answer;
-  return approvalDeniedError({ toolName, reason: "" }, `ask() of the approvals resolved to ${describeValueKind(answer)}, not to undefined or a ToolError`);
+  return approvalDeniedError(
+    { toolName, reason: "" },
+    `ask() of the approvals resolved to ${describeValueKind(answer)}, not to undefined or a ToolError`,
+  );
 }
 
 interface AskedReason {
