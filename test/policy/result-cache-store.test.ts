@@ -70,9 +70,10 @@ test("an answer read before a write is not stored, and one stored before the wri
 });
 
 test("an answer that is read after a write of this process is stored, as the store knows the write first", async () => {
-  const { stored } = setUp();
+  const { store, stored } = setUp();
   stored.afterWrite(["file:/a"]);
   stored.put(await record(stored, "k", ["file:/a"]));
+  expect(store.asked.slice(0, 2)).toEqual(["invalidate file:/a", "versions"]);
   await stored.whenSettled();
   expect(await stored.get("k", 0)).toBe("1");
 });
