@@ -1,5 +1,5 @@
 /** Functions among the options of a loop that return something else than they should, as untyped programs write them. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { LoopOptions } from "../../src/compose/loop-options.ts";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
@@ -8,15 +8,11 @@ import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { testLoop } from "./bench-loop.ts";
+import { collectUnhandledRejections } from "../unhandled-rejections.ts";
 
-const unhandled: unknown[] = [];
-const listen = (reason: unknown): number => unhandled.push(reason);
+let unhandled: readonly unknown[] = [];
 
-beforeEach(() => void process.on("unhandledRejection", listen));
-afterEach(() => {
-  process.off("unhandledRejection", listen);
-  unhandled.length = 0;
-});
+beforeEach(() => void (unhandled = collectUnhandledRejections()));
 
 const NAMES = ["system", "tools", "allow", "toolChoice", "cost"] as const satisfies readonly (keyof LoopOptions)[];
 const failing = () => Promise.reject(new Error("the service is down"));

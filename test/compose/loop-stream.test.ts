@@ -8,6 +8,7 @@ import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { gate, tool } from "../runtime/bench-runtime.ts";
 import { notes, testLoop } from "./bench-loop.ts";
 import { testRuntime } from "../runtime/bench-runtime.ts";
+import { collectUnhandledRejections } from "../unhandled-rejections.ts";
 
 const add = tool("add", ({ a, b }) => Number(a) + Number(b));
 const CALL = { name: "add", input: { a: 1, b: 2 } };
@@ -109,14 +110,11 @@ describe("loop.stream", () => {
         return "";
       },
     });
-    const unhandled: unknown[] = [];
-    const note = (reason: unknown): void => void unhandled.push(reason);
-    process.on("unhandledRejection", note);
+    const unhandled = collectUnhandledRejections();
     const events = loop.stream("1 + 2?");
     await events.next();
     while (loop.running) await new Promise(setImmediate);
     await new Promise(setImmediate);
-    process.off("unhandledRejection", note);
     await expect(read(events)).rejects.toThrow("no second time");
     expect(unhandled).toEqual([]);
   });

@@ -2,6 +2,7 @@ import { connect } from "node:net";
 import { describe, expect, test } from "vitest";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
 import { classifyError } from "../../src/policy/attempts/classify-error.ts";
+import { collectUnhandledRejections } from "../unhandled-rejections.ts";
 
 /** What the policy acts on. */
 function verdict(thrown: unknown): Pick<ErrorInfo, "code" | "retryable" | "outcome" | "retryAfterMs"> {
@@ -88,12 +89,9 @@ describe("B04 an unusual thrown value becomes one error with a code and a short 
   });
 
   test("a promise that rejects, without an unhandled rejection", async () => {
-    const unhandled: unknown[] = [];
-    const listen = (reason: unknown): number => unhandled.push(reason);
-    process.on("unhandledRejection", listen);
+    const unhandled = collectUnhandledRejections();
     const error = classifyError(Promise.reject(new Error("inner")));
     await new Promise<void>((resolve) => setImmediate(resolve));
-    process.off("unhandledRejection", listen);
     expect({ code: error.code, unhandled }).toEqual({ code: "execution_failed", unhandled: [] });
   });
 });

@@ -1,17 +1,13 @@
 /** A promise that a program forgot to await ends its call with an error, and never the process. */
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { Tool } from "../../src/core/tool.ts";
+import { collectUnhandledRejections } from "../unhandled-rejections.ts";
 
-const unhandled: unknown[] = [];
-const listen = (reason: unknown): number => unhandled.push(reason);
+let unhandled: readonly unknown[] = [];
 
-beforeEach(() => void process.on("unhandledRejection", listen));
-afterEach(() => {
-  process.off("unhandledRejection", listen);
-  unhandled.length = 0;
-});
+beforeEach(() => void (unhandled = collectUnhandledRejections()));
 
 const failing = (): never => Promise.reject(new Error("the service is down")) as never;
 const handler = (execute: (input: never, context: ToolContext) => unknown): Partial<Tool> => ({ execute });

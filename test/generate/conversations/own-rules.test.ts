@@ -7,6 +7,7 @@ import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { filesToolset } from "../../../src/toolsets/files.ts";
 import { temporaryFolder } from "../temporary-folder.ts";
 import { generated } from "./generated.ts";
+import { collectUnhandledRejections } from "../../unhandled-rejections.ts";
 
 const INTEGER = { type: "integer", minimum: 1, maximum: 9 } as const;
 const FROM_TO = { type: "object", properties: { from: INTEGER, to: INTEGER }, required: ["from", "to"] } as const;
@@ -71,13 +72,10 @@ test.for<readonly [what: string, tool: Tool]>([
   ["answers parseInput() with nothing", broken({ parseInput: () => undefined })],
   ["changes its input, which is frozen in a call", broken({ validate: (input: JsonValue[]) => (Object.assign(input, { from: 0 }), []) })],
 ])("a tool that %s is not called, and a note says so", async ([, tool]) => {
-  const unhandled: unknown[] = [];
-  const listener = (reason: unknown): void => void unhandled.push(reason);
-  process.on("unhandledRejection", listener);
+  const unhandled = collectUnhandledRejections();
   const free: Tool = { name: "list_guests", description: "List guests.", inputSchema: EITHER };
   const { summary } = await generated({ plan: { ...PLAN, calls: 2 }, runtime: hotel([tool, free]) });
   await new Promise((resolve) => setImmediate(resolve));
-  process.off("unhandledRejection", listener);
   expect([summary.dataset.tools, summary.failed, unhandled]).toEqual([{ "hotel::list_guests": 80 }, 0, []]);
   expect(summary.notes).toContain(`${LEFT_OUT}hotel::broken.`);
 });

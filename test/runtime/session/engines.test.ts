@@ -6,6 +6,7 @@ import type { JsonValue } from "../../../src/core/base/json.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime } from "../bench-runtime.ts";
+import { collectUnhandledRejections } from "../../unhandled-rejections.ts";
 
 /** Counts in a place of its own, by session, and notes how it was driven. */
 export class CountingEngine implements Engine {
@@ -300,9 +301,7 @@ test("F0.26 a branch cannot be committed if its remote engine has a separate sta
 });
 
 test("F0.26 a failed forkSession opens a new engine session, without an unhandled rejection if the engine never opened", async () => {
-  const unhandled: unknown[] = [];
-  const note = (reason: unknown): void => void unhandled.push(reason);
-  process.on("unhandledRejection", note);
+  const unhandled = collectUnhandledRejections();
   const beginning = gate();
   const said: string[] = [];
   const engine: Engine = {
@@ -320,7 +319,6 @@ test("F0.26 a failed forkSession opens a new engine session, without an unhandle
   beginning.fail(new Error("no beginning"));
   expect((await first).error?.code).toBe("unavailable");
   await settle();
-  process.off("unhandledRejection", note);
   expect((await branch.execute({ name: "c::get" })).output).toBe("b");
   expect([said, unhandled]).toEqual([["open s", "open b"], []]);
 });
