@@ -85,8 +85,12 @@ describe("tools that run a program", () => {
     const call = await callsIn(folder, { C_OF_TOOL: "secret" });
     expect((await call("t::run")).output).toEqual([realpathSync(join(folder, "work/sub")), "all tool secret"]);
     expect(await problemsOf("haft.toml", toml)).toEqual([expect.stringContaining("C_OF_TOOL")]);
-    const gone = await (await callsIn(configFolder({ "haft.toml": toml, "work/a.txt": "" }), { C_OF_TOOL: "x" }))("t::run");
-    expect([gone.status, gone.error?.outcome, gone.error?.message]).toEqual(["error", "not_started", expect.stringContaining("work/sub")]);
+    const result = await (await callsIn(configFolder({ "haft.toml": toml, "work/a.txt": "" }), { C_OF_TOOL: "x" }))("t::run");
+    expect([result.status, result.error?.outcome, result.error?.message]).toEqual([
+      "error",
+      "not_started",
+      expect.stringContaining("work/sub"),
+    ]);
   });
 
   test("F1.3 exit code 0 is success, other codes are errors with stderr, and okExitCodes are successes", async () => {

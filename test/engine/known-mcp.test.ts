@@ -4,7 +4,7 @@ import { knownTools, serverStateOf } from "../../src/engine/known-tools.ts";
 import { mcpPeerOf } from "../../src/engine/mcp/peer.ts";
 import { systemPorts } from "../../src/core/system-ports.ts";
 import { engineContext, requestOf, toolContext } from "./engine-contexts.ts";
-import { openStrange, strangeEngine } from "./mcp-engine.ts";
+import { openStrange, strangeServerEngine } from "./mcp-engine.ts";
 import { FakeMemory } from "./remembered-server.ts";
 
 const IDLE_MS = 123_456;
@@ -29,7 +29,7 @@ test("F4.9 D10 a real server is known without a process, started by its first ca
   const { tools } = await openStrange();
   memory.lists.set("{}", tools);
   const { clock, passIdleTime } = clockWithIdleTime();
-  const engine = knownTools(strangeEngine("good"), { memory, identity: {}, idleMs: IDLE_MS });
+  const engine = knownTools(strangeServerEngine("good"), { memory, identity: {}, idleMs: IDLE_MS });
   const [tool] = (await engine.open?.(engineContext({ clock }))) ?? [];
   if (tool === undefined) throw new Error("the server lists no tool");
   const states = [serverStateOf(engine), mcpPeerOf(engine)?.identity];

@@ -16,14 +16,15 @@ export interface OpenEngine {
 
 const STRANGE = fileURLToPath(new URL("../fixtures/strange-server.mjs", import.meta.url));
 
-export function strangeEngine(behaviour: string, options: Partial<McpCommandOptions> = {}): Engine {
+/** Not opened yet. @param behaviour how the server of `fixtures/strange-server.mjs` behaves, and the arguments of that */
+export function strangeServerEngine(behaviour: string, options: Partial<McpCommandOptions> = {}): Engine {
   const engine = mcpEngine({ command: process.execPath, args: [STRANGE, ...behaviour.split(" ")], ...options });
   onTestFinished(() => engine.close?.());
   return engine;
 }
 
 export async function openStrange(behaviour = "good", options: Partial<McpCommandOptions> = {}): Promise<OpenEngine> {
-  return await opened(strangeEngine(behaviour, options), "strange");
+  return await opened(strangeServerEngine(behaviour, options), "strange");
 }
 
 /** A reference server, as the registry publishes it. */

@@ -6,7 +6,7 @@ import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { mcpEngine } from "../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "./engine-contexts.ts";
-import { openReference, openStrange, rejection, strangeEngine } from "./mcp-engine.ts";
+import { openReference, openStrange, rejection, strangeServerEngine } from "./mcp-engine.ts";
 import { inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -214,7 +214,7 @@ describe("trust", () => {
 describe("listing", () => {
   test("F0.18 list_changed of a server of the older era is passed on, and the tools are listed again", async () => {
     const changed = vi.fn<() => void>();
-    const engine = strangeEngine("changing");
+    const engine = strangeServerEngine("changing");
     const before = await engine.open?.(engineContext({ changed }));
 
     await engine.call(request("change"), toolContext());

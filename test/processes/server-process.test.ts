@@ -13,7 +13,7 @@ import { createRuntime } from "../../src/runtime/runtime.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 import { bundledProgram } from "../bundled-program.ts";
 import { engineContext, request, toolContext } from "../engine/engine-contexts.ts";
-import { gone, openStrange, rejection, strangeEngine } from "../engine/mcp-engine.ts";
+import { gone, openStrange, rejection, strangeServerEngine } from "../engine/mcp-engine.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";
 
@@ -86,7 +86,7 @@ describe("opening", () => {
 
   test("D08 a silent server is closed when opening is aborted", async () => {
     const controller = new AbortController();
-    const engine = strangeEngine("silent");
+    const engine = strangeServerEngine("silent");
 
     const opening = rejection(engine.open?.(engineContext({ signal: controller.signal })));
     controller.abort();
@@ -124,7 +124,10 @@ describe("framing", () => {
   });
 
   test("a tool with too deep a schema is left out, and the server's other tools work", async () => {
-    const runtime = createRuntime({ toolsets: [{ name: "strange", engine: strangeEngine("abyss") }], ports: { log: new MemoryLog() } });
+    const runtime = createRuntime({
+      toolsets: [{ name: "strange", engine: strangeServerEngine("abyss") }],
+      ports: { log: new MemoryLog() },
+    });
     onTestFinished(async () => void (await runtime.close()));
     await runtime.open();
 

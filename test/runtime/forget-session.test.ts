@@ -69,15 +69,15 @@ test("F1 running calls of a forgotten session are cancelled, nested ones include
 });
 
 test("F1 a session that cannot be removed because a branch is open keeps its calls", async () => {
-  const gone = Promise.withResolvers<string>();
-  const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => gone.promise });
+  const payment = Promise.withResolvers<string>();
+  const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => payment.promise });
   const runtime = createRuntime({ store: memoryStore(), tools: [pay] });
   const session = runtime.session("a");
   await session.execute([]);
   const branch = session.fork({ id: "b" });
   const running = session.execute({ name: "pay", input: {} });
   await expect(runtime.sessions.forget("a")).rejects.toMatchObject({ code: "conflict" });
-  gone.resolve("paid");
+  payment.resolve("paid");
   expect(await running).toMatchObject({ status: "ok", output: "paid" });
   await branch.discard();
   expect(await runtime.sessions.forget("a")).toBe(true);
@@ -88,8 +88,8 @@ test.each(["memory", "sqlite"])(
   "F1 a session that cannot be removed because the store has a closed branch of it keeps its calls: %s",
   async (kind) => {
     const store = kind === "memory" ? memoryStore() : sqliteStore({ path: temporaryFile() });
-    const gone = Promise.withResolvers<string>();
-    const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => gone.promise });
+    const payment = Promise.withResolvers<string>();
+    const pay = defineTool({ name: "pay", description: "Pays.", effects: { writes: ["account"] }, execute: () => payment.promise });
     const runtime = createRuntime({ store, tools: [pay] });
     const session = runtime.session("a");
     await session.execute([]);
@@ -97,7 +97,7 @@ test.each(["memory", "sqlite"])(
     const running = session.execute({ name: "pay", input: {} });
     await expect(runtime.sessions.forget("a")).rejects.toMatchObject({ code: "conflict", message: expect.stringContaining("session b") });
     expect(session.closed).toBe(false);
-    gone.resolve("paid");
+    payment.resolve("paid");
     expect(await running).toMatchObject({ status: "ok", output: "paid" });
     expect(await runtime.sessions.forget("b")).toBe(true);
     expect(await runtime.sessions.forget("a")).toBe(true);
@@ -106,7 +106,7 @@ test.each(["memory", "sqlite"])(
 );
 
 test("F1 a session that is closing is removed after its calls have ended and returned their results", async () => {
-  const gone = Promise.withResolvers<string>();
+  const payment = Promise.withResolvers<string>();
   const begun = Promise.withResolvers<void>();
   const pay = defineTool({
     name: "pay",
@@ -115,7 +115,7 @@ test("F1 a session that is closing is removed after its calls have ended and ret
     execute: async (_, { signal }) => {
       begun.resolve();
       await new Promise<void>((resolve) => signal.addEventListener("abort", () => resolve()));
-      return await gone.promise;
+      return await payment.promise;
     },
   });
   const runtime = createRuntime({ store: memoryStore(), tools: [pay] });
@@ -124,7 +124,7 @@ test("F1 a session that is closing is removed after its calls have ended and ret
   await begun.promise;
   const closed = session.close();
   const forgotten = runtime.sessions.forget("a");
-  gone.resolve("paid");
+  payment.resolve("paid");
   expect(await running).toMatchObject({ status: "cancelled" });
   await closed;
   expect(await forgotten).toBe(true);

@@ -127,10 +127,12 @@ export function foldState(events: readonly SessionEvent[]): Readonly<Record<stri
 type Entries = ReturnType<typeof historyOf>;
 
 function historyIn(events: readonly SessionEvent[]): Entries {
-  const gone = new Set(events.flatMap((event) => (event.type === "batch-rollback" ? event.callIds : [])));
+  const rolledBack = new Set(events.flatMap((event) => (event.type === "batch-rollback" ? event.callIds : [])));
   const results = new Map(events.flatMap((event) => (event.type === "call-end" ? [[event.callId, event.result] as const] : [])));
   return events.flatMap((event) =>
-    event.type === "call-start" && !gone.has(event.callId) ? [readEntry({ call: event.call, result: results.get(event.callId) })] : [],
+    event.type === "call-start" && !rolledBack.has(event.callId)
+      ? [readEntry({ call: event.call, result: results.get(event.callId) })]
+      : [],
   );
 }
 

@@ -121,12 +121,12 @@ export class ModelSession {
 
   /** Which of its own batches may be submitted again: those that were not rolled back. */
   rememberSubmissions(): void {
-    const gone = new Set(this.log.flatMap((entry) => (entry.type === "rollback" ? entry.calls : [])));
+    const rolledBack = new Set(this.log.flatMap((entry) => (entry.type === "rollback" ? entry.calls : [])));
     for (const entry of this.log) {
       if (entry.type !== "batch" || entry.owner !== this.name || entry.batch.key === undefined) continue;
       const results = Promise.resolve(entry.calls.flatMap((call) => call.result ?? []));
       const submitted = { digest: JSON.stringify(entry.batch.plans), results, isOver: true };
-      if (!entry.calls.some((call) => gone.has(call))) this.keys.set(entry.batch.key, submitted);
+      if (!entry.calls.some((call) => rolledBack.has(call))) this.keys.set(entry.batch.key, submitted);
     }
   }
 }
@@ -155,10 +155,10 @@ export function stateOf(log: readonly Entry[]): State {
 
 /** Every call in the order they began, with its result, without the batches that were rolled back. */
 export function historyOf(log: readonly Entry[]): readonly { readonly n: number; readonly result: ModelResult | undefined }[] {
-  const gone = new Set(log.flatMap((entry) => (entry.type === "rollback" ? entry.calls : [])));
+  const rolledBack = new Set(log.flatMap((entry) => (entry.type === "rollback" ? entry.calls : [])));
   const results = new Map(log.flatMap((entry) => (entry.type === "end" ? [[entry.call, entry.result] as const] : [])));
   return log.flatMap((entry) =>
-    entry.type === "call" && !gone.has(entry.call) ? [{ n: entry.call.plan.n, result: results.get(entry.call) }] : [],
+    entry.type === "call" && !rolledBack.has(entry.call) ? [{ n: entry.call.plan.n, result: results.get(entry.call) }] : [],
   );
 }
 

@@ -40,13 +40,13 @@ test("issue 19.7 a client that listens to its tasks gets each state and the resu
   const { url } = listener;
   const { result } = await raw(url, "tools/call", { name: "work", arguments: {} }, ABLE);
   const taskId = String(result["taskId"]);
-  const gone = new AbortController();
-  onTestFinished(() => gone.abort());
+  const disconnect = new AbortController();
+  onTestFinished(() => disconnect.abort());
   const stream = await rawResponse(
     url,
     "subscriptions/listen",
     { notifications: { taskIds: [taskId, "guessed"] } },
-    { ...ABLE, signal: gone.signal },
+    { ...ABLE, signal: disconnect.signal },
   );
   gate.resolve("done");
   const messages = await readUntil(stream, ({ params }) => isJsonObject(params) && params["status"] === "completed");

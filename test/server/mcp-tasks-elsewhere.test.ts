@@ -94,13 +94,13 @@ async function until(url: string, taskId: string, status: string): Promise<JsonO
 
 /** A client that only listens to a task. Resolves once it is acknowledged; `until` to the states of the task so far, once the last one fits. */
 async function listen(url: string, taskId: string) {
-  const gone = new AbortController();
-  onTestFinished(() => gone.abort());
+  const disconnect = new AbortController();
+  onTestFinished(() => disconnect.abort());
   const response = await rawResponse(
     url,
     "subscriptions/listen",
     { notifications: { taskIds: [taskId] } },
-    { ...ABLE, signal: gone.signal },
+    { ...ABLE, signal: disconnect.signal },
   );
   const messages: JsonObject[] = [];
   const read = async (): Promise<void> => {

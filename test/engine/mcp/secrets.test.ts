@@ -12,7 +12,7 @@ import { mcpPeerOf, type McpPeer } from "../../../src/engine/mcp/peer.ts";
 import { event, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";
 import { createRedactor } from "../../../src/core/base/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
-import { openStrange, rejection, strangeEngine } from "../mcp-engine.ts";
+import { openStrange, rejection, strangeServerEngine } from "../mcp-engine.ts";
 
 test.each([
   [{ command: "x", env: { DOOR_KEY: "swordfish" } }, "swordfish", "[DOOR_KEY]"],
@@ -53,7 +53,11 @@ test("E12 D04 a secret variable is redacted from the server's stderr tail", asyn
 });
 
 test("E12 the error for a program that cannot be started contains no secret, including in its causes and hidden properties", async () => {
-  const engine = strangeEngine("good", { command: "/no/such/program", args: ["--token", "swordfish"], env: { DOOR_KEY: "swordfish" } });
+  const engine = strangeServerEngine("good", {
+    command: "/no/such/program",
+    args: ["--token", "swordfish"],
+    env: { DOOR_KEY: "swordfish" },
+  });
   const error: unknown = await Promise.resolve(engine.open?.(engineContext())).catch((thrown: unknown) => thrown);
 
   expect(error).toBeInstanceOf(ToolError);

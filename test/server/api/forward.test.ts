@@ -207,8 +207,8 @@ test("issue 21.2 a session of a server without a reachable address is rejected w
   });
   const free = await startNode(await newFolder());
   await free.stop();
-  const gone = await startNode(folder, free.url); // nobody listens there any more
-  await gone.ask("POST", "/v1/sessions", { id: "far" });
+  const stopped = await startNode(folder, free.url); // nobody listens there any more
+  await stopped.ask("POST", "/v1/sessions", { id: "far" });
   const { status, json } = await two.ask("POST", "/v1/sessions/far/execute", counting(1));
   expect([status, json.code, json.retryable, json.outcome]).toEqual([503, "unavailable", true, "not_started"]);
   expect(JSON.stringify(json)).not.toContain(free.url);
@@ -326,9 +326,9 @@ async function drill(requests: number, kills: number): Promise<void> {
     await before;
     const node = nodes[victim];
     if (node === undefined) return;
-    const gone = new Promise((resolve) => node.child.once("exit", resolve));
+    const exited = new Promise((resolve) => node.child.once("exit", resolve));
     node.child.kill("SIGKILL");
-    await gone;
+    await exited;
     nodes[victim] = await serve(folder, new URL(node.url).port);
   };
   let next = 0;

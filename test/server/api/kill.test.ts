@@ -88,9 +88,9 @@ async function start({ folder, port }: Project): Promise<ChildProcess> {
 }
 
 async function killed(child: ChildProcess): Promise<void> {
-  const gone = new Promise((resolve) => child.once("exit", resolve));
+  const exited = new Promise((resolve) => child.once("exit", resolve));
   child.kill("SIGKILL");
-  await gone;
+  await exited;
 }
 
 /** Half of the requests in a session, half outside any. */

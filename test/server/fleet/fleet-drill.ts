@@ -260,9 +260,9 @@ class FleetDrill {
     await this.#wait(this.#random() * 400);
     const { child } = node;
     if (child === undefined) return;
-    const gone = once(child, "exit");
+    const exited = once(child, "exit");
     child.kill("SIGTERM");
-    const [code, signal] = (await gone) as readonly unknown[]; // as Node gives them
+    const [code, signal] = (await exited) as readonly unknown[]; // as Node gives them
     if (code !== 0) throw new Error(`Node ${node.number} ended with ${String(code ?? signal)} after SIGTERM.`);
     await this.#start(node);
   }
@@ -272,11 +272,11 @@ class FleetDrill {
     await this.#wait(this.#random() * 400);
     const { child } = node;
     if (child === undefined) return;
-    const gone = once(child, "exit");
+    const exited = once(child, "exit");
     child.kill("SIGTERM");
     await this.#wait(this.#random() * 2 * GRACE_MS);
     child.kill("SIGKILL");
-    await gone;
+    await exited;
     await this.#start(node);
   }
 
@@ -285,9 +285,9 @@ class FleetDrill {
     await this.#wait(this.#random() * 400);
     const { child } = node;
     if (child === undefined) return;
-    const gone = once(child, "exit");
+    const exited = once(child, "exit");
     child.kill("SIGKILL");
-    await gone;
+    await exited;
     await this.#start(node);
   }
 
