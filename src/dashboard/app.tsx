@@ -44,8 +44,7 @@ export function App(): ReactNode {
 
 /**
  * Shows the screens, or asks for a key. Data that was read for one principal is dropped with it. When a key ends, the screens are hidden with what
- * was
- * typed in them, for the next key of the same principal.
+ * was typed in them, for the next key of the same principal.
  */
 function KeyGate(): ReactNode {
   const { key, keepsScreens, generation } = useConnectionState();

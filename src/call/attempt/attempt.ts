@@ -56,7 +56,9 @@ export function hasFallbacks({ route }: AdmittedCall): boolean {
 /** Tries one route after the other until one has an answer. */
 export async function tryRoutes(run: AdmittedCall): Promise<AdmittedCall | ToolError> {
   for (let { route } = run; ;) {
-    const end = await (route.rules.onlyCached ? recallOrRefuse(run, notCachedError(run.toolName)) : tryEngine(run));
+    const end = await (route.rules.onlyCached
+      ? recallOrRefuse(run, notCachedError(run.toolName))
+      : attempt<AdmittedCall | ToolError>(run, retry));
     if (!(end instanceof NoAnswer) || route.next === undefined) return end ?? run;
     cleanUpRoute(run, end);
     route = route.next;
@@ -78,10 +80,6 @@ function notCachedError(toolName: string): NoAnswer {
   return new NoAnswer("not_found", `No stored result of ${toolName} answers this call.`, {
     operatorHint: "Call it live first; its definition must allow its results to be cached.",
   });
-}
-
-function tryEngine(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
-  return attempt<AdmittedCall | ToolError>(run, retry);
 }
 
 /** Makes further attempts if the end of the first one allows a retry. */

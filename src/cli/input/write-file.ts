@@ -22,8 +22,7 @@ export interface WriteFileOptions {
   readonly allowsStdout?: boolean;
   /**
    * Whether to keep what was written if the disk is full or fails. It is kept as `<path>.part`, or `<path>.2.part` and so on if that exists, and the
-   * error
-   * names the file. @default false
+   * error names the file. @default false
    */
   readonly keepPart?: boolean;
   readonly signal: AbortSignal;

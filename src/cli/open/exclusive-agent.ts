@@ -35,8 +35,7 @@ export class ExclusiveAgent {
 
   /**
    * Resolves when the agent runs here or is known to run elsewhere, and after a second at the latest: interrupted calls may continue for long, or
-   * wait for
-   * a person who needs the server to answer them.
+   * wait for a person who needs the server to answer them.
    *
    * @throws, as a rejection, as `Runtime.resume` does within that second, if processes do not share the store
    */

@@ -31,8 +31,7 @@ export function agentNames({ options }: CommandContext): readonly string[] {
 
 /**
  * Starts the agents. Messages in their inboxes, and messages without an answer after a crash, begin a run at once. If several processes share the
- * store,
- * each agent runs in one of those that name it, and another one continues it when that process is gone.
+ * store, each agent runs in one of those that name it, and another one continues it when that process is gone.
  *
  * @throws, as a rejection, as `Runtime.resume` does
  */

@@ -93,8 +93,7 @@ async function startSending(config: TelemetryConfig | undefined, environment: En
 
 /**
  * Starts version 2 or 3 of the SDK. Version 2, which is still common, has only the class. Version 3 reads the file of `OTEL_CONFIG_FILE` only if it
- * is
- * started by the function.
+ * is started by the function.
  */
 function startSdk(sdkNode: SdkNode | Omit<SdkNode, "startNodeSdk">): { shutdown(): Promise<void> } {
   if ("startNodeSdk" in sdkNode) return sdkNode.startNodeSdk();

@@ -74,8 +74,7 @@ const TOKEN_NAME = "haft-file-token";
 
 /**
  * Opens the file that `haft open` serves; does nothing if there is none. Takes its token from the fragment of the address, removes it there at once,
- * and
- * keeps it until the tab is closed.
+ * and keeps it until the tab is closed.
  */
 export function openServedFile(): void {
   const given = /^#([\w-]{16,200})$/u.exec(window.location.hash)?.[1];

@@ -84,8 +84,7 @@ const HIDDEN_MS = 2_000;
 
 /**
  * Follows a session while the page is visible, and continues after a pause where it stopped. Browsers open at most six connections to a server for
- * all tabs
- * together, and more pages than that may be open.
+ * all tabs together, and more pages than that may be open.
  */
 async function* followWhileVisible(
   client: HaftClient,

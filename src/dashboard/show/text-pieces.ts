@@ -8,8 +8,7 @@ export interface TextPiece {
 
 /**
  * Control characters except tab and line feed, direction marks, zero-width and other invisible characters, sequences of variation selectors (a single
- * one
- * belongs to the character before it; further ones are invisible text), and lone surrogates.
+ * one belongs to the character before it; further ones are invisible text), and lone surrogates.
  */
 export const HIDDEN_CHARACTERS: RegExp =
   /[\u034f\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u115f\u1160\u17b4\u17b5\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\ufff9-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]|[\ufe00-\ufe0f](?=[\ufe00-\ufe0f])|(?<=[\ufe00-\ufe0f])[\ufe00-\ufe0f]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/gu;
