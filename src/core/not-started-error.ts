@@ -13,7 +13,7 @@ export function wasBlockedByStore({ error, attempts }: ToolResult): boolean {
  */
 export class NotStartedError extends ToolError {
   static {
-    shareClass(this, "KeptFromStarting");
+    shareClass(this, "NotStartedError");
   }
 
   constructor({ code, message, retryable, outcome, details = [], ...hints }: ErrorInfo) {
