@@ -13,7 +13,7 @@ test("every file and folder that AGENTS.md names exists", () => {
 });
 
 test("every table that AGENTS.md names is declared", () => {
-  const sources = [...readTree("{src,test}/**/*.ts").values()].join("\n");
+  const sources = [...readTree("{src,test}/**/*.{ts,tsx}").values()].join("\n");
   const names = QUOTED.filter((text) => /^[A-Z][A-Z_]+$/u.test(text) && text !== "CI");
 
   expect(names.length).toBeGreaterThan(10);
