@@ -78,7 +78,7 @@ async function simulate(run: AdmittedCall, parent: RuntimeSession, { host, signa
         ? []
         : [{ toolName: ended.name, input, definition: getDefinitionFingerprint(run.services.registry, ended.name) }],
     );
-    return { preview: fitPreview({ available: true, ...toPreviewedEffects(diff, result) }), calls };
+    return { preview: fitPreview({ available: true, ...toPreviewedEffects({ ...diff, calls: nested }, result) }), calls };
   } finally {
     void branch.close().catch(() => {}); // nothing of it is kept
   }
@@ -114,18 +114,18 @@ function startsAgentError(): ToolError {
   return new ToolError("not_simulatable", "It begins a session of its own, such as that of an agent, and a preview asks no model.");
 }
 
+/** What a person is shown of a simulation. @param diff with the nested calls only */
 function toPreviewedEffects({ state, calls, pretended }: SessionDiff, result: ToolResult): PreviewedEffects {
-  const nested = calls.filter(({ callId }) => callId !== result.callId);
   return {
     state: state.map(({ toolset, key, before, after, patch }) => ({ toolset, key, patch, ...omitUndefined({ before, after }) })),
-    calls: nested.slice(0, MAX_CALLS).map(({ call, input, result: ended }) => ({
+    calls: calls.slice(0, MAX_CALLS).map(({ call, input, result: ended }) => ({
       toolName: ended?.name ?? call.name,
       input: input ?? {},
       outcome: ended?.error?.code ?? ended?.status ?? "cancelled",
     })),
     writes: pretended,
     ...(result.answeredBy === EXAMPLE ? {} : { answer: resultText(result) }),
-    ...(nested.length > MAX_CALLS ? { isCut: true as const } : {}),
+    ...(calls.length > MAX_CALLS ? { isCut: true as const } : {}),
   };
 }
 
