@@ -104,7 +104,7 @@ export class ToolPlan {
     this.allowGuesses = allowGuesses;
     this.dropUnknownKeys = dropUnknownKeys;
     const planned = tool.providerExecuted === true ? { ...tool, effects: ANSWER_EFFECTS } : tool;
-    this.effectsOf = createEffectsResolver(planned, toolset.name, options.warn, options.clock);
+    this.effectsOf = createEffectsResolver({ tool: planned, toolsetName: toolset.name, warn: options.warn, clock: options.clock });
     this.effects = dependsOnInput(planned.effects) ? undefined : this.effectsOf({});
     this.hasTurnRule = runsOncePerTurn(tool) || endsTurn(tool);
     this.caches = tool.cache !== undefined;

@@ -7,7 +7,7 @@ import type { Clock } from "../../src/core/ports.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createEffectsResolver } from "../../src/call/admit/resolve-effects.ts";
 import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
-import { settle } from "../../src/testing/fake-ports.ts";
+import { fakePorts, settle } from "../../src/testing/fake-ports.ts";
 
 function toolWith(effects: Effects | undefined): Tool {
   return { name: "act", description: "Acts.", inputSchema: {}, ...(effects === undefined ? {} : { effects }) };
@@ -19,7 +19,9 @@ function resolverOf(
   toolset = "files",
 ): { readonly resolve: (input: JsonObject) => ResolvedEffects; readonly warnings: readonly string[] } {
   const warnings: string[] = [];
-  return { resolve: createEffectsResolver(toolWith(effects), toolset, (message) => warnings.push(message)), warnings };
+  const warn = (message: string): void => void warnings.push(message);
+  const { clock } = fakePorts();
+  return { resolve: createEffectsResolver({ tool: toolWith(effects), toolsetName: toolset, warn, clock }), warnings };
 }
 
 function effectsOf(effects: Effects | undefined, toolset?: string): ResolvedEffects {
@@ -133,7 +135,7 @@ describe("unusable keys", () => {
     const tool = toolWith({ reads: () => ["a:"] });
     let now = 0;
     const slow: Clock = { now: () => (now += 50.5), wallTime: () => 0, timer: () => () => {} };
-    const resolve = createEffectsResolver(tool, "files", (message) => warnings.push(message), slow);
+    const resolve = createEffectsResolver({ tool, toolsetName: "files", warn: (message) => void warnings.push(message), clock: slow });
     expect(resolve({}).reads).toEqual(["a:"]);
     resolve({});
     expect(warnings).toEqual([

@@ -5,6 +5,7 @@ import { ToolError } from "../../src/core/error.ts";
 import { createEffectsResolver } from "../../src/call/admit/resolve-effects.ts";
 import { isSequential, liveRoute, route, type RouteQuestion, type RouteRules } from "../../src/call/route.ts";
 import { SimulationMode, NO_SIDE_EFFECTS } from "../../src/session/simulation-mode.ts";
+import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 function engine(more: Partial<Engine> = {}): Engine {
   return { kind: "own", call: () => 1, ...more };
@@ -12,7 +13,7 @@ function engine(more: Partial<Engine> = {}): Engine {
 
 function effects(writes: readonly string[], external = false): ResolvedEffects {
   const tool = { name: "act", description: "Acts.", inputSchema: {}, effects: { reads: [], writes, external } };
-  return createEffectsResolver(tool, "shop", () => {})({});
+  return createEffectsResolver({ tool, toolsetName: "shop", warn: () => {}, clock: fakePorts().clock })({});
 }
 
 function rulesOf(own: Engine, more: Partial<RouteQuestion> = {}): RouteRules {

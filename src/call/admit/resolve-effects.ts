@@ -18,17 +18,12 @@ const NONE: readonly string[] = Object.freeze([]);
  * Returns the function that computes a tool's effects for an input; it never throws.
  *
  * Fixed keys give one shared frozen object. Keys that cannot be used (a function throws or returns a promise, a key is empty or too long, there are
- * too many) make the call undeclared; `warn` gets the reason, once per tool. With a clock it also gets, once, a warning about functions that take
- * longer than 50 ms.
+ * too many) make the call undeclared; `warn` gets the reason, once per tool, and, once, a warning about functions that take longer than 50 ms.
  */
-export function createEffectsResolver(
-  tool: Tool,
-  toolsetName: string,
-  warn: (message: string) => void,
-  clock?: Clock,
-): (input: JsonObject) => ResolvedEffects {
+export function createEffectsResolver(options: EffectsResolverOptions): (input: JsonObject) => ResolvedEffects {
+  const { tool } = options;
   if (tool.composite === true) return () => COMPOSITE;
-  const resolver = new EffectsResolver({ tool, toolsetName, warn, clock });
+  const resolver = new EffectsResolver(options);
   if (dependsOnInput(tool.effects)) return (input) => resolver.resolve(input);
   const fixed = resolver.resolve(NO_INPUT, false);
   freeze(fixed);
@@ -56,11 +51,11 @@ export function dependsOnInput({ reads, writes }: Effects = {}): boolean {
 
 const NO_INPUT: JsonObject = Object.freeze({});
 
-interface ResolverOptions {
+export interface EffectsResolverOptions {
   readonly tool: Tool;
   readonly toolsetName: string;
   readonly warn: (message: string) => void;
-  readonly clock: Clock | undefined;
+  readonly clock: Clock;
 }
 
 class EffectsResolver {
@@ -69,7 +64,7 @@ class EffectsResolver {
   readonly #writes: KeyReader | undefined;
   readonly #name: string;
   readonly #warn: (message: string) => void;
-  readonly #clock: Clock | undefined;
+  readonly #clock: Clock;
   readonly #readsKey: string;
   readonly #writesPrefix: string;
   readonly #undeclared: ResolvedEffects;
@@ -79,7 +74,7 @@ class EffectsResolver {
   #warnedOfKeys = false;
   #warnedOfTime = false;
 
-  constructor(options: ResolverOptions) {
+  constructor(options: EffectsResolverOptions) {
     const toolset = toolsetKey(options.toolsetName);
     this.#effects = options.tool.effects ?? {};
     this.#reads = createKeyReader(this.#effects.reads);
@@ -110,11 +105,11 @@ class EffectsResolver {
   /** @param isTimed whether the program's own code may run, which may take too long */
   resolve(input: JsonObject, isTimed: boolean = true): ResolvedEffects {
     if (this.#reads === undefined && this.#writes === undefined) return this.#undeclared;
-    const startedAt = this.#clock?.now() ?? 0;
-    const ranAt = isTimed ? this.#clock?.processorTime?.(startedAt) : undefined;
+    const startedAt = this.#clock.now();
+    const ranAt = isTimed ? this.#clock.processorTime?.(startedAt) : undefined;
     const reads = this.#reads?.(input) ?? NONE;
     const writes = this.#writes?.(input) ?? NONE;
-    if (isTimed && this.#clock !== undefined) this.#checkTime(this.#clock, { startedAt, ranAt });
+    if (isTimed) this.#checkTime(startedAt, ranAt);
     if (typeof reads === "string") return this.#reportUnusable("reads", reads);
     if (typeof writes === "string") return this.#reportUnusable("writes", writes);
     if (writes.length > 0) return this.#buildWriting(reads, writes);
@@ -168,10 +163,10 @@ class EffectsResolver {
   }
 
   /** Warns about slow key functions. Only processor time counts if it is known: the process may not have been scheduled meanwhile. */
-  #checkTime(clock: Clock, { startedAt, ranAt }: { readonly startedAt: number; readonly ranAt: number | undefined }): void {
-    const now = clock.now();
+  #checkTime(startedAt: number, ranAt: number | undefined): void {
+    const now = this.#clock.now();
     if (now - startedAt <= MAX_RESOLVE_MS || this.#warnedOfTime) return;
-    const ranMs = ranAt === undefined ? Infinity : (clock.processorTime?.(now) ?? Infinity) - ranAt;
+    const ranMs = ranAt === undefined ? Infinity : (this.#clock.processorTime?.(now) ?? Infinity) - ranAt;
     const elapsedMs = Math.min(now - startedAt, ranMs);
     if (elapsedMs <= MAX_RESOLVE_MS) return;
     this.#warnedOfTime = true;
