@@ -114,7 +114,7 @@ function startsAgentError(): ToolError {
   return new ToolError("not_simulatable", "It begins a session of its own, such as that of an agent, and a preview asks no model.");
 }
 
-/** What a person is shown of a simulation. @param diff with the nested calls only */
+/** The effects that a person is shown. The diff has only the nested calls. */
 function toPreviewedEffects({ state, calls, pretended }: SessionDiff, result: ToolResult): PreviewedEffects {
   return {
     state: state.map(({ toolset, key, before, after, patch }) => ({ toolset, key, patch, ...omitUndefined({ before, after }) })),
