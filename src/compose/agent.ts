@@ -10,6 +10,7 @@ import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import { endsTurn } from "../call/admit/turn-rules.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { latestEvents } from "../session/latest-events.ts";
 import { toolOfResult } from "../runtime/tool-of-result.ts";
 import { createLoop, type Loop, type ResumeDecisions } from "./loop.ts";
 import type { LoopEvent } from "./loop-event.ts";
@@ -309,8 +310,10 @@ function isSilentJobEnd(message: ModelMessage): boolean {
 }
 
 /** Whether the model's last reply was complete and empty, which leaves no message. */
-function isLastReplyEmpty({ log }: RuntimeSession): boolean {
-  const last = log.findLast((event) => (event.type === "message-add" ? event.message.role !== "system" : REPLY_EVENTS.has(event.type)));
+function isLastReplyEmpty(session: RuntimeSession): boolean {
+  const last = latestEvents(session).find((event) =>
+    event.type === "message-add" ? event.message.role !== "system" : REPLY_EVENTS.has(event.type),
+  );
   return last?.type === "round-end" && last.voided === undefined && last.callIds.length === 0 && endedWell(last.finish);
 }
 

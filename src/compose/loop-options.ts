@@ -51,8 +51,8 @@ export interface LoopOptions {
   /** Provider-specific fields, sent with every request. */
   readonly native?: JsonObject;
   /**
-   * The part of the conversation that the model is shown: options of `session.messages`. Options other than `maxTurns` make each round read the whole
-   * conversation again.
+   * The part of the conversation that the model is shown: options of `session.messages`. With `trim`, each round reads the whole conversation again;
+   * with `maxBytes`, the newest `maxTurns` turns.
    */
   readonly history?: MessagesOptions;
   /**

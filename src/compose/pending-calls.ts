@@ -5,6 +5,8 @@ import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { approvalDigest } from "../policy/approval/approval-digest.ts";
 import { getDefinitionFingerprint } from "../registry/definition-fingerprint.ts";
 import type { Registry } from "../registry/registry.ts";
+import type { RuntimeSession } from "../runtime/runtime-session.ts";
+import { latestEvents } from "../session/latest-events.ts";
 
 /** A call that ended `approval_required`, as it is shown to a person. */
 export interface PendingCall {
@@ -28,26 +30,22 @@ type Started = SessionEvent & { readonly type: "call-start" };
 type Ended = SessionEvent & { readonly type: "call-end" };
 
 /** The parts of a session that `pendingCalls` reads. */
-export interface PendingCallsSource {
-  readonly log: readonly SessionEvent[];
-  readonly registry: Registry;
-}
+type PendingCallsSource = Pick<RuntimeSession, "length" | "log" | "logSince" | "firstKept" | "registry">;
 
 /**
  * Returns the calls of the model's latest message that wait for approval, in call order; none after a later message.
  *
  * A round that only repeats waiting calls answers these, and the others keep waiting.
  */
-export function pendingCalls({ log: events, registry }: PendingCallsSource): readonly PendingCall[] {
-  const since = events.findLastIndex((event) => event.type === "message-add" && event.message.role === "user") + 1;
+export function pendingCalls(session: PendingCallsSource): readonly PendingCall[] {
+  const { registry } = session;
   const starts = new Map<string, Started>();
   const ends = new Map<string, Ended>();
   const rounds: (readonly string[])[] = [];
-  for (let index = since; index < events.length; index++) {
-    const event = events[index];
-    if (event?.type === "call-start") starts.set(event.callId, event);
-    else if (event?.type === "call-end") ends.set(event.callId, event);
-    else if (event?.type === "round-end" && event.voided === undefined) rounds.push(event.callIds);
+  for (const event of eventsSinceUserMessage(session)) {
+    if (event.type === "call-start") starts.set(event.callId, event);
+    else if (event.type === "call-end") ends.set(event.callId, event);
+    else if (event.type === "round-end" && event.voided === undefined) rounds.push(event.callIds);
   }
   let pending: readonly PendingCall[] = [];
   for (const callIds of rounds) {
@@ -56,6 +54,16 @@ export function pendingCalls({ log: events, registry }: PendingCallsSource): rea
     pending = [...(stillPending ?? []), ...waiting];
   }
   return pending;
+}
+
+/** The events after the latest message of a user, oldest first. */
+function eventsSinceUserMessage(session: PendingCallsSource): readonly SessionEvent[] {
+  const events: SessionEvent[] = [];
+  for (const event of latestEvents(session)) {
+    if (event.type === "message-add" && event.message.role === "user") break;
+    events.push(event);
+  }
+  return events.reverse();
 }
 
 /** Returns the calls that still wait after a round that repeated waiting calls; undefined if the round made any other call. */

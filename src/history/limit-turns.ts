@@ -14,10 +14,20 @@ export const DEFAULT_MAX_TURNS = 50;
  * @throws ToolError `invalid_argument`
  */
 export function limitTurns(messages: readonly ModelMessage[], maxTurns: number = DEFAULT_MAX_TURNS): readonly ModelMessage[] {
-  checkNumber(maxTurns, "maxTurns", { ...SIZE, zero: "no limit" });
+  checkMaxTurns(maxTurns);
   const starts = findTurnStarts(messages);
   const first = maxTurns === 0 ? undefined : starts[starts.length - maxTurns];
   return first === undefined || first === starts[0] ? [...messages] : keepFrom(messages, first);
+}
+
+/** @throws ToolError `invalid_argument` unless it is an integer from 0 */
+export function checkMaxTurns(maxTurns: number): void {
+  checkNumber(maxTurns, "maxTurns", { ...SIZE, zero: "no limit" });
+}
+
+/** How many turns `limitTurns` drops. */
+export function countOldTurns(messages: readonly ModelMessage[], maxTurns: number = DEFAULT_MAX_TURNS): number {
+  return maxTurns === 0 ? 0 : Math.max(0, findTurnStarts(messages).length - maxTurns);
 }
 
 /** The index at which each turn begins, the oldest first; empty if there is neither a user message nor a call. */

@@ -3,7 +3,7 @@ import { quoteValue } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { messageBytes } from "./message-bytes.ts";
-import { keepFrom, limitTurns, findTurnStarts } from "./limit-turns.ts";
+import { keepFrom, countOldTurns, limitTurns, findTurnStarts } from "./limit-turns.ts";
 import { pairMessages } from "./pair-messages.ts";
 import { restateResults } from "./restate-results.ts";
 import { type TrimOptions, trimResults } from "./trim-results.ts";
@@ -30,21 +30,35 @@ export interface ModelHistoryOptions {
  * @throws ToolError `invalid_argument`
  */
 export function modelHistory(messages: readonly ModelMessage[], options: ModelHistoryOptions = {}): readonly ModelMessage[] {
-  const { maxTurns, maxBytes = 0, trim } = options;
+  const paired = pairMessages(messages);
+  const { maxTurns } = options;
+  return showTurns({ recent: limitTurns(paired, maxTurns), all: paired, oldTurns: countOldTurns(paired, maxTurns) }, options);
+}
+
+/** The newest turns of a conversation. */
+export interface TurnSelection {
+  /** The messages that are kept, paired. */
+  readonly recent: readonly ModelMessage[];
+  /** The messages among which results are looked up that kept ones refer to. */
+  readonly all: readonly ModelMessage[];
+  /** How many turns were dropped. */
+  readonly oldTurns: number;
+}
+
+/** The second part of `modelHistory`, after old turns were dropped: trims, limits the size, restates results and adds the note. */
+export function showTurns({ recent, all, oldTurns }: TurnSelection, options: ModelHistoryOptions): readonly ModelMessage[] {
+  const { maxBytes = 0, trim } = options;
   if (!(typeof maxBytes === "number" && maxBytes >= 0))
     throw new ToolError("invalid_argument", `maxBytes is ${quoteValue(maxBytes)}; it takes a number of bytes from 0 (0 = no limit).`);
-  const paired = pairMessages(messages);
-  const recent = limitTurns(paired, maxTurns);
   const trimmed = trim === undefined ? recent : trimResults(recent, { ...trim, budgetBytes: resolveBudget(trim, maxBytes) });
-  const oldTurns = countTurns(paired) - countTurns(recent);
   const isCut = trimmed.length < recent.length;
-  const fitting = fitToSize(restateResults(trimmed, paired), { paired, maxBytes, hasNote: isCut || oldTurns > 0 });
+  const fitting = fitToSize(restateResults(trimmed, all), { all, maxBytes, hasNote: isCut || oldTurns > 0 });
   const note = formatNote(oldTurns + countTurns(trimmed) - countTurns(fitting), isCut);
   return note === "" ? fitting : withNote(fitting, note);
 }
 
 interface FitOptions {
-  readonly paired: readonly ModelMessage[];
+  readonly all: readonly ModelMessage[];
   readonly maxBytes: number;
   readonly hasNote: boolean;
 }
@@ -53,7 +67,7 @@ interface FitOptions {
 function fitToSize(messages: readonly ModelMessage[], options: FitOptions): readonly ModelMessage[] {
   if (options.maxBytes === 0) return messages;
   const fitting = dropTurns(messages, options);
-  const restated = restateResults(fitting, options.paired);
+  const restated = restateResults(fitting, options.all);
   return restated === fitting ? fitting : fitToSize(restated, { ...options, hasNote: true });
 }
 
