@@ -44,10 +44,14 @@ export interface Store {
    * @param options.outer a log that this store has open, such as that of the session with the call that began this session: nothing is claimed once
    * another process has claimed that log. This is checked together with the claim, so that a process that was suspended cannot take a session back
    * from its new owner.
+   * @param options.unverified the log is claimed only to be removed: a store that verifies logs while it claims them may leave that out
    * @throws ToolError `not_found`; `resource_busy` if a living process has claimed the log, unless `takeOver`; `conflict` if `outer` is not open here
    * any more; `corrupt_record` if the log is damaged: `read` still reads it
    */
-  claim(sessionId: string, options?: { readonly takeOver?: boolean; readonly outer?: EventLog | undefined }): Promise<EventLog>;
+  claim(
+    sessionId: string,
+    options?: { readonly takeOver?: boolean; readonly outer?: EventLog | undefined; readonly unverified?: boolean },
+  ): Promise<EventLog>;
   /** Reads the durable events of a log without claiming it. @throws ToolError `not_found` */
   read(sessionId: string, options?: ReadOptions): Promise<EventPage>;
   /** Returns sessions by the time of their last event, newest first. */

@@ -83,11 +83,11 @@ async function removeFromStore(store: Store, sessionId: string, at: number): Pro
  * @throws ToolError `resource_busy` if another process, or another runtime of this one, has it; as a rejection
  */
 async function claimForRemoval(store: Store, sessionId: string): Promise<EventLog | undefined> {
-  const log = await claimIfFree(store, sessionId);
+  const log = await claimIfFree(store, sessionId, { unverified: true });
   if (log !== "busy") return log;
   const [stored] = await store.list({ sessionId });
   const openedBy = stored?.sessionId === sessionId ? stored.openedBy : undefined;
-  const again = openedBy === undefined ? await claimIfFree(store, sessionId) : "busy"; // it may have been released since
+  const again = openedBy === undefined ? await claimIfFree(store, sessionId, { unverified: true }) : "busy"; // it may have been released since
   if (again !== "busy") return again;
   throw openElsewhereError(openedBy ?? "another process", sessionId);
 }
@@ -154,10 +154,10 @@ export async function findBranch(store: Store, sessionId: string): Promise<strin
 }
 
 /** The calls of a session whose own sessions may have open calls: calls without a result and, after a crash, those whose sessions were left open. */
-async function callsWithOpenSessions(store: Store, log: ReadableLog, mayBeLeftOpen: boolean): Promise<readonly string[]> {
-  const { sessionId } = log;
+async function callsWithOpenSessions(store: Store, log: EventLog, mayBeLeftOpen: boolean): Promise<readonly string[]> {
+  const { sessionId, options } = log;
   try {
-    const { open, ended } = await readFoldedLog(log);
+    const { open, ended } = await readFoldedLog(log, options.parent?.length); // the calls before a branch are not its own
     const left = mayBeLeftOpen ? await findCallsLeftOpen(store, sessionId, ended) : [];
     return [...left, ...open.map(({ callId }) => callId)];
   } catch (thrown: unknown) {
@@ -216,14 +216,15 @@ interface FoldedLog {
   readonly ended: readonly string[];
 }
 
-export async function readFoldedLog(log: ReadableLog): Promise<FoldedLog> {
+/** @param from the position of the first event that is read */
+export async function readFoldedLog(log: ReadableLog, from: number = 0): Promise<FoldedLog> {
   const fold = new SessionFold({ keep: 1, sessionId: log.sessionId });
   let first: SessionEvent | undefined;
   const ended: string[] = [];
-  for await (const events of readEventPages(log))
+  for await (const events of readEventPages(log, from))
     for (const event of events) {
       first ??= event;
-      fold.apply(event);
+      if (event.type !== "state-change") fold.apply(event); // the state is not needed, and may begin before `from`
       if (event.type === "call-end" && event.sessionId === log.sessionId) ended.push(event.callId);
     }
   return { first, open: fold.open, ended };

@@ -13,7 +13,7 @@ export async function* readSessionEvents(session: RuntimeSession, from: number =
     // Events that a simulation shares with its session and that are no longer in memory are read from that session's store.
     if (eventLog === undefined && from < firstKept && parent instanceof RuntimeSession)
       yield* takeFirst(readSessionEvents(parent, from), firstKept - from);
-    yield* session.log.slice(Math.max(0, from - firstKept));
+    yield* session.logSince(from) ?? session.log.slice(Math.max(0, from - firstKept));
     return;
   }
   yield* readEvents(eventLog, from);

@@ -187,6 +187,15 @@ describe("I01 a damaged log", () => {
     await store.close();
   });
 
+  test("can be claimed unverified, to be removed", async () => {
+    const { store } = await damagedStore("update haft_event set at = 9 where session = '\"a\"' and position = 4");
+    const log = await store.claim("a", { unverified: true });
+    expect([log.length, (await log.read()).damage?.position]).toEqual([5, 4]);
+    expect(await store.remove("a")).toBe(true);
+    await expect(store.read("a")).rejects.toMatchObject({ code: "not_found" });
+    await store.close();
+  });
+
   test.each([
     ["an event is gone", "delete from haft_event where session = '\"a\"' and position = 3", 2, "it is missing"],
     ["the last event is gone", "delete from haft_event where session = '\"a\"' and position = 5", 4, "it is missing"],

@@ -20,7 +20,7 @@ import { DatabaseLog, type DatabaseLogOptions } from "./database-log.ts";
 import { readStoredPage } from "../records/event-text.ts";
 import { Batcher } from "../records/batcher.ts";
 import { guardCache } from "../records/guarded-cache.ts";
-import { FIRST_EPOCH, type ClaimRequest, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import { FIRST_EPOCH, NONE_TO_VERIFY, type ClaimRequest, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
 import { outerLostError } from "../records/outer-lost-error.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "../records/store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";
@@ -171,7 +171,7 @@ export class DatabaseStore implements Store {
 
   async claim(
     sessionId: string,
-    { takeOver = false, outer: outerLog }: NonNullable<Parameters<Store["claim"]>[1]> = {},
+    { takeOver = false, outer: outerLog, unverified = false }: NonNullable<Parameters<Store["claim"]>[1]> = {},
   ): Promise<EventLog> {
     this.#requireWritable();
     const outer = outerLog === undefined ? undefined : this.#findOuter(outerLog);
@@ -182,7 +182,7 @@ export class DatabaseStore implements Store {
     try {
       await this.open();
       const request = { sessionId, takeOver, ...omitUndefined({ outer }) };
-      let answer = await this.#database.request("claim", { ...request, verified: 0 });
+      let answer = await this.#database.request("claim", { ...request, verified: unverified ? NONE_TO_VERIFY : 0 });
       while (!answer.claimed) answer = await this.#database.request("claim", { ...request, verified: answer.verified });
       if (this.#isClosed) throw this.#closedError();
       const log = this.#createLog(sessionId, { ...answer, seen: answer });

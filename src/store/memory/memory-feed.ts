@@ -11,7 +11,9 @@ interface FeedPosition {
 
 export class MemoryFeed implements StoreFeed {
   /** In the order of their sequence numbers. */
-  #positions: FeedPosition[] = [];
+  readonly #positions: FeedPosition[] = [];
+  /** The sequence number of the first event of each session. */
+  readonly #firsts = new Map<string, number>();
   #last = 0;
   readonly #seal = systemPorts.ids
     .next("feed")
@@ -21,11 +23,16 @@ export class MemoryFeed implements StoreFeed {
 
   add(sessionId: string, position: number): void {
     this.#positions.push({ sequence: ++this.#last, sessionId, position });
+    if (!this.#firsts.has(sessionId)) this.#firsts.set(sessionId, this.#last);
   }
 
-  /** Forgets the events of a removed session. */
+  /** Forgets the events of a removed session. Looks only at events since the first one of the session. */
   removeSession(sessionId: string): void {
-    this.#positions = this.#positions.filter((place) => place.sessionId !== sessionId);
+    const first = this.#firsts.get(sessionId);
+    if (first === undefined) return;
+    this.#firsts.delete(sessionId);
+    const later = this.#positions.splice(this.#indexAfter(first - 1));
+    for (const place of later) if (place.sessionId !== sessionId) this.#positions.push(place);
   }
 
   async latest(): Promise<string> {

@@ -60,9 +60,12 @@ export interface ClaimRequest {
   readonly takeOver: boolean;
   /** Another log that this owner has claimed, with the epoch of that claim; nothing is claimed if the epoch has changed. */
   readonly outer?: { readonly sessionId: string; readonly epoch: number };
-  /** Number of events that earlier answers reported as sound. */
+  /** Number of events that earlier answers reported as sound; `NONE_TO_VERIFY` if none has to be verified. */
   readonly verified: number;
 }
+
+/** More events than any log has. */
+export const NONE_TO_VERIFY: number = Number.MAX_SAFE_INTEGER;
 
 /** Facts about a session, found by its claim. */
 export interface ClaimFacts {

@@ -6,16 +6,17 @@ import { sessionChecksum } from "./checksum.ts";
 import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
 import type { JobStore } from "../../core/job-store.ts";
 import { runOperation, type OperationTries, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
-import type {
-  ClaimAnswer,
-  ClaimRequest,
-  LogAnswer,
-  LogDatabase,
-  LogRefusal,
-  LogRequests,
-  LogWrite,
-  ReadRequest,
-  StoredPage,
+import {
+  NONE_TO_VERIFY,
+  type ClaimAnswer,
+  type ClaimRequest,
+  type LogAnswer,
+  type LogDatabase,
+  type LogRefusal,
+  type LogRequests,
+  type LogWrite,
+  type ReadRequest,
+  type StoredPage,
 } from "../records/log-database.ts";
 import type { CheckedListOptions } from "../records/store-options.ts";
 import { SqlAccess } from "./sql-access.ts";
@@ -115,7 +116,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
   }
 
   async #claim(id: string, request: ClaimRequest, retryState: ClaimRetryState): Promise<ClaimAnswer> {
-    const isAlone = request.takeOver || request.outer !== undefined || request.verified > 0;
+    const isAlone = request.takeOver || request.outer !== undefined || (request.verified > 0 && request.verified < NONE_TO_VERIFY);
     const claimed = isAlone ? undefined : (await this.#groupClaims?.add(id))?.get(id);
     if (claimed === undefined) return this.#run("could not claim a session", (tables) => this.#claims.claim(tables, request, retryState));
     const { row, ...facts } = claimed;
