@@ -51,8 +51,8 @@ export interface LoopOptions {
   /** Provider-specific fields, sent with every request. */
   readonly native?: JsonObject;
   /**
-   * The part of the conversation that the model is shown: options of `session.messages`. With `trim`, each round reads the whole conversation again;
-   * with `maxBytes`, the newest `maxTurns` turns.
+   * The part of the conversation that the model is shown: options of `session.messages`. With `trim` or `maxBytes`, each round examines the newest
+   * `maxTurns` turns again, and the whole conversation if `maxTurns` is 0.
    */
   readonly history?: MessagesOptions;
   /**

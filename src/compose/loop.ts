@@ -123,11 +123,15 @@ interface SessionParts extends Pick<RunDependencies, "conversation" | "taint" | 
   readonly session: RuntimeSession;
 }
 
-function createSessionParts(session: RuntimeSession, { taint, history = {}, deferTools = false }: LoopOptions): SessionParts {
+function createSessionParts(
+  session: RuntimeSession,
+  { taint, history = {}, deferTools = false }: LoopOptions,
+  conversation: LoopConversation = new LoopConversation(session, history),
+): SessionParts {
   return {
     session,
     deferred: deferTools === false ? undefined : new DeferredTools(deferTools === true ? {} : deferTools, session.registry),
-    conversation: new LoopConversation(session, history),
+    conversation,
     taint: taint === undefined ? undefined : new Taint(session, taint),
   };
 }
@@ -287,7 +291,7 @@ class SessionLoop implements Loop {
     if (recordHistory) return await this.#runTurn(run, start, this.#parts);
     const branch = session.fork();
     try {
-      return await this.#runTurn(run, start, createSessionParts(branch, this.#options));
+      return await this.#runTurn(run, start, createSessionParts(branch, this.#options, this.#parts.conversation.branch(branch)));
     } finally {
       await branch.discard();
     }

@@ -4,7 +4,7 @@ import { checkMaxTurns, keepFrom } from "./limit-turns.ts";
 import { showTurns, type ModelHistoryOptions } from "./model-history.ts";
 import { firstResults } from "./replace-results.ts";
 
-export interface RecentTurnsOptions extends Omit<ModelHistoryOptions, "trim"> {
+export interface RecentTurnsOptions extends ModelHistoryOptions {
   readonly maxTurns: number;
 }
 
@@ -23,7 +23,7 @@ export class RecentTurns {
   /** Whether there is a message of a user. If so, turns begin at such messages. */
   #hasUserMessages = false;
   /** Without user messages: the turns that have begun, those that were dropped included. */
-  readonly #turnIds = new Set<string>();
+  #turnIds = new Set<string>();
   /** Dropped results that kept ones refer to. */
   #sources: readonly ResultMessage[] = [];
   #shown: ModelMessage[] | undefined;
@@ -35,15 +35,28 @@ export class RecentTurns {
     this.#append(messages);
   }
 
-  /** The last message. */
-  get last(): ModelMessage | undefined {
-    return this.#recent.at(-1);
+  /** The newest turns, and the system messages of dropped ones, before `trim` and `maxBytes`. */
+  get kept(): readonly ModelMessage[] {
+    return this.#recent;
   }
 
-  /** What the model is shown. */
+  /** What the model is shown. With `trim`, it is computed whenever it is read: what its functions return may have changed. */
   get messages(): readonly ModelMessage[] {
+    if (this.#options.trim !== undefined) this.#shown = undefined;
     const all = [...this.#sources, ...this.#recent];
     return (this.#shown ??= [...showTurns({ recent: this.#recent, all, oldTurns: this.#oldTurns }, this.#options)]);
+  }
+
+  /** Returns the same turns, to which other messages can be added. */
+  copy(options: RecentTurnsOptions): RecentTurns {
+    const copy = new RecentTurns([], options);
+    copy.#recent = this.#recent.slice();
+    copy.#starts = this.#starts.slice();
+    copy.#oldTurns = this.#oldTurns;
+    copy.#hasUserMessages = this.#hasUserMessages;
+    copy.#turnIds = new Set(this.#turnIds);
+    copy.#sources = this.#sources;
+    return copy;
   }
 
   /**

@@ -34,12 +34,9 @@ function isReference(message: ModelMessage): message is Reference {
 /** The calls whose own results are shown, directly or restated in place of others. */
 function findShownResults(messages: readonly ModelMessage[]): Set<string> {
   const shown = new Set<string>();
-  for (const message of messages) {
-    if (message.role !== "result") continue;
-    shown.add(message.callId);
-    if (RESTATED.has(message) && message.result.sameAs !== undefined) shown.add(message.result.sameAs);
-  }
+  for (const message of messages) if (message.role === "result") shown.add(message.callId);
   for (const message of messages) if (message.role === "result") for (const older of message.supersedes ?? []) shown.delete(older);
+  for (const message of messages) if (isReference(message) && RESTATED.has(message)) shown.add(message.result.sameAs); // even if superseded
   return shown;
 }
 

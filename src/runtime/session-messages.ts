@@ -1,6 +1,7 @@
 /** Builds the conversation that a model is shown from the events of a session. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
+import type { JsonObject } from "../core/base/json.ts";
 import type { JobStatus } from "../core/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { createJobMessage, createPendingResult } from "../core/job-message.ts";
@@ -184,18 +185,30 @@ type MessagesSource = Session & { readonly jobs: readonly Pick<JobStatus, "id">[
 /** The conversation as a model is shown it; see `modelHistory`. @throws ToolError `invalid_argument` */
 export function buildMessages(session: MessagesSource, registry: Registry, options: MessagesOptions): readonly ModelMessage[] {
   const { trim, ...rest } = options;
-  const events = session.conversationEvents;
+  const conversation = wholeConversation(session);
+  if (trim === undefined) return modelHistory(conversation, rest);
+  return modelHistory(conversation, { ...rest, trim: trimOptions(trim, registry, readInputs(session.log)) });
+}
+
+/** The conversation of a session from all its events in memory, before anything is left out. */
+export function wholeConversation(session: MessagesSource): readonly ModelMessage[] {
   const jobs = new Set(session.jobs.map(({ id }) => id));
-  const conversation = buildConversation(events, {
+  return buildConversation(session.conversationEvents, {
     wasRevoked: (callId) => session.wasRevoked(callId),
     runsHere: (callId) => jobs.has(callId),
   });
-  if (trim === undefined) return modelHistory(conversation, rest);
-  const inputs = new Map(
-    events.flatMap((event) => (event.type === "call-end" && event.input !== undefined ? [[event.callId, event.input]] : [])),
-  );
-  return modelHistory(conversation, {
-    ...rest,
-    trim: { ...trim, toolOf: (name, input) => findCalledTool(registry, name, input)?.tool, inputOf: (callId) => inputs.get(callId) },
-  });
+}
+
+/** The inputs that ran, by the ids of calls. */
+export function readInputs(events: readonly SessionEvent[]): Map<string, JsonObject> {
+  return new Map(events.flatMap((event) => (event.type === "call-end" && event.input !== undefined ? [[event.callId, event.input]] : [])));
+}
+
+/** The options of `trimResults`, with the tools of a registry. */
+export function trimOptions(
+  trim: NonNullable<MessagesOptions["trim"]>,
+  registry: Registry,
+  inputs: ReadonlyMap<string, JsonObject>,
+): NonNullable<ModelHistoryOptions["trim"]> {
+  return { ...trim, toolOf: (name, input) => findCalledTool(registry, name, input)?.tool, inputOf: (callId) => inputs.get(callId) };
 }

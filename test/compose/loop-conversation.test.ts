@@ -1,10 +1,12 @@
 import fc from "fast-check";
-import { expect, test, vi } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import type { ModelCall, ModelEvent } from "../../src/core/model.ts";
 import { ToolOutput } from "../../src/core/content.ts";
+import type { LoopRound } from "../../src/compose/loop-options.ts";
+import { supersedesSameInput } from "../../src/history/supersede.ts";
 import { createLoop, type Loop } from "../../src/compose/loop.ts";
 import { toolOfResult } from "../../src/runtime/tool-of-result.ts";
-import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
+import { RuntimeSession } from "../../src/runtime/runtime-session.ts";
 import type { MessagesOptions } from "../../src/runtime/session-messages.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { repeated } from "../ci.ts";
@@ -77,7 +79,7 @@ test("F3.40 the messages of each request equal those of the session, for any mix
   );
 });
 
-const RUN = ["said", "said", "said", "silent", "noted", "ended", "asks", "forked", "moved", "reopened", "outside"] as const;
+const RUN = ["said", "said", "said", "silent", "noted", "ended", "asks", "forked", "moved", "reopened", "outside", "aside"] as const;
 const CALL = ["leaf", "again", "oldest", "slow", "outer", "nothing"] as const;
 const longPlan = fc.record({
   runs: fc.array(fc.record({ run: fc.constantFrom(...RUN), calls: fc.array(fc.constantFrom(...CALL), { maxLength: 3 }) }), {
@@ -90,7 +92,8 @@ const longPlan = fc.record({
     { maxTurns: 2 },
     { maxTurns: 3 },
     { maxTurns: 3, maxBytes: 700 },
-    { maxTurns: 3, maxBytes: 2000, trim: { threshold: 0.5 } },
+    { maxTurns: 3, maxBytes: 1500, trim: { threshold: 0.1 } },
+    { maxTurns: 0, trim: { budgetBytes: 900 } },
   ),
 } as const);
 
@@ -127,7 +130,7 @@ function longWorld(history: MessagesOptions) {
   const { runtime } = testRuntime({
     store: memoryStore(),
     tools: [
-      tool("leaf", (_input, { callId }) => (read.push(callId), `content ${read.length}`)),
+      tool("leaf", (_input, { callId }) => (read.push(callId), `content ${read.length}`), { supersedes: supersedesSameInput }),
       tool("again", () => refersTo(read.at(-1))),
       tool("oldest", () => refersTo(read[0])),
       tool("slow", waitForEnd, { mode: "background" }),
@@ -135,7 +138,7 @@ function longWorld(history: MessagesOptions) {
     ],
   });
   const model = saidBy((request) => {
-    seen.push([request.messages, session.messages(history)]);
+    seen.push([request.messages, asked.messages(history)]);
     const made = calls.map((name, index): ModelCall => ({ name, input: {}, id: `m${round}-${index}` }));
     calls = [];
     round++;
@@ -143,9 +146,17 @@ function longWorld(history: MessagesOptions) {
       replyEnd(made.length === 0 ? { text: `Done ${round}.` } : { text: round % 2 === 0 ? "" : "I look.", calls: made, finish: "calls" }),
     ];
   });
-  const loopOf = (): Loop => createLoop({ session, model, history, emergencyStop: false, limits: { repeat: false } });
+  const loopOf = (recordHistory: boolean): Loop => {
+    const system = (turn: LoopRound): string => {
+      asked = turn.session; // before the messages of the request are built
+      return "";
+    };
+    return createLoop({ session, model, history, recordHistory, system, emergencyStop: false, limits: { repeat: false } });
+  };
   session = runtime.session("s");
-  let loop = loopOf();
+  let asked = session;
+  let loop = loopOf(true);
+  let aside = loopOf(false);
   const play = async (run: (typeof RUN)[number], made: readonly string[]): Promise<void> => {
     calls = made;
     if (run === "noted") await session.addMessage({ role: "system", content: "Be brief." });
@@ -159,8 +170,8 @@ function longWorld(history: MessagesOptions) {
       await session.close();
       session = await runtime.resume(session.id);
     }
-    if (run === "forked" || run === "moved" || run === "reopened") loop = loopOf();
-    await loop.run(run === "silent" ? undefined : `Question ${round}.`);
+    if (run === "forked" || run === "moved" || run === "reopened") [loop, aside] = [loopOf(true), loopOf(false)];
+    await (run === "aside" ? aside : loop).run(run === "silent" ? undefined : `Question ${round}.`);
   };
   const close = async (): Promise<void> => {
     for (const { resolve } of slow) resolve("late");
@@ -171,19 +182,45 @@ function longWorld(history: MessagesOptions) {
 
 test("F3.40 a loop builds its messages from the log once, however many turns it drops, jobs end, and results refer to earlier ones", async () => {
   const world = longWorld({ maxTurns: 5 });
-  const builds = vi.spyOn(world.session, "messages");
   const copies = vi.spyOn(world.session, "log", "get");
   for (let turn = 0; turn < 60; turn++) {
     await world.play("said", turn % 2 === 0 ? ["leaf", "slow", "again"] : ["slow", "again"]);
     await world.play("ended", ["again"]);
   }
   const comparisons = world.seen.length;
-  expect(builds.mock.calls.length - comparisons).toBe(1);
   expect(copies.mock.calls.length - comparisons).toBe(1);
   for (const [grown, shown] of world.seen) expect(grown).toEqual(shown);
   expect(JSON.stringify(world.seen.at(-1)?.[0])).toContain("oldest turns of this conversation are left out");
   await world.close();
 });
+
+test.each<[string, MessagesOptions, boolean]>([
+  ["maxTurns", { maxTurns: 5 }, true],
+  ["maxBytes", { maxTurns: 5, maxBytes: 500 }, true],
+  ["trim", { maxTurns: 5, trim: { budgetBytes: 100 } }, true],
+  ["maxTurns, and no record", { maxTurns: 5 }, false],
+  ["trim, and no record", { maxTurns: 5, trim: { budgetBytes: 100 } }, false],
+])(
+  "F3.40 F4.29 a run of a long session reads the log of neither the session nor a branch again (%s)",
+  async (_what, history, recordHistory) => {
+    const model = saidBy((_, round) => [
+      replyEnd(round % 2 === 1 ? { text: "Done." } : { calls: [{ id: `c${round}`, name: "leaf", input: {} }], finish: "calls" }),
+    ]);
+    const leaf = tool("leaf", () => "leaf".repeat(20), { supersedes: supersedesSameInput });
+    const { loop, session } = testLoop({ script: [], model, tools: [leaf] });
+    for (let turn = 0; turn < 20; turn++) await loop.run("Go.");
+    const other = createLoop({ session, model, history, recordHistory });
+    await other.run("First.");
+    const builds = vi.spyOn(RuntimeSession.prototype, "messages");
+    const copies = vi.spyOn(RuntimeSession.prototype, "log", "get");
+    onTestFinished(() => void vi.restoreAllMocks());
+    for (let turn = 0; turn < 5; turn++) {
+      await other.run("Go on.");
+      await loop.run("And here.");
+    }
+    expect([builds.mock.calls.length, copies.mock.calls.length]).toEqual([0, 0]);
+  },
+);
 
 test("the log of a session is copied once for a loop, however many calls it makes", async () => {
   const rounds = 6;

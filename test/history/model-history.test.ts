@@ -62,6 +62,25 @@ describe("F3.40 the newest turns", () => {
 });
 
 describe("F4.39 the limit of maxBytes", () => {
+  test("F4.39 a result that refers to a superseded one is restated once, although the superseded call is still shown", () => {
+    const messages = [
+      says("user", "question"),
+      called("c1", { path: "a" }),
+      called("other", { path: "b" }),
+      answered("c1", "precious"),
+      answered("other"),
+      ...round("c2", { path: "a" }, { output: "x".repeat(200) }),
+      called("c3", { path: "c" }),
+      answered("c3", "unchanged", { sameAs: "c1" }),
+    ];
+    const shown = modelHistory(messages, { maxBytes: 100, trim: { toolOf, threshold: 0 } });
+    expect(shown.find(({ role }) => role === "result")).toMatchObject({
+      callId: "c1",
+      result: { content: [{ text: "[left out: superseded by files::read, call c2]" }] },
+    });
+    expect(shown.at(-1)).toMatchObject({ callId: "c3", result: { output: "precious", sameAs: "c1" } });
+  });
+
   const messages = [system, ...turns(10)];
 
   test("F4.39 drops the oldest turns whole until the rest and the note fit", () => {

@@ -32,7 +32,7 @@ function growing(parts: readonly (readonly ModelMessage[])[], options: { readonl
   let turns = new RecentTurns([], options);
   for (const part of parts) {
     messages.push(...part);
-    const startsWithCall = part[0]?.role === "call" && turns.last?.role === "assistant";
+    const startsWithCall = part[0]?.role === "call" && turns.kept.at(-1)?.role === "assistant";
     if (startsWithCall || !turns.add(part)) turns = new RecentTurns(pairMessages(messages), options);
     expect(turns.messages).toEqual(modelHistory(messages, options));
   }

@@ -20,7 +20,14 @@ import { DatabaseLog, type DatabaseLogOptions } from "./database-log.ts";
 import { readStoredPage } from "../records/event-text.ts";
 import { Batcher } from "../records/batcher.ts";
 import { guardCache } from "../records/guarded-cache.ts";
-import { FIRST_EPOCH, NONE_TO_VERIFY, type ClaimRequest, type LogDatabase, type LogRefusal, type LogWrite } from "../records/log-database.ts";
+import {
+  FIRST_EPOCH,
+  NONE_TO_VERIFY,
+  type ClaimRequest,
+  type LogDatabase,
+  type LogRefusal,
+  type LogWrite,
+} from "../records/log-database.ts";
 import { outerLostError } from "../records/outer-lost-error.ts";
 import { checkListOptions, checkLogOptions, checkReadOptions } from "../records/store-options.ts";
 import { WriteBuffer } from "./write-buffer.ts";

@@ -6,7 +6,7 @@ import { memoryStore } from "../../../src/store/memory-store.ts";
 import { MemoryFeed } from "../../../src/store/memory/memory-feed.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
 
-const LEAF = tool("leaf", (_input, { state }) => void state.update("count", (count) => Number(count ?? 0) + 1));
+const LEAF = tool("leaf", (_input, { state }) => state.update("count", (count) => Number(count ?? 0) + 1));
 const CALL = { name: "leaf", input: {} };
 
 /** A session with many calls, and the positions from which the logs that its store has claimed since are read. */
@@ -22,7 +22,7 @@ async function longSession(store: Store) {
     return log;
   });
   const { runtime } = testRuntime({ store, tools: [LEAF] });
-  onTestFinished(() => runtime.close());
+  onTestFinished(async () => void (await runtime.close()));
   const session = runtime.session("s");
   for (let call = 0; call < 40; call++) await session.execute(CALL);
   return { runtime, session, claims, reads };
@@ -31,22 +31,25 @@ async function longSession(store: Store) {
 test.each<[string, () => Store]>([
   ["memory", () => memoryStore()],
   ["SQLite", () => sqliteStore({ path: ":memory:" })],
-])("a branch that is discarded or committed in a store (%s) is claimed unverified, and none but its own events are read", async (_kind, make) => {
-  const { runtime, session, claims, reads } = await longSession(make());
-  const discarded = session.fork();
-  await discarded.execute(CALL);
-  await discarded.discard();
-  const closed = session.fork();
-  await closed.execute(CALL);
-  await closed.close();
-  await runtime.sessions.forget(closed.id);
-  expect(reads).toEqual([session.length + 1]); // its calls may have begun sessions of their own
-  const branch = session.fork();
-  await branch.execute(CALL);
-  await branch.commit();
-  expect(claims).toEqual(Array.from({ length: 3 }, () => ({ unverified: true })));
-  expect([session.state("default", "count"), reads.length]).toEqual([41, 1]);
-});
+])(
+  "a branch that is discarded or committed in a store (%s) is claimed unverified, and none but its own events are read",
+  async (_kind, make) => {
+    const { runtime, session, claims, reads } = await longSession(make());
+    const discarded = session.fork();
+    await discarded.execute(CALL);
+    await discarded.discard();
+    const closed = session.fork();
+    await closed.execute(CALL);
+    await closed.close();
+    await runtime.sessions.forget(closed.id);
+    expect(reads).toEqual([session.length + 1]); // its calls may have begun sessions of their own
+    const branch = session.fork();
+    await branch.execute(CALL);
+    await branch.commit();
+    expect(claims).toEqual(Array.from({ length: 3 }, () => ({ unverified: true })));
+    expect([session.state("default", "count"), reads.length]).toEqual([41, 1]);
+  },
+);
 
 test("a commit without a store copies neither the log of the session nor that of the branch", async () => {
   const { runtime } = testRuntime({ tools: [LEAF] });
