@@ -40,7 +40,7 @@ export class RecentTurns {
     return this.#recent;
   }
 
-  /** What the model is shown. With `trim`, it is computed whenever it is read: what its functions return may have changed. */
+  /** The messages for the model. With `trim`, they are computed at each access, because its functions may return something else than before. */
   get messages(): readonly ModelMessage[] {
     if (this.#options.trim !== undefined) this.#shown = undefined;
     const all = [...this.#sources, ...this.#recent];
