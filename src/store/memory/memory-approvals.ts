@@ -50,15 +50,21 @@ export class MemoryApprovals implements ApprovalStore {
 
   async list(query: StoredApprovalQuery): Promise<readonly ApprovalRecord[]> {
     const { now, first, limit } = query;
-    const ids = query.ids === undefined ? undefined : new Set(query.ids);
-    const all = [...this.#questions.values()];
+    const all = this.#find(query.ids);
     const found: ApprovalRecord[] = [];
     for (const stored of first === "oldest" ? all : all.reverse()) {
       const record = toRecord(stored, now);
-      if (ids?.has(record.id) !== false && matchesQuery(record, query)) found.push(record);
+      if (matchesQuery(record, query)) found.push(record);
       if (found.length === limit) break;
     }
     return found;
+  }
+
+  /** All questions, or those with these ids, in the order they were asked. */
+  #find(ids: readonly string[] | undefined): StoredQuestion[] {
+    if (ids === undefined) return [...this.#questions.values()];
+    const found = [...new Set(ids)].flatMap((id) => this.#questions.get(id) ?? []);
+    return found.sort((one, other) => one.position - other.position);
   }
 
   async end(end: ApprovalEnd): Promise<boolean> {
