@@ -1,7 +1,7 @@
 /** The headers of a request, and the parts of them that must stay secret. */
 import { ToolError } from "../core/error.ts";
 import { isTokenCount } from "../core/token-counts.ts";
-import { redactError, createRedactor, type Redact } from "../core/base/redact.ts";
+import { addressCredentials, redactError, createRedactor, type Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
 export interface RequestSecretsOptions {
@@ -10,9 +10,11 @@ export interface RequestSecretsOptions {
   readonly apiKey?: string;
   readonly keyHeader?: string;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Its query may have a key. */
+  readonly baseUrl?: string;
 }
 
-const SECRET_HEADER = /auth|key|token|secret|cookie|password|signature/iu;
+const SECRET_HEADER = /auth|key|token|secret|cookie|password|session|signature|credential/iu;
 
 /** Control characters except line ends and tabs, and bidirectional formatting characters. */
 const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/gu;
@@ -29,7 +31,7 @@ export class RequestSecrets {
   readonly #redact: Redact;
 
   /** @throws ToolError `invalid_argument` for a key or a header that HTTP cannot carry; the value is not reported */
-  constructor({ format, stream = true, apiKey, keyHeader = "authorization", headers = {} }: RequestSecretsOptions) {
+  constructor({ format, stream = true, apiKey, keyHeader = "authorization", headers = {}, baseUrl = "" }: RequestSecretsOptions) {
     const key = apiKey?.trim();
     const given = Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value] as const);
     const all = {
@@ -40,7 +42,7 @@ export class RequestSecrets {
     };
     for (const [name, value] of Object.entries(all)) checkHeader(name, value);
     this.headers = Object.freeze(all);
-    const redact = createRedactor(collectSecrets(key, given));
+    const redact = createRedactor({ ...addressCredentials("baseUrl", baseUrl), ...collectSecrets(key, given) });
     this.#redact = (text) => redact(text).replaceAll(CONTROL_CHARACTERS, " ");
   }
 

@@ -108,6 +108,16 @@ test("E12 the API key appears in no error or event, whatever a provider answers"
   expect(told.filter((text) => text.includes(KEY) || text.includes(secret))).toEqual([]);
 });
 
+test("E12 a key in the query of the baseUrl is not in an error that repeats the address", async () => {
+  const server = await serve({
+    format: "anthropic-messages",
+    script: [{ status: 500, message: "no route for /?key=hunter2-hunter2" }],
+    key: KEY,
+  });
+  const model = claude(`${server.url}?key=hunter2-hunter2&api-version=2026-01-01`, { retry: { maxAttempts: 1 } });
+  expect((await listen(model)).error?.message).toContain("no route for /?key=[credential key of baseUrl]");
+});
+
 test("a number of tokens in a header is no secret", async () => {
   const answer = { status: 500, message: "more than 16000000 tokens" };
   const { model } = await served([answer], {

@@ -53,3 +53,12 @@ test("E12 a credential that is written in JSON is struck out wherever it is spli
     expect(heard.join("")).toBe('{"key":"[API_TOKEN]"}');
   }
 });
+
+test("E12 the password of an address is struck out, also without the rest of it and decoded, whatever the name of the variable", () => {
+  const filter = new CredentialFilter({ DATABASE_URL: "postgres://ann:p%40ssword@db.example/x?sslmode=require" });
+  const printed = 'DATABASE_URL=postgres://ann:p%40ssword@db.example/x?sslmode=require {"user":"ann","password":"p@ssword"}';
+  const password = "[password of DATABASE_URL]";
+  expect(filter.redact(printed)).toBe(
+    `DATABASE_URL=postgres://ann:${password}@db.example/x?sslmode=require {"user":"ann","password":"${password}"}`,
+  );
+});

@@ -12,9 +12,13 @@ const MIN_PREFIX_LENGTH = 8;
 /** The mark for truncated text, as in `truncate-text.ts`. */
 const TRUNCATION_MARK = "…";
 
-/** Returns a function that replaces each value of `environment`, even if truncated, by its name in brackets; longest values first. */
+/**
+ * Returns a function that replaces each value of `environment`, even if truncated, by its name in brackets; longest values first. Passwords and keys
+ * in a value that is an address are replaced also without the rest of it.
+ */
 export function createRedactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
+    .flatMap(([name, value]) => [[name, value] as const, ...Object.entries(addressCredentials(name, value))])
     .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
     .flatMap(([name, value]) => secretSpellings(value).map((spelling) => [name, spelling] as const))
     .toSorted(([, one], [, other]) => other.length - one.length);
@@ -120,15 +124,63 @@ const FOLDER_VARIABLES: ReadonlySet<string> = new Set(["PWD", "OLDPWD"]);
 /** Shorter ones are ordinary words too, and what is struck out of an answer is lost to the model. */
 export const MIN_LENGTH_IN_ANSWER = 8;
 
-/** Returns the values that are credentials, by their names. They are struck out of answers as well: some repeat their environment or their request. */
+/**
+ * Returns the values that are credentials, by their names, and the passwords and keys of addresses in any value. They are struck out of answers as
+ * well: some repeat their environment or their request.
+ */
 export function pickCredentials(values: Readonly<Record<string, string>>): Readonly<Record<string, string>> {
-  return Object.fromEntries(
-    Object.entries(values).filter(([name, value]) => value.length >= MIN_LENGTH_IN_ANSWER && isCredential(name, value)),
-  );
+  const found = Object.entries(values).flatMap(([name, value]) => [
+    ...(isCredential(name, value) ? [[name, value] as const] : []),
+    ...Object.entries(addressCredentials(name, value)),
+  ]);
+  return Object.fromEntries(found.filter(([, value]) => value.length >= MIN_LENGTH_IN_ANSWER));
+}
+
+/** Whether a variable, header or option with this name has a credential. */
+export function isCredentialName(name: string): boolean {
+  return CREDENTIAL_NAME.test(name) && !CREDENTIAL_METADATA_NAME.test(name);
 }
 
 /** An address with a user or a query may hold the credential itself. */
 function isCredential(name: string, value: string): boolean {
   if (!CREDENTIAL_NAME.test(name) || FOLDER_VARIABLES.has(name)) return false;
   return !CREDENTIAL_METADATA_NAME.test(name) || /[@?]/u.test(value);
+}
+
+const PASSWORD = /:\/\/([^:/?#@\s]*):([^@/\s]+)@/gu;
+/** A name without a password is a token if it is as long as one, as in `https://<token>@github.com`. */
+const TOKEN = /https?:\/\/([^:/?#@\s]{20,})@/gu;
+const PAIR = /(?:^|[?&;\s])([\w.-]+)=([^&;#\s]+)/gu;
+/** Narrower than for names of variables: `authSource` and `sslkey` of a connection string are a database and a file. */
+const CREDENTIAL_PAIR =
+  /(?:token|secret|password|passwd|pwd|passphrase|signature|(?<![a-z])sig|(?<!(?:sort|foreign|partition|public)[_.-]?|ssl)key)$/iu;
+
+/**
+ * Returns the passwords, tokens and keys in an address or a connection string, such as `postgres://ann:secret@host/db` or `Server=host;Password=…`, by
+ * labels that contain `name`: as they are written and, if percent-encoded, decoded too. A password that is also the user's name is left out: it is no
+ * secret, and often an ordinary word, as in `postgres:postgres@localhost`.
+ */
+export function addressCredentials(name: string, text: string): Readonly<Record<string, string>> {
+  if (!text.includes("@") && !text.includes("=")) return {};
+  const found: Record<string, string> = {};
+  const add = (what: string, value: string): void => {
+    const decoded = decode(value);
+    let label = `${what} of ${name}`;
+    for (let count = 2; found[label] !== undefined && found[label] !== decoded; count++) label = `${what} ${count} of ${name}`;
+    found[label] = decoded;
+    if (decoded !== value) found[`${label}, encoded`] = value;
+  };
+  for (const [, user, value = ""] of text.matchAll(PASSWORD)) if (value !== user) add("password", value);
+  for (const [, value = ""] of text.matchAll(TOKEN)) add("token", value);
+  for (const [, key = "", value = ""] of text.matchAll(PAIR)) if (CREDENTIAL_PAIR.test(key)) add(`credential ${key}`, value);
+  return found;
+}
+
+/** Returns the text unchanged if a `%` in it is not an escape. */
+function decode(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
 }

@@ -1,4 +1,4 @@
-import { pickCredentials } from "../../core/base/redact.ts";
+import { addressCredentials, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -256,6 +256,8 @@ export function redactUrl(url: URL): string {
   return url.origin + url.pathname;
 }
 
+/** A header as an argument, such as that of `--header`, or after `--header=`. */
+const HEADER_ARGUMENT = /^(?:-{1,2}[\w-]+=)?([\w-]+): *(\S.*)$/su;
 const SECRET_NAME = /token|secret|password|passwd|pwd|credential|auth|(?:^|[-_])(?:api)?[-_]?key$|apikey/iu;
 
 /** The secrets of a server, by the text that replaces each in messages. */
@@ -271,10 +273,7 @@ export function collectSecrets(options: McpOptions): Readonly<Record<string, str
     addArgumentSecrets(options.args ?? [], addSecret);
     return secrets;
   }
-  for (const [name, value] of Object.entries(options.headers ?? {})) {
-    addSecret(name, value);
-    addSecret(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
-  }
+  for (const [name, value] of Object.entries(options.headers ?? {})) addHeaderSecrets(name, value, addSecret);
   const url = serverUrl(options);
   addSecret("password", decodeUrlPart(url.password));
   for (const [name, value] of url.searchParams) {
@@ -290,7 +289,15 @@ export function collectCredentials(options: McpOptions): Readonly<Record<string,
   return pickCredentials(collectSecrets(options));
 }
 
-function addAuthSecrets(auth: McpAuth | undefined, addSecret: (name: string, value: unknown) => void): void {
+type AddSecret = (name: string, value: unknown) => void;
+
+/** Adds the value of a header, and the part after a word such as `Bearer`. */
+function addHeaderSecrets(name: string, value: string, addSecret: AddSecret): void {
+  addSecret(name, value);
+  addSecret(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
+}
+
+function addAuthSecrets(auth: McpAuth | undefined, addSecret: AddSecret): void {
   if (auth?.type === "bearer") addSecret("token", auth.token);
   if (auth?.type === "basic") {
     addSecret("password", auth.password);
@@ -303,14 +310,15 @@ function addAuthSecrets(auth: McpAuth | undefined, addSecret: (name: string, val
   addAuthSecrets(auth.listWith, addSecret);
 }
 
-/** Collects the values of `--token=…`, `--api-key …`, `API_TOKEN=…`, and passwords in addresses. */
-function addArgumentSecrets(args: readonly string[], addSecret: (name: string, value: unknown) => void): void {
+/** Collects the values of `--token=…`, `--api-key …`, `API_TOKEN=…` and `--header "Authorization: …"`, and passwords and keys in addresses. */
+function addArgumentSecrets(args: readonly string[], addSecret: AddSecret): void {
   for (const [index, argument] of args.entries()) {
     const [, option = "", value] = /^-{0,2}([\w.-]+)(?:=(.*))?$/su.exec(argument) ?? [];
     if (SECRET_NAME.test(option) && value !== undefined) addSecret(option, value);
     else if (SECRET_NAME.test(option) && argument.startsWith("-") && args[index + 1]?.startsWith("-") === false)
       addSecret(option, args[index + 1]);
-    const password = /:\/\/[^:/@\s]*:([^@/\s]+)@/u.exec(argument)?.[1];
-    addSecret(`password of argument ${index + 1}`, password);
+    const [, header = "", content = ""] = HEADER_ARGUMENT.exec(argument) ?? [];
+    if (isCredentialName(header)) addHeaderSecrets(header, content, addSecret);
+    for (const [name, secret] of Object.entries(addressCredentials(`argument ${index + 1}`, argument))) addSecret(name, secret);
   }
 }

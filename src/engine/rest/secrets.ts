@@ -1,6 +1,6 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
 import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
-import { redactTruncated, secretSpellings } from "../../core/base/redact.ts";
+import { addressCredentials, redactTruncated, secretSpellings } from "../../core/base/redact.ts";
 import { isTokenCount } from "../../core/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
@@ -106,6 +106,7 @@ function secretValues(auth: RestAuth): readonly (readonly [what: string, value: 
       return [
         ["client secret", auth.clientSecret],
         ["client credentials", encodeClientCredentials(auth.clientId, auth.clientSecret)],
+        ...Object.entries(addressCredentials("tokenUrl", auth.tokenUrl)),
       ];
   }
 }

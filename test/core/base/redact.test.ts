@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { createRedactor, pickCredentials, redactError, redactValue } from "../../../src/core/base/redact.ts";
+import { addressCredentials, createRedactor, pickCredentials, redactError, redactValue } from "../../../src/core/base/redact.ts";
 import { inProcessorTime } from "../../processor-time.ts";
 
 const redact = createRedactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });
@@ -121,4 +121,33 @@ test("credentials are picked by name, from eight characters on, unless the name 
     HOME: "/home/someone",
   });
   expect(picked).toEqual({ API_KEY: "12345678", AUTH_URL: "https://user:pw@idp.example/" });
+});
+
+test.each<readonly [string, Readonly<Record<string, string>>]>([
+  ["postgres://ann:hunter2@db/x", { "password of DSN": "hunter2" }],
+  ["redis://:hunter2@cache:6379", { "password of DSN": "hunter2" }],
+  ["postgres://ann:p%40ss@db/x", { "password of DSN": "p@ss", "password of DSN, encoded": "p%40ss" }],
+  ["amqp://a:one@h1,amqp://a:two@h2", { "password of DSN": "one", "password 2 of DSN": "two" }],
+  ["https://ghp_0123456789abcdefghij@github.com/x", { "token of DSN": "ghp_0123456789abcdefghij" }],
+  ["https://example.com/?sort=name&access_token=abc#top", { "credential access_token of DSN": "abc" }],
+  ["https://blob.example/x?sp=r&sig=abc%2Fd%3D", { "credential sig of DSN": "abc/d=", "credential sig of DSN, encoded": "abc%2Fd%3D" }],
+  ["Server=db;Database=x;User Id=ann;Password=hunter2;", { "credential Password of DSN": "hunter2" }],
+  ["AccountName=x;AccountKey=abc==;EndpointSuffix=core.example", { "credential AccountKey of DSN": "abc==" }],
+  ["host=db user=ann password=hunter2 sslkey=/etc/key.pem", { "credential password of DSN": "hunter2" }],
+  ["mongodb://db/x?authSource=customers&authMechanism=PLAIN", {}],
+  ["https://example.com:8080/ann@home", {}],
+  ["ann@example.com", {}],
+  ["postgres://ann@db/x", {}],
+  ["postgres://postgres:postgres@localhost/x", {}],
+  ["https://example.com/?design=blue&sort_key=name", {}],
+  ["a password", {}],
+])("the credentials in %j are found, and nothing else", (text, expected) => {
+  expect(addressCredentials("DSN", text)).toEqual(expected);
+});
+
+test("a long text is searched in linear time", () => {
+  const parts = ["://a:", "://", "a=", ";a", "https://a", "?", "%"];
+  inProcessorTime(2_000, () => {
+    for (const part of parts) addressCredentials("DSN", `${part.repeat(200_000)}@=`);
+  });
 });

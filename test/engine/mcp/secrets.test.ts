@@ -20,6 +20,11 @@ test.each([
   [{ command: "x", args: ["--api-key", "swordfish"] }, "swordfish", "[api-key]"],
   [{ command: "x", args: ["GITHUB_TOKEN=swordfish"] }, "swordfish", "[GITHUB_TOKEN]"],
   [{ command: "x", args: ["postgres://ann:swordfish@db/x"] }, "swordfish", "[password of argument 1]"],
+  [{ command: "x", args: ["postgres://ann:sword%66ish@db/x"] }, "swordfish", "[password of argument 1]"],
+  [{ command: "x", args: ["https://example.com/sse?api_key=swordfish"] }, "swordfish", "[credential api_key of argument 1]"],
+  [{ command: "x", args: ["--header", "Authorization: Bearer swordfish"] }, "swordfish", "[Authorization value]"],
+  [{ command: "x", args: ["--header=X-Api-Key:swordfish"] }, "swordfish", "[X-Api-Key]"],
+  [{ command: "x", env: { DATABASE_URL: "postgres://ann:swordfish@db/x" } }, "swordfish", "[password of DATABASE_URL]"],
   [{ url: "https://ann:swordfish@example.com/" }, "swordfish", "[password]"],
   [{ url: "https://example.com/?key=swordfish" }, "swordfish", "[key]"],
   [{ url: "https://example.com/", headers: { "X-Key": "swordfish" } }, "swordfish", "[X-Key]"],
@@ -307,7 +312,7 @@ test("E12 ordinary words in configured headers are not redacted from answers", a
   expect(content).toEqual([{ type: "text", text: "europe-west and hunter2" }]);
 });
 
-test("E12 only the credentials of an environment are redacted from answers, not its folders, authors and addresses", () => {
+test("E12 only the credentials of an environment are redacted from answers, not its folders, authors, and addresses without a password", () => {
   const credentials = {
     API_KEY: "canary-1",
     SSH_PRIVATE_KEY: "canary-8",
@@ -320,6 +325,12 @@ test("E12 only the credentials of an environment are redacted from answers, not 
     AUTH_URL: "https://ann:canary-6@example.com/",
     BOT_TOKEN: "12345678",
     NEXT_MAX_TOKENS: "canary-7",
+  };
+  const addresses = { DATABASE_URL: "postgres://ann:canary-11@db.example/x", SERVICE: "https://example.com/?sort=name&api_key=canary-12" };
+  const inAddresses = {
+    "password of AUTH_URL": "canary-6",
+    "password of DATABASE_URL": "canary-11",
+    "credential api_key of SERVICE": "canary-12",
   };
   const words = {
     PWD: "/home/ann/project",
@@ -338,7 +349,7 @@ test("E12 only the credentials of an environment are redacted from answers, not 
     "x-partition-key": "customer_id",
     PUBLICKEY: "customer_id",
   };
-  expect(collectCredentials({ command: "x", env: { ...words, ...credentials } })).toEqual(credentials);
+  expect(collectCredentials({ command: "x", env: { ...words, ...credentials, ...addresses } })).toEqual({ ...credentials, ...inAddresses });
 });
 
 const said = { text: `It is ${CREDENTIAL}.` };

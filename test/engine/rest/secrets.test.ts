@@ -128,6 +128,12 @@ describe("E12 no secret appears in results, errors or logs", () => {
     ]).toEqual(["europe-west [X-Auth] text/plain", "[X-Region] text/plain", false]);
   });
 
+  test("a key in the address of a token server is redacted", () => {
+    const service = { type: "oauth2", tokenUrl: `https://login.example/token?key=${PLAIN}`, clientId: "haft", clientSecret: "x" } as const;
+    const secrets = new Secrets({ document: {}, auth: service });
+    expect(secrets.redact(`/token?key=${PLAIN} is unknown`)).toBe("/token?key=[credential key of tokenUrl] is unknown");
+  });
+
   test("a number of tokens stays in answers and in messages", () => {
     const secrets = new Secrets({ document: {}, headers: { "X-Max-Tokens": "16000000", "X-Bot-Token": "12345678" } });
     const text = "16000000 12345678";
