@@ -2,6 +2,7 @@ import { addressCredentials, isCredentialName, pickCredentials } from "../../cor
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/effects.ts";
 import { ToolError } from "../../core/error.ts";
+import { encodeBasicCredentials } from "../../net/basic-credentials.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { isTokenCount } from "../../core/token-counts.ts";
@@ -275,7 +276,10 @@ export function collectSecrets(options: McpOptions): Readonly<Record<string, str
   }
   for (const [name, value] of Object.entries(options.headers ?? {})) addHeaderSecrets(name, value, addSecret);
   const url = serverUrl(options);
-  addSecret("password", decodeUrlPart(url.password));
+  const [username, password] = [decodeUrlPart(url.username), decodeUrlPart(url.password)];
+  addSecret("password", password);
+  if (password === "") addSecret("user token", username); // a key, which many services take as the name of a user without a password
+  if (username !== "") addSecret("credentials", encodeBasicCredentials({ username, password }));
   for (const [name, value] of url.searchParams) {
     addSecret(name, value);
     addSecret(`${name} encoded`, encodeURIComponent(value));
@@ -301,7 +305,7 @@ function addAuthSecrets(auth: McpAuth | undefined, addSecret: AddSecret): void {
   if (auth?.type === "bearer") addSecret("token", auth.token);
   if (auth?.type === "basic") {
     addSecret("password", auth.password);
-    addSecret("credentials", Buffer.from(`${auth.username}:${auth.password}`).toString("base64"));
+    addSecret("credentials", encodeBasicCredentials(auth));
   }
   if (auth?.type === "client-credentials") addSecret("clientSecret", auth.clientSecret);
   if (auth?.type === "private-key-jwt") addSecret("privateKey", auth.privateKey);

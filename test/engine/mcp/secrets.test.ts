@@ -26,6 +26,8 @@ test.each([
   [{ command: "x", args: ["--header=X-Api-Key:swordfish"] }, "swordfish", "[X-Api-Key]"],
   [{ command: "x", env: { DATABASE_URL: "postgres://ann:swordfish@db/x" } }, "swordfish", "[password of DATABASE_URL]"],
   [{ url: "https://ann:swordfish@example.com/" }, "swordfish", "[password]"],
+  [{ url: "https://ann:swordfish@example.com/" }, "YW5uOnN3b3JkZmlzaA==", "[credentials]"],
+  [{ url: "https://swordfish@example.com/" }, "swordfish", "[user token]"],
   [{ url: "https://example.com/?key=swordfish" }, "swordfish", "[key]"],
   [{ url: "https://example.com/", headers: { "X-Key": "swordfish" } }, "swordfish", "[X-Key]"],
   [{ url: "https://example.com/", headers: { Authorization: "Bearer swordfish" } }, "swordfish", "[Authorization value]"],
