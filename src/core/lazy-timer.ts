@@ -14,9 +14,29 @@ const nodeDate = Date;
 /** Node's `setImmediate`, also while a test has replaced it: what waits for a replaced one is lost when the test ends, and would never be done. */
 export const { setImmediate: onNextTurn, clearImmediate: notOnNextTurn } = timers; // as globals, they are missing in Jest's imitation of a browser
 
-/** Whether a test has replaced the timers since this file was loaded. */
+/** The function that was looked at last in place of Node's `setTimeout`, and whether its timers are fake. */
+let judged: unknown;
+let isJudgedFake = false;
+
+/**
+ * Whether a test has replaced the timers since this file was loaded. What only wraps Node's, as monitoring and zone.js do, and as a spy does, keeps real
+ * time, and programs go on with it.
+ */
 export function areTimersFake(): boolean {
-  return setTimeout !== nodeSetTimeout;
+  if (setTimeout === nodeSetTimeout) return false;
+  if (judged !== setTimeout) {
+    judged = setTimeout;
+    isJudgedFake = !makesNodeTimers();
+  }
+  return isJudgedFake;
+}
+
+/** False where timers are numbers, as in the window of a test, since fake ones are numbers there too. */
+function makesNodeTimers(): boolean {
+  const [made, own] = [setTimeout(() => {}), nodeSetTimeout(() => {})];
+  clearTimeout(made);
+  nodeClearTimeout(own);
+  return typeof made === "object" && made.constructor === own.constructor;
 }
 
 /**
@@ -24,7 +44,7 @@ export function areTimersFake(): boolean {
  * test replace it together with `setTimeout`, whose comparison takes no time.
  */
 export function monotonicNow(): number {
-  return setTimeout === nodeSetTimeout ? nodePerformance.now() : fakeNow();
+  return areTimersFake() ? fakeNow() : nodePerformance.now();
 }
 
 let fakeDate: DateConstructor | undefined;

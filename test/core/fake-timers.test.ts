@@ -111,3 +111,23 @@ test("a call times out where setImmediate is no global, as in the imitation of a
   `;
   expect(await run(program)).toBe("timeout\n");
 });
+
+test.each([
+  ["monitoring", "globalThis.setTimeout = (fire, ms, ...rest) => real(() => fire(...rest), ms);"],
+  ["a spy", "mock.method(globalThis, 'setTimeout');"],
+])("a program in which %s wraps setTimeout waits for its calls, and times them out", async (_, wrap) => {
+  const program = `
+    import { mock } from "node:test";
+    import { createRuntime, defineTool } from "haft";
+    const real = setTimeout;
+    ${wrap}
+    const slow = () => new Promise((resolve) => real(() => resolve("done"), 50).unref());
+    const tools = [
+      defineTool({ name: "unref", description: "Keeps no process alive.", timeoutMs: 0, execute: slow }),
+      defineTool({ name: "brief", description: "Never ends.", timeoutMs: 20, execute: () => new Promise(() => {}) }),
+    ];
+    const runtime = createRuntime({ tools });
+    console.log((await runtime.execute({ name: "unref" })).output, (await runtime.execute({ name: "brief" })).error?.code);
+  `;
+  expect(await run(program)).toBe("done timeout\n");
+});
