@@ -58,7 +58,8 @@ function plainInput(context: ReaderContext, name: string, given: string): JsonVa
   const values = new TextArguments(context, name, (plain) => plain);
   const { schema } = values;
   const argument = unnamedArgument(schema, () => false);
-  if (argument === undefined && argumentNames(schema).all.length > 0)
+  const { all } = argumentNames(schema);
+  if (argument === undefined && all.length > 0 && !all.includes("input"))
     context.warn(`The call of ${JSON.stringify(name)} has text, but no argument for it; the text is kept as "input".`);
   values.set(argument ?? "input", text);
   return values.toInput();

@@ -666,6 +666,12 @@ describe("react: text instead of an object", () => {
     }
   });
 
+  test("A6: is the argument input, without a warning, of a tool that has one", () => {
+    const translate = tool("translate", { input: { type: "string" }, language: { type: "string" } });
+    const { reply, warnings } = readPieces(react, ["Action: translate\nAction Input: good day"], { tools: [translate] });
+    expect([reply.calls.map(({ input }) => input), warnings]).toEqual([[{ input: "good day" }], []]);
+  });
+
   test("A6: is kept with a warning if several arguments can be it", () => {
     const { reply, warnings } = readPieces(react, ["Action: look\nAction Input: shelf"], { tools });
     expect(reply.calls.map(({ input }) => input)).toEqual([{ input: "shelf" }]);
