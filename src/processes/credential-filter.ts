@@ -35,12 +35,15 @@ export class CredentialFilter {
     this.#held = "";
   }
 
-  /** The length of the longest end of the text that begins a credential. */
+  /** The length of the longest end of the text that begins a credential. Looks only where its first character is: a key file has thousands. */
   #heldChars(text: string): number {
-    let most = 0;
-    for (const secret of this.#secrets)
-      for (let length = Math.min(secret.length - 1, text.length); length > most; length--)
-        if (text.endsWith(secret.slice(0, length))) most = length;
-    return most;
+    let start = text.length;
+    for (const secret of this.#secrets) {
+      const first = secret.charAt(0);
+      let at = text.indexOf(first, Math.max(0, text.length - secret.length + 1));
+      while (at >= 0 && at < start && !secret.startsWith(text.slice(at))) at = text.indexOf(first, at + 1);
+      if (at >= 0 && at < start) start = at;
+    }
+    return text.length - start;
   }
 }
