@@ -5,6 +5,7 @@ import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import { formatForOperator } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
+import type { JobStatus } from "../core/job-status.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import { throttledLog } from "../core/throttled-log.ts";
@@ -47,23 +48,48 @@ export function isStoreFailure({ code, message }: Pick<ErrorInfo, "code" | "mess
 
 /** The result for a client, without what the error of a store says about its place: the log of the server has it under the id of the call. */
 export function withoutStorePlace(result: ToolResult): ToolResult {
-  const { error } = result;
-  if (error === undefined) return result;
+  return withShownError(result, result);
+}
+
+/** The job for a client: see `withoutStorePlace`. */
+export function jobWithoutStorePlace<Job extends JobStatus>(job: Job): Job {
+  return withShownError(job, { name: job.toolName, callId: job.id });
+}
+
+/** The event for a client: a result in it is that of `withoutStorePlace`, and so are other errors. */
+export function eventWithoutStorePlace<Event extends SessionEvent | RuntimeEvent>(event: Event): Event {
+  if (event.type === "call-end") {
+    const result = withoutStorePlace(event.result);
+    return result === event.result ? event : { ...event, result };
+  }
+  const failed: SessionEvent | RuntimeEvent = event;
+  if (!("error" in failed) || failed.error === undefined) return event;
+  const part = "toolset" in failed ? { name: failed.toolset } : { name: failed.toolName, callId: failed.callId };
+  const error = shownError(failed.error, part);
+  return error === failed.error ? event : { ...event, error };
+}
+
+/** What failed: the log has its error under the id of the call. */
+interface FailedPart {
+  readonly name: string;
+  readonly callId?: string;
+}
+
+/** Returns the same value if its error may be shown as it is. */
+function withShownError<T extends { readonly error?: ErrorInfo }>(failed: T, part: FailedPart): T {
+  const error = failed.error && shownError(failed.error, part);
+  return error === failed.error ? failed : { ...failed, error };
+}
+
+function shownError(error: ErrorInfo, { name, callId }: FailedPart): ErrorInfo {
   if (isStoreFailure(error)) {
     const { code, retryable, outcome, retryAfterMs } = error;
     const what = outcome === "not_started" ? "was not started" : "failed";
-    const message = `${result.name} ${what}: the store cannot be used now. The server's log has it as ${result.callId}.`;
-    return { ...result, error: { code, message, retryable, outcome, ...omitUndefined({ retryAfterMs }) } };
+    const message = `${name} ${what}: the store cannot be used now. The server's log has it${callId === undefined ? "" : ` as ${callId}`}.`;
+    return { code, message, retryable, outcome, ...omitUndefined({ retryAfterMs }) };
   }
   // the store through which processes share a toolset could not be reached
-  if (error.code !== "unavailable" || error.operatorHint === undefined || !PLACE.test(error.operatorHint)) return result;
+  if (error.code !== "unavailable" || error.operatorHint === undefined || !PLACE.test(error.operatorHint)) return error;
   const { operatorHint: _hidden, ...shown } = error;
-  return { ...result, error: shown };
-}
-
-/** The event for a client: a result in it is that of `withoutStorePlace`. */
-export function eventWithoutStorePlace<Event extends SessionEvent | RuntimeEvent>(event: Event): Event {
-  if (event.type !== "call-end" || event.result.error === undefined) return event;
-  const result = withoutStorePlace(event.result);
-  return result === event.result ? event : { ...event, result };
+  return shown;
 }

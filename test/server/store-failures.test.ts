@@ -140,6 +140,45 @@ describe("a store that fails shows clients neither its path nor its address", ()
     expect(text).toContain('event: gap\ndata: {"code":"store_failed","message":"The events cannot be read now.","retryable":true}');
   });
 
+  test("the output of a call, its job, its retries and the events of toolsets do not name it either", async () => {
+    const failing = () => {
+      throw new ToolError("store_failed", "The store /var/a.db is full.", { retryable: true, outcome: "not_started" });
+    };
+    const runtime = createRuntime({
+      ports: { log: new MemoryLog() },
+      tools: [
+        { name: "job", description: "x", inputSchema: {}, mode: "background", maxAttempts: 1, execute: failing },
+        { name: "call", description: "x", inputSchema: {}, maxAttempts: 1, execute: failing },
+      ],
+    });
+    const server = createServer(runtime, { auth: staticToken({ token: "a-token-of-the-tests" }), ports: { log: new MemoryLog() } });
+    onTestFinished(async () => {
+      await server.close();
+      await runtime.close();
+    });
+    const read = async (path: string): Promise<string> =>
+      (await server.fetch(new Request(`http://localhost/v1${path}`, { headers: HEADERS }))).text();
+    const session = runtime.session("s");
+    const { callId: jobId } = await session.execute({ name: "job", input: {} });
+    const { callId } = await session.execute({ name: "call", input: {} });
+    const ids = [jobId, callId];
+    await runtime.jobs.wait(jobId);
+    const shown = await Promise.all([
+      ...ids.map((id) => read(`/calls/${id}/output?sessionId=s`)),
+      ...["/jobs", `/jobs/${jobId}`, `/jobs/${jobId}/wait?timeoutMs=0`].map(read),
+    ]);
+    for (const text of shown) expect([text.includes("/var/a.db"), text.includes("the store cannot be used now")]).toEqual([false, true]);
+
+    const error = { code: "store_failed", message: "The store /var/a.db is full.", retryable: true, outcome: "not_started" };
+    for (const event of [
+      { type: "call-retry", toolName: "x", callId: "call_1", error },
+      { type: "toolset-fail", toolset: "shared", error },
+    ])
+      expect(eventWithoutStorePlace(event as never)).toMatchObject({
+        error: { code: "store_failed", message: expect.stringMatching(/^(?:x|shared) was not started: the store cannot be used now/u) },
+      });
+  });
+
   test("errors of tools are shown as they are", () => {
     const error = { code: "execution_failed", message: "The file /work/a.txt is empty.", retryable: false, outcome: "failed" };
     const result = { callId: "call_1", name: "x", status: "error", error } as unknown as ToolResult;

@@ -340,7 +340,7 @@ function fullResultText({ session, start, end, storedOutput }: FoundCall): strin
   const whole = session?.wholeResult(start.callId) ?? storedOutput;
   if (whole?.output !== undefined) return valueText(whole.output);
   if (whole?.content !== undefined) return whole.content.map(partText).join("\n");
-  return end === undefined ? "" : resultText(end.result);
+  return end === undefined ? "" : resultText(withoutStorePlace(end.result));
 }
 
 function noCall(callId: string, sessionId: string | undefined): ToolError {

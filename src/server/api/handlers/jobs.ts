@@ -5,6 +5,7 @@ import type { StoredJob } from "../../../core/job-store.ts";
 import { sleep } from "../../../processes/sleep.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";
+import { jobWithoutStorePlace } from "../../store-failures.ts";
 import { pageOf, toApiResult } from "./responses.ts";
 import type { ApiJob } from "../openapi/component-types.ts";
 import type { ApiServices, Handlers } from "../services.ts";
@@ -120,8 +121,8 @@ function ignoreConflict(thrown: unknown): undefined {
 }
 
 function toApiJob(job: JobStatus | EndedJob): ApiJob {
-  if (!("result" in job)) return job;
-  return { ...job, result: toApiResult(job.result) };
+  const shown = jobWithoutStorePlace(job);
+  return "result" in shown ? { ...shown, result: toApiResult(shown.result) } : shown;
 }
 
 /** The stored job, or the job of this process with its output. */
