@@ -1,6 +1,7 @@
 /** Processes an array with limited concurrency, until a signal aborts. */
 import { ToolError } from "../core/error.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
+import { onNextTurn } from "../core/lazy-timer.ts";
 
 export interface RunLimitedOptions {
   /** Maximum number of items processed at a time. Integer ≥ 1. */
@@ -42,6 +43,6 @@ function cancelled(): ToolError {
 
 /** Yields to the event loop. @throws ToolError `cancelled` if the signal has aborted */
 export async function yieldToEventLoop(signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await new Promise<void>((resolve) => onNextTurn(resolve));
   if (signal.aborted) throw new ToolError("cancelled", "The work was cancelled.");
 }

@@ -7,6 +7,7 @@ import { ToolError, pickHints } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import { plural } from "../core/base/wording.ts";
+import { onNextTurn } from "../core/lazy-timer.ts";
 import { AddressGuard, formatServerName, type ResolveName } from "./address-guard.ts";
 import { REPEATABLE_METHODS, sendHop, type ExchangePorts } from "./exchange.ts";
 import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";
@@ -102,7 +103,7 @@ class Client implements HttpClient {
 
   async #send(hop: Hop, signal: AbortSignal, isRedirected: boolean): Promise<Http.IncomingMessage> {
     // After the process was busy, closed connections may not have been processed yet, and the agent would reuse one of them.
-    if (!REPEATABLE_METHODS.has(hop.method)) await new Promise((resolve) => setImmediate(resolve));
+    if (!REPEATABLE_METHODS.has(hop.method)) await new Promise((resolve) => onNextTurn(resolve));
     if (this.#isClosed) throw closedError(hop.url, "not_started");
     try {
       return await sendHop(hop, this.#ports, signal);

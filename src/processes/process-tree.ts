@@ -1,6 +1,7 @@
 /** Finds and ends all processes that a program has started, even outside of its group and session. On other systems than Linux, only its group. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
+import { onNextTurn } from "../core/lazy-timer.ts";
 import { HAS_PROCESS_GROUPS, signalGroup } from "./process-guard.ts";
 import { sleep } from "./sleep.ts";
 
@@ -167,7 +168,7 @@ async function readProcesses(): Promise<readonly ProcessEntry[]> {
 async function flatMapInTurns<Item, Found>(items: readonly Item[], read: (item: Item) => readonly Found[]): Promise<readonly Found[]> {
   const found: Found[] = [];
   for (const [index, item] of items.entries()) {
-    if (index > 0 && index % PROCESSES_PER_TURN === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (index > 0 && index % PROCESSES_PER_TURN === 0) await new Promise<void>((resolve) => onNextTurn(resolve));
     found.push(...read(item));
   }
   return found;

@@ -4,6 +4,7 @@ import type { ApprovalQuestion, Approvals } from "../core/approvals.ts";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
+import { onNextTurn } from "../core/lazy-timer.ts";
 import { assertRejects } from "./store-case.ts";
 import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
@@ -227,5 +228,5 @@ function codeOf(error: { readonly code: string } | undefined): string {
 
 /** Yields to the event loop, so that an implementation with I/O can continue. */
 function nextMoment(): Promise<void> {
-  return new Promise((resolve) => setImmediate(resolve));
+  return new Promise((resolve) => onNextTurn(resolve));
 }

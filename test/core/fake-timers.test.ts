@@ -131,3 +131,26 @@ test.each([
   `;
   expect(await run(program)).toBe("done timeout\n");
 });
+
+test.each([
+  ["where a test has replaced it", "mock.timers.enable({ apis: ['setImmediate'] });"],
+  ["in the imitation of a browser for tests, which has none", "delete globalThis.setImmediate;"],
+])("a request that is sent once does not wait for a setImmediate %s", async (_, replace) => {
+  const program = `
+    import { createServer } from "node:http";
+    import { mock } from "node:test";
+    import { createRuntime } from "haft";
+    import { openApiToolset } from "haft/rest";
+    const server = createServer((_, response) => response.setHeader("content-type", "application/json").end("{}"));
+    await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
+    ${replace}
+    const post = { operationId: "send", summary: "Sends.", responses: { 200: { description: "Sent." } } };
+    const document = { openapi: "3.1.0", info: { title: "Post", version: "1" }, paths: { "/letters": { post } } };
+    const baseUrl = "http://127.0.0.1:" + server.address().port;
+    const runtime = createRuntime({ toolsets: [openApiToolset("post", { document, baseUrl })] });
+    await runtime.open();
+    console.log((await runtime.execute({ name: "post::send", input: {} })).status);
+    process.exit();
+  `;
+  expect(await run(program)).toBe("ok\n");
+});

@@ -92,3 +92,10 @@ test("timers are set and cleared only in the ports, the dashboard and the listed
     "src/store/sqlite/sqlite-worker.ts",
   ]);
 });
+
+test("rooms wait for the next turn of the event loop with onNextTurn(), which fake timers do not replace, and which an imitation of a browser has", () => {
+  const found = [...readTree("src/**/*.ts")]
+    .filter(([path, text]) => !/^src\/(?:dashboard|cli)\//u.test(path) && /\b(?:set|clear)Immediate\(/u.test(text))
+    .map(([path]) => path);
+  expect(found).toEqual([]);
+});

@@ -19,6 +19,7 @@ import { Servers } from "./servers.ts";
 import { MAX_INPUT_WEIGHT, MAX_OUTPUT_WEIGHT, ToolSchemas } from "./tool-schema.ts";
 import { ROOT, truncateText, quote } from "./warnings.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 
 export type { OperationFilter } from "./operation-filter.ts";
 
@@ -85,7 +86,7 @@ export async function importOpenApiInSlices(document: JsonObject, options: Impor
   for (let count = 1; ; count++) {
     const step = steps.next();
     if (step.done === true) return step.value;
-    if (count % SLICE === 0) await new Promise<void>((resolve) => setImmediate(resolve));
+    if (count % SLICE === 0) await new Promise<void>((resolve) => onNextTurn(resolve));
   }
 }
 

@@ -2,6 +2,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Model, ModelEvent } from "../../core/model.ts";
 import type { Clock } from "../../core/ports.ts";
 import { systemPorts } from "../../core/system-ports.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 
 /** The real clock, except while simulated work is fast-forwarded, whose waits take no real time. */
 export interface VirtualClock extends Clock {
@@ -132,7 +133,7 @@ class SkippingClock implements VirtualClock {
   #scheduleTurn(): void {
     if (this.#isTurnScheduled || this.#timers.size === 0 || this.#requests > 0) return;
     this.#isTurnScheduled = true;
-    setImmediate(() => {
+    onNextTurn(() => {
       this.#isTurnScheduled = false;
       if (this.#requests === 0 && ++this.#quietTurns > QUIET_TURNS) this.#fireNext();
       this.#scheduleTurn();

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { FromThread, ProgramEnd, ProgramStart, ToThread } from "./thread-messages.ts";
 
 /** Memory for the JavaScript objects of the thread itself, such as its messages; the program's memory is separate. */
@@ -91,7 +92,7 @@ export class ProgramThread {
       : { kind: "broken", message: `its thread did not start within ${START_MS / 1_000} seconds` };
     let isOver = false;
     // if this process was busy, it first reads messages that the thread sent in time
-    const cancel = this.#clock.timer(() => void setImmediate(() => (isOver ? undefined : this.#deliver(endMessage(late)))), left);
+    const cancel = this.#clock.timer(() => void onNextTurn(() => (isOver ? undefined : this.#deliver(endMessage(late)))), left);
     this.#stopTimer = () => {
       cancel();
       isOver = true;

@@ -1,6 +1,7 @@
 /** Ends responses that are ready before their requests have been received completely. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 
 /** A client that sends nothing for this long has finished, or does not read the response. */
 const SILENT_MS = 1_000;
@@ -9,7 +10,7 @@ const MAX_INTERVALS = 30;
 
 /** Whether a request was received completely, so that its connection can be reused. A body sent with its head arrives one turn after it. */
 export async function isFullyReceived(incoming: IncomingMessage): Promise<boolean> {
-  if (!incoming.complete) await new Promise((resolve) => setImmediate(resolve));
+  if (!incoming.complete) await new Promise((resolve) => onNextTurn(resolve));
   return incoming.complete;
 }
 

@@ -1,6 +1,7 @@
 /** Closes quiet connections: idle ones between two requests, and those whose clients do not read their responses. */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { OpenResponses } from "./open-responses.ts";
 
 export interface QuietConnectionOptions {
@@ -34,7 +35,7 @@ export function closeQuietConnections(server: Server, { open, unreadMs, idleMs }
 /** Closes an idle socket unless it gets data: Node reads sockets between timers and `setImmediate`. */
 function closeUnlessRead(socket: Socket, open: OpenResponses): void {
   const { bytesRead } = socket;
-  setImmediate(() => {
+  onNextTurn(() => {
     if (open.isIdle(socket) && socket.bytesRead === bytesRead) socket.destroy();
   });
 }

@@ -3,6 +3,7 @@ import { formatCancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { McpLogLevel } from "./client.ts";
 
 export interface InputRequest {
@@ -228,7 +229,7 @@ export class Exchange<T> {
 
   /** Delays the response, so that requests made in the same turn are sent together. */
   #respondSoon(): void {
-    setImmediate(() => {
+    onNextTurn(() => {
       if (this.#task?.hasStarted() !== true) this.#respond?.();
     });
   }

@@ -3,6 +3,7 @@ import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { toAuthInfo, readCaller } from "./auth-info.ts";
 import { rewriteResponse } from "./rewrite-response.ts";
@@ -205,7 +206,7 @@ export class HttpGateway {
     const { gateway, modern, direct, sessions } = parts;
     await gateway.stop(this.settings.graceMs, signal);
     if (signal?.aborted === true) await gateway.stop(DRAIN_MS); // its calls were cancelled, and their answers are being sent
-    await new Promise((resolve) => setImmediate(resolve)); // lets the last results reach their streams
+    await new Promise((resolve) => onNextTurn(resolve)); // lets the last results reach their streams
     gateway.close();
     direct.close();
     await Promise.allSettled([modern.close(), sessions.close()]);

@@ -10,6 +10,7 @@ import { ObservedTransport, type TransportListeners } from "./observed-transport
 import { findRequestId } from "../../engine/mcp/oversize-answer.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import { ListenRequests } from "./listen-requests.ts";
 import { beginSession } from "./measure.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";
@@ -87,7 +88,7 @@ function pipeInput(input: Readable, gate: Transform, ended: () => void): void {
 async function waitUntilAnswered({ transport, gate, gateway, connectionEnd }: ClosingConnection): Promise<void> {
   const answered = async (): Promise<void> => {
     for (;;) {
-      await new Promise((resolve) => void setImmediate(resolve)); // lets the gate pass on what it holds
+      await new Promise((resolve) => void onNextTurn(resolve)); // lets the gate pass on what it holds
       if (connectionEnd.aborted) return;
       for (const work of gateway.activeWork) if (work.isAsking) work.cancel("the client has closed its end, and cannot answer");
       if (transport.unansweredRequests > 0) await transport.whenSent;

@@ -1,4 +1,5 @@
 /** Options of long-running work on a store, for progress and cancellation. */
+import { onNextTurn } from "../../core/lazy-timer.ts";
 
 export interface UpkeepOptions {
   /** Ends the work before its next step; the work rejects with the reason of the signal. */
@@ -9,6 +10,6 @@ export interface UpkeepOptions {
 
 /** Must be awaited between two steps: SQLite answers synchronously, so that an abort would otherwise go unnoticed. */
 export async function yieldBetweenSteps({ signal }: UpkeepOptions): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await new Promise<void>((resolve) => onNextTurn(resolve));
   signal?.throwIfAborted();
 }

@@ -4,6 +4,7 @@ import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { OpenFile } from "./open-resolved-path.ts";
 
 /** Maximum size of a text file that is loaded, to change it or to compare it byte by byte, in bytes. */
@@ -63,7 +64,7 @@ export function isSameFingerprint(one: Fingerprint, other: Fingerprint): boolean
 
 /** Lets other work of the program run before long work continues. */
 export async function yieldToEventLoop(signal: AbortSignal): Promise<void> {
-  await new Promise<void>((resolve) => setImmediate(resolve));
+  await new Promise<void>((resolve) => onNextTurn(resolve));
   signal.throwIfAborted();
 }
 

@@ -1,6 +1,7 @@
 /** Notifications of tasks on the listen requests that name them (2026-07-28); the SDK does not support them. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { describeThrown } from "../../../core/error.ts";
+import { onNextTurn } from "../../../core/lazy-timer.ts";
 import type { CallHandlerContext } from "../handler-context.ts";
 import type { TaskContext } from "./task-context.ts";
 import { TASKS_EXTENSION } from "./task-offer.ts";
@@ -85,7 +86,7 @@ export class TaskListenRequests {
     const { gateway, info } = serving;
     const taskIds = (await gateway.tasks?.idsOf(ids, info.caller.id)) ?? [];
     const pollMs = Math.max(LEAST_LOOK_MS, (taskIds.length * 1_000) / MAX_LOOKS_PER_SECOND);
-    setImmediate(() => {
+    onNextTurn(() => {
       for (const taskId of taskIds) void this.#follow(taskId, { id, context, pollMs });
     });
     return taskIds;
