@@ -37,13 +37,40 @@ export function isDamaged(bytes: Buffer, mediaType: string): boolean {
 
 const ENCRYPT_KEY = "/Encrypt";
 const ENCRYPT_ENTRY = /^\/Encrypt\s*(?:\d{1,10}\s+\d{1,5}\s+R\b|<<)/u;
-const ENCRYPT_ENTRY_BYTES = 64;
+const ENTRY_BYTES = 64;
+/** Number of places looked at in a file without a trailer: it may consist of them. */
+const MAX_ENTRIES = 1_000;
 
 /** Whether a PDF is encrypted, also if it opens without a password. Its trailer, which is never encrypted itself, says so. */
 export function isEncrypted(bytes: Buffer): boolean {
-  for (let at = bytes.indexOf(ENCRYPT_KEY); at >= 0; at = bytes.indexOf(ENCRYPT_KEY, at + 1))
-    if (ENCRYPT_ENTRY.test(bytes.toString("latin1", at, at + ENCRYPT_ENTRY_BYTES))) return true;
+  const trailer = findTrailer(bytes) ?? bytes;
+  let at = trailer.indexOf(ENCRYPT_KEY);
+  for (let entries = 0; at >= 0 && entries < MAX_ENTRIES; entries++) {
+    if (ENCRYPT_ENTRY.test(trailer.toString("latin1", at, at + ENTRY_BYTES))) return true;
+    at = trailer.indexOf(ENCRYPT_KEY, at + 1);
+  }
   return false;
+}
+
+/**
+ * Returns the trailer of a PDF, or the dictionary of its cross-reference stream; undefined if it is not where the end of the file says. Other parts may
+ * contain the text of an entry too, such as a page about PDF files.
+ *
+ * @see https://pdfa.org/resource/iso-32000-2/, 7.5.5 and 7.5.8
+ */
+function findTrailer(bytes: Buffer): Buffer | undefined {
+  const end = bytes.lastIndexOf("startxref");
+  const offset = end < 0 ? undefined : /^startxref\s+(\d{1,10})\b/u.exec(bytes.toString("latin1", end, end + ENTRY_BYTES))?.[1];
+  if (offset === undefined) return undefined;
+  const head = bytes.toString("latin1", Number(offset), Number(offset) + ENTRY_BYTES);
+  if (/^\s*\d+\s+\d+\s+obj\b/u.test(head)) return upTo(bytes, "stream", Number(offset));
+  const start = /^\s*xref\b/u.test(head) ? bytes.indexOf("trailer", Number(offset)) : -1;
+  return start < 0 ? undefined : upTo(bytes, "startxref", start);
+}
+
+function upTo(bytes: Buffer, word: string, start: number): Buffer | undefined {
+  const end = bytes.indexOf(word, start);
+  return end < 0 ? undefined : bytes.subarray(start, end);
 }
 
 /**
