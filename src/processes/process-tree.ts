@@ -91,7 +91,7 @@ export async function signalTree(root: TreeRoot, signal: NodeJS.Signals, except:
 /** Sends SIGKILL until no process of the tree is left, or `MAX_KILLS` is reached. */
 export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
   for (let kills = 0; kills < MAX_KILLS; kills++) {
-    if (HAS_PROCESS_GROUPS) signalGroup(root.pid, "SIGKILL");
+    if (HAS_PROCESS_GROUPS && !isReused(root, readProcess(root.pid)[0])) signalGroup(root.pid, "SIGKILL");
     if ((await signalTree(root, "SIGKILL")) === 0) return;
     await sleep(clock, POLL_MS);
   }
@@ -103,7 +103,8 @@ export async function killTree(root: TreeRoot, clock: Clock): Promise<void> {
  */
 export function treeCheck(root: TreeRoot): () => Promise<boolean> {
   if (process.platform !== "linux") return () => Promise.resolve(signalGroup(root.pid, 0));
-  let [found] = readProcess(root.pid);
+  const [first] = readProcess(root.pid);
+  let found = isReused(root, first) ? undefined : first;
   return async () => {
     if (found !== undefined && readProcess(found.pid)[0]?.startedAt === found.startedAt) return true;
     [found] = await findTree(root);
@@ -121,11 +122,19 @@ function signalOne({ pid, startedAt }: ProcessEntry, signal: NodeJS.Signals): vo
   }
 }
 
+/** Whether a later process has the number of the root: then its group and its session have ended as well. */
+function isReused(root: TreeRoot, now: ProcessEntry | undefined): boolean {
+  return now !== undefined && root.startedAt > 0 && now.startedAt !== root.startedAt;
+}
+
 /** Returns the root, its group and session, and all their descendants, without zombies. */
 function findRelated(root: TreeRoot, all: readonly ProcessEntry[], more: ReadonlySet<number> = new Set()): readonly ProcessEntry[] {
   const children = Map.groupBy(all, ({ parent }) => parent);
   const found = new Map<number, ProcessEntry>();
-  const waiting = all.filter(({ pid, group, session }) => pid === root.pid || group === root.pid || session === root.pid || more.has(pid));
+  const isGone = all.some((entry) => entry.pid === root.pid && isReused(root, entry));
+  const waiting = all.filter(
+    ({ pid, group, session }) => more.has(pid) || (!isGone && (pid === root.pid || group === root.pid || session === root.pid)),
+  );
   for (let entry = waiting.pop(); entry !== undefined; entry = waiting.pop()) {
     if (found.has(entry.pid) || entry.pid === process.pid) continue;
     found.set(entry.pid, entry);

@@ -104,3 +104,16 @@ test.skipIf(process.platform !== "linux")("the environment of a process that is 
   expect(files).toContain("/proc/1/stat");
   expect(files).not.toContain("/proc/1/environ");
 });
+
+test.skipIf(process.platform !== "linux")(
+  "a later process that has the number of an ended program is neither counted nor killed",
+  async () => {
+    const child = spawn("/bin/sh", ["-c", "echo begun; sleep 60 & wait"], { detached: true });
+    onTestFinished(() => void process.kill(-(child.pid ?? 0), "SIGKILL"));
+    await once(child.stdout, "data");
+    const ended = { ...treeRoot(child.pid ?? 0, "HAFT_PROGRAM=none"), startedAt: 1 };
+    expect([(await readTreeUsage(ended)).processes, await treeCheck(ended)()]).toEqual([0, false]);
+    await killTree(ended, systemPorts.clock);
+    expect((await readTreeUsage(treeRoot(child.pid ?? 0, "HAFT_PROGRAM=none"))).processes).toBe(2);
+  },
+);

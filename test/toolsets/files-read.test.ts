@@ -209,13 +209,16 @@ describe("F1.65 read", () => {
   test.each([
     ["a table", (entry: string) => `xref\n0 1\n0000000000 65535 f \ntrailer <</Root 1 0 R ${entry}>>`],
     ["a stream", (entry: string) => `9 0 obj\n<</Type /XRef ${entry}>>\nstream\n…\nendstream\nendobj`],
-  ])("F1.65 a PDF with %s as its references is encrypted only if its trailer says so, not a page about PDF files", async (_, references) => {
-    const page = "%PDF-1.7\n2 0 obj\n<</Length 35>>\nstream\n(A trailer has /Encrypt 12 0 R) Tj\nendstream\nendobj\n";
-    const pdf = (entry: string): string => `${page}${references(entry)}\nstartxref\n${page.length}\n%%EOF`;
-    const workspace = new TemporaryWorkspace({ "open.pdf": pdf(""), "locked.pdf": pdf("/Encrypt 12 0 R") });
-    expect((await workspace.call("read", { path: "open.pdf" })).content).toMatchObject([{ type: "file" }]);
-    expect((await workspace.call("read", { path: "locked.pdf" })).output).toMatchObject({ encrypted: true });
-  });
+  ])(
+    "F1.65 a PDF with %s as its references is encrypted only if its trailer says so, not a page about PDF files",
+    async (_, references) => {
+      const page = "%PDF-1.7\n2 0 obj\n<</Length 35>>\nstream\n(A trailer has /Encrypt 12 0 R) Tj\nendstream\nendobj\n";
+      const pdf = (entry: string): string => `${page}${references(entry)}\nstartxref\n${page.length}\n%%EOF`;
+      const workspace = new TemporaryWorkspace({ "open.pdf": pdf(""), "locked.pdf": pdf("/Encrypt 12 0 R") });
+      expect((await workspace.call("read", { path: "open.pdf" })).content).toMatchObject([{ type: "file" }]);
+      expect((await workspace.call("read", { path: "locked.pdf" })).output).toMatchObject({ encrypted: true });
+    },
+  );
 
   test("F1.65 a photo with an end is shown, also with bytes after it", async () => {
     const workspace = new TemporaryWorkspace({ "a.jpg": Buffer.concat([CUT_PHOTO, JPEG_END, Buffer.alloc(9)]) });
