@@ -31,7 +31,7 @@ export function areTimersFake(): boolean {
   return isJudgedFake;
 }
 
-/** False where timers are numbers, as in the window of a test, since fake ones are numbers there too. */
+/** Whether `setTimeout` returns a timer of Node. In the window of a test it returns a number, as fake ones do: false. */
 function makesNodeTimers(): boolean {
   const [made, own] = [setTimeout(() => {}), nodeSetTimeout(() => {})];
   clearTimeout(made);

@@ -69,7 +69,7 @@ export function eventWithoutStorePlace<Event extends SessionEvent | RuntimeEvent
   return error === failed.error ? event : { ...event, error };
 }
 
-/** What failed: the log has its error under the id of the call. */
+/** The name of a failed call or toolset; the log has the error of a call under its id. */
 interface FailedPart {
   readonly name: string;
   readonly callId?: string;
