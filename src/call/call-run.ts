@@ -35,7 +35,7 @@ import type { JobOutputBuffer } from "./jobs/job-output.ts";
 import type { JobTable } from "./jobs/job-table.ts";
 import type { SessionAttempt, ExecuteNested } from "./context/execute-nested.ts";
 import type { CachedRead } from "./cache/cache-plan.ts";
-import type { CallFaults, Faults } from "./attempt/faults.ts";
+import type { CallFaults, Faults } from "./call-faults.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Registry } from "../registry/registry.ts";
 import type { HeldSlot } from "./attempt/lent-resources.ts";

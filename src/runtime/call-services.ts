@@ -19,7 +19,7 @@ import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { OrphanCount } from "../call/call-counters.ts";
 import type { CallServices, CallRun } from "../call/call-run.ts";
 import { PROVIDER_ENGINE } from "../call/approve/approve-for-provider.ts";
-import { Faults } from "../call/attempt/faults.ts";
+import { Faults } from "../call/call-faults.ts";
 import { ClaimWatch } from "../call/claim-watch.ts";
 import { callStack } from "../call/context/call-stack.ts";
 import { JobTable } from "../call/jobs/job-table.ts";

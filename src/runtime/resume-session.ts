@@ -16,7 +16,7 @@ import { CallRun } from "../call/call-run.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import type { EarlierCalls } from "../call/admit/earlier-calls.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../policy/visibility.ts";
-import { CallFaults } from "../call/attempt/faults.ts";
+import { CallFaults } from "../call/call-faults.ts";
 import type { Answerer } from "../call/route.ts";
 import { mayHaveChangedSomething } from "../call/attempt/nested-effects.ts";
 import { CUT_OFF, findRefusal, mayHaveBegun } from "./not-run-errors.ts";
