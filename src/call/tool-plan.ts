@@ -52,7 +52,7 @@ export class ToolPlan {
   /** Something is checked before the input: whether the tool is usable, and what the program must provide or the model must have read. */
   readonly isGated: boolean;
   /** Undefined if the schema is invalid; the tool is then gated. */
-  readonly inputFitter: InputRepairer | undefined;
+  readonly inputRepairer: InputRepairer | undefined;
   readonly outputValidator: Validator | undefined;
   readonly dropUnknownKeys: boolean;
   /** A damaged input may be repaired by guessing, as the tool writes nothing. */
@@ -98,7 +98,7 @@ export class ToolPlan {
       quarantine !== undefined ||
       (tool.requires ?? []).length > 0 ||
       tool.requiresReading === true;
-    this.inputFitter = quarantine === undefined ? new InputRepairer(registered.inputValidator) : undefined;
+    this.inputRepairer = quarantine === undefined ? new InputRepairer(registered.inputValidator) : undefined;
     this.outputValidator = quarantine === undefined ? registered.outputValidator : undefined;
     const { allowGuesses = false, dropUnknownKeys } = registered.repairs;
     this.allowGuesses = allowGuesses;

@@ -13,7 +13,7 @@ import { settleParsing } from "./settle-parsing.ts";
 
 /** Accepts any object. Text is parsed as JSON, as it would be for the tool's own schema. */
 const ANY_OBJECT = compileSchema(true);
-const ANY_OBJECT_FITTER = new InputRepairer(ANY_OBJECT);
+const ANY_OBJECT_REPAIRER = new InputRepairer(ANY_OBJECT);
 
 type Fitted = FittedCall | ToolError;
 
@@ -32,7 +32,7 @@ function takeLateFlag(run: ResolvedCall): JsonValue | ToolError {
   const { call, repairs, services } = run;
   const sent = sentInput(run);
   if (typeof sent === "string" && !mayHaveFlag(sent)) return sent;
-  const input = typeof sent === "string" ? refitInput(run, sent, ANY_OBJECT_FITTER) : sent;
+  const input = typeof sent === "string" ? repairInput(run, sent, ANY_OBJECT_REPAIRER) : sent;
   if (input instanceof Error) return input;
   const flagged = takeBackgroundFlag({ ...call, input }, services.registry);
   if (flagged === undefined) {
@@ -51,7 +51,7 @@ function mayHaveSafetyChecks(sent: JsonValue): boolean {
 
 /** Fits an input with a provider's safety checks: shown and recorded with it, but not passed to the tool, whose schema may lack them. */
 function fitWithSafetyChecks(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> {
-  const input = isJsonObject(sent) ? sent : refitInput(run, sent, ANY_OBJECT_FITTER);
+  const input = isJsonObject(sent) ? sent : repairInput(run, sent, ANY_OBJECT_REPAIRER);
   if (input instanceof Error) return input;
   const checks = (run.safetyChecks = readSafetyChecks(input));
   if (checks === undefined) return fitInput(run, sent);
@@ -66,14 +66,14 @@ function fitInput(run: ResolvedCall, sent: JsonValue): Fitted | Promise<Fitted> 
   const validate = run.options.validate && plan.tool.providerExecuted !== true; // a provider's question does not follow the tool's schema
   if (!plan.registered.hasWarned && validate) warnOnce(run, plan.registered);
   // Without validation, the input must still be an object, as it is recorded and passed on as one.
-  const fitter = (validate ? plan.inputFitter : undefined) ?? ANY_OBJECT_FITTER;
-  const input = fitter.needsNoRepair(sent) ? sent : refitInput(run, sent, fitter);
+  const repairer = (validate ? plan.inputRepairer : undefined) ?? ANY_OBJECT_REPAIRER;
+  const input = repairer.needsNoRepair(sent) ? sent : repairInput(run, sent, repairer);
   if (input instanceof Error) return input;
   return validate ? applyToolRules(run, input) : toFittedCall(run, input, input);
 }
 
-function refitInput(run: ResolvedCall, sent: JsonValue, fitter: InputRepairer): JsonObject | ToolError {
-  const outcome = fitter.repairInvalid(sent, run.plan);
+function repairInput(run: ResolvedCall, sent: JsonValue, repairer: InputRepairer): JsonObject | ToolError {
+  const outcome = repairer.repairInvalid(sent, run.plan);
   if (!outcome.ok)
     return invalidInputError(
       run,

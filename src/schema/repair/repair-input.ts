@@ -48,12 +48,12 @@ export function defaultWarnings(validator: Validator): readonly string[] {
 const repairers = new WeakMap<Validator, InputRepairer>();
 
 function getRepairer(validator: Validator): InputRepairer {
-  let fitter = repairers.get(validator);
-  if (fitter === undefined) {
-    fitter = new InputRepairer(validator);
-    repairers.set(validator, fitter);
+  let repairer = repairers.get(validator);
+  if (repairer === undefined) {
+    repairer = new InputRepairer(validator);
+    repairers.set(validator, repairer);
   }
-  return fitter;
+  return repairer;
 }
 
 /** Repairs inputs for the schema of one validator; the preparation is done once. */
