@@ -3,7 +3,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { readTraceparent } from "../core/traceparent.ts";
 import { findOverloadFingerprint } from "./admit/admit-call.ts";
 import { CallRun } from "./call-run.ts";
-import { sessionApprovalReason } from "./context/composite.ts";
+import { sessionApprovalReason } from "./approve/approval-reason.ts";
 import { mayHaveFlag } from "./jobs/background-flag.ts";
 import type { Answerer } from "./route.ts";
 

@@ -13,7 +13,7 @@ import { openEngineSession } from "./attempt/open-engine-session.ts";
 import { CallRun, type AdmittedCall, type ResultOrPromise, type CallServices, type ResolvedCall } from "./call-run.ts";
 import type { CallOptions } from "./call-options.ts";
 import { createCallStart } from "./call-start.ts";
-import { approvalReason } from "./context/composite.ts";
+import { approvalReason } from "./approve/approval-reason.ts";
 import { finishCall } from "./finish/finish-call.ts";
 import { fitCall } from "./admit/fit-call.ts";
 import { releaseResources, enterLockQueue } from "./attempt/held-resources.ts";

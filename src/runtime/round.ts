@@ -14,7 +14,7 @@ import { Batch, admitNext, finalResults, type Admission, type AdmissionState } f
 import { applyFlag, takeBackgroundFlag } from "../call/jobs/background-flag.ts";
 import { CallRun, lockKeysOf, type AdmittedCall, type CallServices } from "../call/call-run.ts";
 import type { CallOptions, ResultNotes } from "../call/call-options.ts";
-import { approvalReason } from "../call/context/composite.ts";
+import { approvalReason } from "../call/approve/approval-reason.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
 import { storeMessageFiles } from "../call/finish/store-artifacts.ts";
 import { EventLoopBreaks } from "../call/event-loop-breaks.ts";

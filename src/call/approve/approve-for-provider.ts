@@ -3,7 +3,7 @@ import type { Engine } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
 import { readProviderApproval } from "../../core/provider-approval.ts";
 import type { AdmittedCall } from "../call-run.ts";
-import { approvalReason } from "../context/composite.ts";
+import { approvalReason } from "./approval-reason.ts";
 import { isCovered, wasApprovedBefore } from "./approve-whole.ts";
 import { askApproval } from "./ask-approval.ts";
 

@@ -10,7 +10,7 @@ import { plural } from "../../core/base/wording.ts";
 import { APPROVAL_NEEDED, markCallersUnshared } from "../cache/unshared-answer.ts";
 import { askApproval, recordCoveredApproval } from "./ask-approval.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
-import { approvalReason, approvalReasonIn } from "../context/composite.ts";
+import { approvalReason, approvalReasonIn } from "./approval-reason.ts";
 
 /** Maximum number of calls that one answer covers, and maximum size of them as JSON: all of them are shown to the approver. */
 const MAX_COVERED = 200;

@@ -14,7 +14,7 @@ import { getDefinitionFingerprint } from "../../registry/definition-fingerprint.
 import { notStartedError, startTimeoutError } from "../attempt/not-started-errors.ts";
 import { untilDurable } from "../attempt/until-durable.ts";
 import { CallRun, type AdmittedCall } from "../call-run.ts";
-import { warningOf } from "../context/composite.ts";
+import { warningOf } from "./approval-reason.ts";
 import { callStack } from "../context/call-stack.ts";
 import { noteWait } from "../finish/call-timing.ts";
 
