@@ -3,7 +3,7 @@ import type { Engine, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
 import type { Log, Clock } from "../core/ports.ts";
-import { waitFor } from "../policy/attempts/deadline.ts";
+import { startWork, waitFor } from "../policy/attempts/deadline.ts";
 
 /** Maximum time for an engine to close a session, or to return a snapshot of it, in milliseconds. */
 const TIMEOUT_MS = 10_000;
@@ -42,7 +42,7 @@ export class EngineSessions {
     const session = { ...id, signal: controller.signal, ...(snapshot === undefined ? {} : { snapshot }) };
     const open = (): void | Promise<void> => engine.openSession?.(session);
     // After a cancelled opening that has not settled: opens again once that one fails.
-    const done = this.#trackOpening(engine, opening === undefined ? toPromise(open) : opening.catch(open));
+    const done = this.#trackOpening(engine, opening === undefined ? startWork(open) : opening.catch(open));
     this.#openingWaits.set(done, { controller, count: 0 });
     return this.#shareOpening(done);
   }
@@ -65,7 +65,7 @@ export class EngineSessions {
     for (const [engine, opening] of this.#opened) {
       if (engine.forkSession === undefined) continue;
       // Copying waits for the session's own opening, but `forkSession` is called at once, so that later changes of the parent are not included.
-      const copy = toPromise(() => engine.forkSession?.(this.#sessionId(), branch.#sessionId()));
+      const copy = startWork(() => engine.forkSession?.(this.#sessionId(), branch.#sessionId()));
       void branch.#trackOpening(engine, waitForBoth(opening, copy));
     }
   }
@@ -144,9 +144,4 @@ interface OpeningWait {
 /** Waits for both. Handles a rejection of the second from the start, however long the first takes. */
 async function waitForBoth(first: Promise<void>, second: Promise<void>): Promise<void> {
   await Promise.all([first, second]);
-}
-
-/** Calls a function that may throw synchronously, and returns its result as a promise. */
-function toPromise(work: () => void | Promise<void>): Promise<void> {
-  return new Promise((resolve) => resolve(work()));
 }

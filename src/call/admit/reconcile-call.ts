@@ -1,8 +1,8 @@
 /** Finds out what happened to a call that a crash interrupted, before it could be run twice. */
-import type { Effects, Reconciled } from "../../core/effects.ts";
+import type { Effects } from "../../core/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { withoutSafetyChecks } from "../../core/safety-checks.ts";
-import { waitFor } from "../../policy/attempts/deadline.ts";
+import { startWork, waitFor } from "../../policy/attempts/deadline.ts";
 import { announceWriteEnd } from "../cache/announce-write.ts";
 import type { AdmittedCall } from "../call-run.ts";
 import type { ResumedCall } from "./earlier-calls.ts";
@@ -34,7 +34,8 @@ async function callReconcile(run: AdmittedCall, resumed: ResumedCall, reconcile:
   const { callId, toolName, idempotencyKey } = run;
   const input = withoutSafetyChecks(run.input, run.safetyChecks);
   const context = { callId, toolName, idempotencyKey, data: run.options.data, input, signal: controller.signal };
-  const waited = await waitFor(run, new Promise<Reconciled | undefined>((resolve) => resolve(reconcile(context))), {
+  const reconciling = startWork(() => reconcile(context));
+  const waited = await waitFor(run, reconciling, {
     endsAt: Math.min(run.clock.now() + TIMEOUT_MS, run.deadlineAt),
     timeoutError: () => new ToolError("timeout", "Its reconcile() did not answer in time."),
   });

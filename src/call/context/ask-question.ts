@@ -3,6 +3,7 @@ import type { QuestionAnswer, Question } from "../../core/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
+import { startWork } from "../../policy/attempts/deadline.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import type { CallRun } from "../call-run.ts";
 
@@ -32,7 +33,7 @@ export async function askQuestion(question: Question, { run, signal, asker = run
     if (asked > MAX_QUESTIONS) throw new ToolError("limit_exceeded", `one call can ask at most ${MAX_QUESTIONS} questions`);
     const { callId, toolName, turn } = run;
     const request = { ...checkQuestion(question), asker, callId, toolName, sessionId: turn.session.id, signal };
-    const answer = new Promise<QuestionAnswer>((resolve) => resolve(ask(request))); // `ask` may also throw synchronously
+    const answer = startWork(() => ask(request));
     const endWatch = run.services.claims.noteQuestion(run);
     return completeAnswer(checkAnswer(await rejectOnAbort(answer, signal).finally(endWatch)), request.schema);
   } catch (error: unknown) {

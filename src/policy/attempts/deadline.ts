@@ -213,6 +213,11 @@ export function waitFor<T>(target: Interruptible, work: PromiseLike<T>, options:
   return settleWithin(target, work, outcome, { endsAt: options.endsAt, now: options.endsAt === Infinity ? 0 : target.clock.now() });
 }
 
+/** Starts work that may throw synchronously, which then rejects the promise. */
+export function startWork<T>(work: () => T | PromiseLike<T>): Promise<T> {
+  return new Promise((resolve) => resolve(work()));
+}
+
 /** Calls `listener` once when `signal` aborts; many listeners of one signal share a single event listener. */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) {

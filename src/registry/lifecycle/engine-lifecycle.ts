@@ -4,7 +4,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { waitFor, type Interruptible, type Waited } from "../../policy/attempts/deadline.ts";
+import { startWork, waitFor, type Interruptible, type Waited } from "../../policy/attempts/deadline.ts";
 
 const DEFAULT_OPEN_TIMEOUT_MS = 10_000;
 const CLOSE_TIMEOUT_MS = 10_000;
@@ -198,11 +198,6 @@ export class EngineLifecycle {
     const error = await this.close();
     if (error !== undefined) this.#ports.log.warn(`${error.message} It opened only after the runtime had stopped waiting for it.`);
   }
-}
-
-/** Starts work that may also throw synchronously. */
-function startWork<T>(work: () => T | Promise<T>): Promise<T> {
-  return new Promise((resolve) => resolve(work()));
 }
 
 /** Checks the type, because an engine may be written in JavaScript. */

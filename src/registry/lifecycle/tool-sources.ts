@@ -3,7 +3,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
 import type { Toolset } from "../../core/toolset.ts";
-import { waitFor, type Interruptible } from "../../policy/attempts/deadline.ts";
+import { startWork, waitFor, type Interruptible } from "../../policy/attempts/deadline.ts";
 import type { ToolsetFailure } from "./merge-toolsets.ts";
 
 const LOAD_TIMEOUT_MS = 30_000;
@@ -69,7 +69,7 @@ class SourceLoader {
     const controller = new AbortController();
     const parts: ToolsetFailure[] = [];
     const failed = (toolset: string, error: ToolError): void => void parts.push({ toolset, error });
-    const loading = new Promise<readonly Toolset[]>((resolve) => resolve(this.#source.load({ signal: controller.signal, log, failed })));
+    const loading = startWork(() => this.#source.load({ signal: controller.signal, log, failed }));
     const waited = await waitFor(this.#wait, loading, {
       endsAt: clock.now() + LOAD_TIMEOUT_MS,
       timeoutError: () => new ToolError("timeout", `it was not read within ${LOAD_TIMEOUT_MS} ms.`),
