@@ -3,7 +3,7 @@ import type { SessionEvent } from "../core/event.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import type { ToolResult } from "../core/result.ts";
 
-/** The part of a log that a branch starts from. */
+/** The part of a log that a branch starts from. It reaches further than the part that the log itself starts from. */
 interface LogBase {
   readonly log: SessionLog;
   readonly length: number;
@@ -35,11 +35,9 @@ export class SessionLog {
 
   /** The position of the first event in memory; all later ones are in memory too. */
   get firstKept(): number {
-    let { log, length }: LogBase = { log: this, length: Infinity };
-    while (log.#dropped === 0 && log.#base !== undefined) {
-      length = Math.min(length, log.#base.length);
-      ({ log } = log.#base);
-    }
+    let reach: LogBase = { log: this, length: Infinity };
+    while (reach.log.#dropped === 0 && reach.log.#base !== undefined) reach = reach.log.#base;
+    const { log, length } = reach;
     return log.#dropped === 0 ? 0 : Math.min(length, (log.#base?.length ?? 0) + log.#dropped);
   }
 
@@ -77,7 +75,7 @@ export class SessionLog {
       const { log, length }: LogBase = reach;
       const position = log.#revoked?.get(callId);
       if (position !== undefined && position < length) return true;
-      reach = log.#base === undefined ? undefined : { log: log.#base.log, length: Math.min(length, log.#base.length) };
+      reach = log.#base;
     }
     return false;
   }
@@ -85,8 +83,7 @@ export class SessionLog {
   /** Returns a log that continues from the first `length` events of this one. */
   branch(length: number, keep?: number): SessionLog {
     let base: LogBase = { log: this, length };
-    while (base.log.#base !== undefined && base.length <= base.log.#base.length)
-      base = { log: base.log.#base.log, length: Math.min(base.length, base.log.#base.length) };
+    while (base.log.#base !== undefined && base.length <= base.log.#base.length) base = { log: base.log.#base.log, length: base.length };
     return new SessionLog({ base, ...(keep === undefined ? {} : { keep }) });
   }
 
