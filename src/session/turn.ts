@@ -16,7 +16,8 @@ export interface StateChange {
   readonly after: JsonValue | undefined;
 }
 
-interface EarlierTurn {
+/** How a turn begins that is not simply the next one of its session. */
+interface TurnStart {
   readonly id?: string;
   readonly startsAt: number;
   readonly joinedTurn?: Turn;
@@ -63,17 +64,17 @@ export class Turn {
   /** Whether answers of calls made by handlers are cached for other calls of the turn. */
   cachesNestedAnswers = false;
 
-  /** @param earlier set for a turn that began before a crash, and for one that joins a running turn */
-  constructor(session: Session, ids: Ids, earlier?: EarlierTurn) {
+  /** @param start set for a turn that began before a crash, joins a running turn, or belongs to a call of another session */
+  constructor(session: Session, ids: Ids, start?: TurnStart) {
     this.session = session;
-    this.#id = earlier?.id;
-    this.startsAt = earlier?.startsAt ?? session.length;
-    this.joinedTurn = earlier?.joinedTurn;
-    this.#callingTurn = earlier?.callingTurn;
-    this.parentCall = earlier?.parentCall;
+    this.#id = start?.id;
+    this.startsAt = start?.startsAt ?? session.length;
+    this.joinedTurn = start?.joinedTurn;
+    this.#callingTurn = start?.callingTurn;
+    this.parentCall = start?.parentCall;
     this.tracksCallers = this.parentCall !== undefined;
     this.#outer = this.parentCall?.turn instanceof Turn && this.joinedTurn !== undefined ? this.parentCall.turn : this.joinedTurn;
-    this.shown = earlier?.shown;
+    this.shown = start?.shown;
     this.#ids = ids;
   }
 
