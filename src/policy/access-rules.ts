@@ -66,10 +66,10 @@ export class AccessRules {
   visibilityOf(principal: RuleSubject): Visibility | undefined {
     const { tools, maker } = principal;
     if (maker !== undefined) return visibilityOf([this.visibilityOf(maker), this.#rulesFor(principal), tools]);
-    if (this.#rules.length === 0) return tools === undefined ? undefined : this.#cacheVisibility(JSON.stringify(tools), [tools]);
+    if (this.#rules.length === 0) return tools === undefined ? undefined : this.#cacheVisibility(JSON.stringify(tools), () => [tools]);
     const applying = this.#findApplicable(principal);
     const key = `${applying.join(",")} ${tools === undefined ? "" : JSON.stringify(tools)}`;
-    return this.#cached.get(key) ?? this.#cacheVisibility(key, [this.#combine(applying), tools]);
+    return this.#cacheVisibility(key, () => [this.#combine(applying), tools]);
   }
 
   /** Returns the rules that apply to the principal itself, not its maker; undefined if none does. */
@@ -96,11 +96,11 @@ export class AccessRules {
     return { allow: rules.flatMap(({ allow = [] }) => allow), deny };
   }
 
-  #cacheVisibility(key: string, layers: readonly (PermissionRules | undefined)[]): Visibility {
+  #cacheVisibility(key: string, listLayers: () => readonly (PermissionRules | undefined)[]): Visibility {
     const known = this.#cached.get(key);
     if (known !== undefined) return known;
     if (this.#cached.size >= MAX_CACHED) this.#cached.clear();
-    const visibility = visibilityOf(layers);
+    const visibility = visibilityOf(listLayers());
     this.#cached.set(key, visibility);
     return visibility;
   }

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, test } from "vitest";
 import { copyJson, type JsonValue } from "../../src/core/base/json.ts";
-import { estimateContentBytes, estimateJsonBytes, estimateTextBytes } from "../../src/policy/results/estimate-bytes.ts";
+import { estimateJsonBytes, estimateTextBytes } from "../../src/policy/results/estimate-bytes.ts";
 
 setFlagsFromString("--expose-gc");
 const collectGarbage: unknown = runInNewContext("gc");
@@ -46,7 +46,7 @@ function usedToEstimated(make: () => JsonValue): number {
 
 test("C13 fields of a content part beyond those of its type count too", () => {
   const part = { type: "text", text: "short", extra: { deep: ["x".repeat(10_000)] } } as const;
-  expect(estimateContentBytes([part])).toBeGreaterThan(10_000);
+  expect(estimateJsonBytes([part])).toBeGreaterThan(10_000);
 });
 
 test("a text of two-byte characters counts twice", () => {

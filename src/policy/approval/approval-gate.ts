@@ -57,7 +57,7 @@ const MAX_REASON_LENGTH = 500;
 /** Number of questions asked between two prunes of ended questions. */
 const ASKED_BETWEEN_PRUNES = 256;
 /** Maximum number of ended questions that are kept: in memory, and in a store. */
-const MAX_ENDED = { own: 1_000, store: MAX_ENDED_IN_STORE } as const;
+const MAX_ENDED = { memory: 1_000, store: MAX_ENDED_IN_STORE } as const;
 
 /** The approvals of one process, over a store that others may share. Any error while getting an answer denies the call. */
 export class ApprovalGate implements Approvals {
@@ -214,16 +214,23 @@ export class ApprovalGate implements Approvals {
   }
 
   #createApproval(question: ApprovalQuestion): NewApproval {
-    const { signal: _signal, whenRecorded: _whenRecorded, onChange: _note, preview: _preview, isHandedOver: _isLeft, ...shown } = question;
+    const {
+      signal: _signal,
+      whenRecorded: _whenRecorded,
+      onChange: _onChange,
+      preview: _preview,
+      isHandedOver: _isHandedOver,
+      ...shown
+    } = question;
     const askedAt = this.#ports.clock.wallTime();
     const expiresAt = this.#timeoutMs > 0 ? askedAt + this.#timeoutMs : undefined;
     return { id: approvalId(question), ...shown, digest: approvalDigest(question), askedAt, ...omitUndefined({ expiresAt }) };
   }
 
   /** Records the answer in the session's log for a process that resumes the call: the grant itself is known only here. */
-  async #recordGrant({ onChange: note }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
+  async #recordGrant({ onChange }: ApprovalQuestion, { id, digest }: NewApproval, rule?: ApprovalRule): Promise<undefined> {
     const by = rule === undefined ? {} : { scope: rule.scope, ruleId: rule.id };
-    await note?.({ type: "answer", id, digest, status: "allowed", ...by });
+    await onChange?.({ type: "answer", id, digest, status: "allowed", ...by });
   }
 
   /** Stores the question, then asks the approver. Without an approver, only an answer that an earlier process got counts. */
@@ -370,7 +377,7 @@ export class ApprovalGate implements Approvals {
   }
 
   #prune(): void {
-    const keep = this.#memoryStore === undefined ? MAX_ENDED.store : MAX_ENDED.own;
+    const keep = this.#memoryStore === undefined ? MAX_ENDED.store : MAX_ENDED.memory;
     this.#trackWrite(this.#store.prune({ keep, now: this.#ports.clock.wallTime() }));
   }
 

@@ -6,7 +6,7 @@ import type { Clock, Log } from "../../core/ports.ts";
 import type { SingleFlight } from "./single-flight.ts";
 import { ResourceVersions } from "./resource-versions.ts";
 import { StoredResults, type ResultCacheStore } from "./stored-results.ts";
-import { estimateContentBytes, estimateJsonBytes, estimateTextBytes } from "../results/estimate-bytes.ts";
+import { estimateJsonBytes, estimateTextBytes } from "../results/estimate-bytes.ts";
 
 /** How much memory cached results may take. */
 export interface CacheOptions {
@@ -217,5 +217,5 @@ export class ResultCache {
 }
 
 function estimateAnswerBytes({ output, content, metadata }: CachedAnswer): number {
-  return estimateJsonBytes(output) + estimateContentBytes(content) + estimateJsonBytes(metadata);
+  return estimateJsonBytes(output) + estimateJsonBytes(content) + estimateJsonBytes(metadata);
 }

@@ -1,5 +1,4 @@
 /** Estimates how much memory a value takes. */
-import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 
 /** The bytes that V8 takes on a 64-bit machine for the slot that refers to a value. The others come on top of it. */
@@ -41,11 +40,6 @@ export function estimateJsonBytes(value: JsonValue | undefined): number {
     }
   }
   return bytes;
-}
-
-/** Returns the approximate size of content, with fields that its parts have beyond those of their type. */
-export function estimateContentBytes(content: readonly ContentPart[] | undefined): number {
-  return estimateJsonBytes(content);
 }
 
 /** Returns the bytes of a string in memory: two per code unit as soon as one unit needs them. */

@@ -8,7 +8,7 @@ import { partText } from "../../core/result.ts";
 import { mentionFiles } from "./artifact-parts.ts";
 import { mapTexts, mayHaveDataUrls } from "./data-urls.ts";
 import { createFinder } from "./find-text.ts";
-import { estimateContentBytes, estimateJsonBytes } from "./estimate-bytes.ts";
+import { estimateJsonBytes } from "./estimate-bytes.ts";
 
 export interface ResultRequest {
   /** `$` path of the part to read, such as `$.items[3].name`. @default the whole result */
@@ -87,7 +87,7 @@ export class LargeResultStore {
   store(sessionId: string, callId: string, output: JsonValue | undefined, content: readonly ContentPart[] | undefined): string {
     this.#drop(callId);
     this.#closedSessions.delete(sessionId); // the session was resumed
-    const result: StoredResult = { sessionId, output, content, bytes: estimateJsonBytes(output) + estimateContentBytes(content) };
+    const result: StoredResult = { sessionId, output, content, bytes: estimateJsonBytes(output) + estimateJsonBytes(content) };
     this.#results.set(callId, result);
     this.#bytes += result.bytes;
     let handles = this.#handles.get(sessionId);

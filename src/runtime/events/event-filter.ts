@@ -1,4 +1,5 @@
 /** Selects the events that a reader wants. */
+import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -72,8 +73,7 @@ function matchesTool(tool: string, named: string | undefined): boolean {
 }
 
 function bareName(name: string): string {
-  const at = name.indexOf("::");
-  return at < 0 ? name : name.slice(at + 2);
+  return splitName(name).name;
 }
 
 function statusOf(event: RuntimeEvent): string | undefined {
