@@ -100,7 +100,7 @@ interface ResumeContext extends ResumeCallsOptions {
 
 interface ResumeCallOptions extends ResumeContext {
   /** Repeats the state changes that the call made. */
-  redoChanges(): void;
+  readonly redoChanges: () => void;
 }
 
 /** @throws ToolError `store_failed` or `conflict` if the results could not be made durable, as a rejection */
@@ -291,7 +291,7 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     approvedDigest,
     mayHaveBegun: mayHaveBegun(open),
     mayHaveRun: false,
-    redoChanges: () => options.redoChanges(),
+    redoChanges: options.redoChanges,
     onEnd: () => options.onCallEnd(run),
   };
   if (job !== undefined) run.job = run.services.jobs.adopt(run, job); // however it ends now, it ends as a job

@@ -131,13 +131,12 @@ function excludes(keys: LockKeys, { mode, key, commutative }: Access): boolean {
 }
 
 function weakLockError(run: AdmittedCall, outer: AdmittedCall, { mode, key }: Access): ToolError {
-  const how = mode === "reads" ? "reads" : "writes";
   const declare = run.effects.undeclared
     ? `Declare the effects of ${run.toolName}: without them it writes all of its toolset.`
-    : `Declare that ${outer.toolName} ${how} it as well.`;
+    : `Declare that ${outer.toolName} ${mode} it as well.`;
   return new ToolError(
     "resource_busy",
-    `${run.toolName} ${how} ${key}, which ${outer.toolName} holds: that call made this one, and ends after it.`,
+    `${run.toolName} ${mode} ${key}, which ${outer.toolName} holds: that call made this one, and ends after it.`,
     { retryable: false, outcome: "not_started", hint: "Make this call on its own.", operatorHint: declare },
   );
 }

@@ -207,19 +207,19 @@ function exactJson(value: unknown, depthLeft: number): string | undefined {
 
 function exactContainer(value: object, depthLeft: number): string | undefined {
   if (value instanceof Set) return exactSet(value, depthLeft);
-  const isList = Array.isArray(value);
+  const isArray = Array.isArray(value);
   const prototype: unknown = Object.getPrototypeOf(value);
-  if (prototype !== (isList ? Array.prototype : Object.prototype) && (isList || prototype !== null)) return undefined;
+  if (prototype !== (isArray ? Array.prototype : Object.prototype) && (isArray || prototype !== null)) return undefined;
   const keys = Object.keys(value);
   // Hidden properties and symbol keys may be what distinguishes two objects.
-  if (Reflect.ownKeys(value).length !== keys.length + (isList ? 1 : 0) || (isList && keys.length !== value.length)) return undefined;
+  if (Reflect.ownKeys(value).length !== keys.length + (isArray ? 1 : 0) || (isArray && keys.length !== value.length)) return undefined;
   const texts: string[] = [];
-  for (const key of isList ? keys : keys.sort()) {
+  for (const key of isArray ? keys : keys.sort()) {
     const text = exactJson(Reflect.get(value, key), depthLeft);
     if (text === undefined) return undefined;
-    texts.push(isList ? text : `${JSON.stringify(key)}:${text}`);
+    texts.push(isArray ? text : `${JSON.stringify(key)}:${text}`);
   }
-  return isList ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
+  return isArray ? `[${texts.join(",")}]` : `{${texts.join(",")}}`;
 }
 
 /** The members in sorted order, regardless of the order in which they were added. */

@@ -26,10 +26,8 @@ export function callsUnderWay({ running, claims }: Pick<CallServices, "running" 
     const around = callStack(run);
     const root = around.at(-1)?.turn.session;
     if (root?.eventLog === undefined || root.simulation !== undefined || !around.every(isStored)) return [];
-    // A nested call is no safer to hand over than the calls around it.
-    const waitsFor = around.every((one) => findWait(one, { asking, unstarted }) !== undefined)
-      ? findWait(run, { asking, unstarted })
-      : undefined;
+    const waits = around.map((one) => findWait(one, { asking, unstarted }));
+    const waitsFor = waits.includes(undefined) ? undefined : waits[0]; // a nested call is no safer to hand over than the calls around it
     return { sessionId: root.id, callId: run.callId, name: run.toolName, ...omitUndefined({ waitsFor }) };
   });
 }

@@ -30,12 +30,12 @@ export function normalizeOutput(run: AdmittedCall): NormalizedCall | Promise<Nor
   if (answer.fidelity !== undefined) answer.fidelity = undefined;
   let output = raw;
   let original: unknown;
-  let isRest = false;
+  let skipsChecks = false;
   try {
     if (isClassInstance(raw) && raw instanceof ToolOutput) {
       readFields(run, raw);
       output = raw.output;
-      isRest = raw instanceof TruncatedOutput && !raw.isChecked;
+      skipsChecks = raw instanceof TruncatedOutput && !raw.isChecked;
       if (raw instanceof StruckOutput) original = raw.original;
     }
     const answerFault = run.faults?.answerFault;
@@ -48,7 +48,7 @@ export function normalizeOutput(run: AdmittedCall): NormalizedCall | Promise<Nor
   } catch (thrown: unknown) {
     return notRecordableError(run, thrown);
   }
-  if (isRest) return recordJson(run, output);
+  if (skipsChecks) return recordJson(run, output);
   const { tool } = run.plan;
   return tool.parseOutput === undefined || !run.options.validate
     ? recordAndCheckJson(run, output, original)

@@ -65,7 +65,6 @@ const LIST_OPTIONS: OptionNames<ListJobsOptions> = { sessionId: "string", states
 /** Lists and controls jobs. A job is available from its start and, when it has ended, for as long as the runtime's `jobs` options say. */
 export class Jobs {
   readonly #services: Pick<CallServices, "jobs" | "running" | "ports">;
-
   readonly #stored: StoredJobs | undefined;
 
   /** @internal */
