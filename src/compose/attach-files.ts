@@ -1,19 +1,25 @@
 /** Adds the files that a conversation keeps as artifacts to a request. */
+import type { ArtifactStore } from "../core/artifact.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
+import type { Ports } from "../core/ports.ts";
 import { storeTimeoutError } from "../call/finish/store-artifacts.ts";
 import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
-import { artifactsOf, type RuntimeSession } from "../runtime/runtime-session.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 
 /** Longest time to read the files of one request, in milliseconds. A store that does not answer must not block the loop. */
 const READ_MS = 10_000;
 
-/** Returns the request with its files, or unchanged if no artifacts are kept. Files are left out if reading them fails or is cancelled. */
-export async function attachFiles(request: ModelRequest, session: RuntimeSession, signals: readonly AbortSignal[]): Promise<ModelRequest> {
-  const artifacts = artifactsOf(session);
-  if (artifacts === undefined) return request;
-  const { clock, log } = session.ports;
+interface AttachOptions {
+  readonly artifacts: ArtifactStore;
+  readonly ports: Ports;
+  /** Each cancels the reading. */
+  readonly signals: readonly AbortSignal[];
+}
+
+/** Returns the request with its files. They are left out if reading them fails or is cancelled. */
+export async function attachFiles(request: ModelRequest, { artifacts, ports, signals }: AttachOptions): Promise<ModelRequest> {
+  const { clock, log } = ports;
   const target: Interruptible = { clock, wait: undefined };
   const reading = waitFor(target, attachArtifacts(request.messages, artifacts), {
     endsAt: clock.now() + READ_MS,

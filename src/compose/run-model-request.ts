@@ -56,7 +56,9 @@ export interface MessageOutcome {
  */
 export async function runModelRequest(host: MessageHost, request: ModelRequest, hasFiles: boolean): Promise<MessageOutcome> {
   const { session, signal } = host.turn;
-  const whole = artifactsOf(session) === undefined ? request : await attachFiles(request, session, [host.signal, signal]);
+  const artifacts = artifactsOf(session);
+  const whole =
+    artifacts === undefined ? request : await attachFiles(request, { artifacts, ports: session.ports, signals: [host.signal, signal] });
   const sent = hasFiles ? { ...whole, messages: sendableMessages(whole.messages) } : whole;
   return new Promise((resolve, reject) => {
     const message = new IncomingMessage(host);
