@@ -1,4 +1,5 @@
 /** Requires approval for sensitive calls once third-party content has reached the session. */
+import { getOrAdd } from "../core/base/get-or-add.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { SessionRule } from "../core/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -55,7 +56,7 @@ export class Taint {
       for await (const event of this.#session.events()) this.#checkSources(toolsReadByEvent(event, this.#session.registry));
       this.#examinedCount = length; // set last, so that the next run examines the whole log if reading fails
     }
-    const rules = getRules(this.#session);
+    const rules = getOrAdd(RULES, this.#session, () => new Map<string, SessionRule>());
     rules.set(this.#patterns, (qualifiedName) => this.#approvalReason(qualifiedName));
     this.#session.approvals.setSessionRule(this.#session.id, (qualifiedName) => findReason(rules, qualifiedName));
   }
@@ -101,12 +102,6 @@ export class Taint {
 
 /** The rules of all loops of a session, by their patterns: one loop does not end the rule of another. */
 const RULES = new WeakMap<RuntimeSession, Map<string, SessionRule>>();
-
-function getRules(session: RuntimeSession): Map<string, SessionRule> {
-  let rules = RULES.get(session);
-  if (rules === undefined) RULES.set(session, (rules = new Map()));
-  return rules;
-}
 
 function findReason(rules: ReadonlyMap<string, SessionRule>, qualifiedName: string): string | undefined {
   for (const rule of rules.values()) {

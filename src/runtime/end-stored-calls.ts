@@ -108,9 +108,7 @@ async function removeUnclaimed(store: Store, sessionId: string, createdAt?: numb
 
 /**
  * Removes a session that this runtime has closed, unless another process removed it meanwhile and began another session with its id. While it is
- * claimed, none can.
- *
- * Its keys are revoked.
+ * claimed, none can. Its keys are revoked.
  *
  * @param options.createdAt distinguishes it from a later session with its id
  * @throws ToolError `resource_busy` if another process, or another runtime of this one, has it; and as `Store.remove`; as a rejection

@@ -2,6 +2,7 @@
 import type { EarlierJob } from "../call/jobs/job.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { SessionEvent } from "../core/event.ts";
+import { addTo } from "../core/base/add-to.ts";
 import { applyPatch, diffJson } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
@@ -322,9 +323,7 @@ export class SessionFold {
     // A change after the end of its call undoes what the call changed, and everything changed after that.
     if (changedKeys === undefined || !this.#open.has(callId)) return this.#dropUndoneChanges(at, after);
     changedKeys.add(at);
-    const changes = this.#changes.get(at) ?? [];
-    this.#changes.set(at, changes);
-    changes.push({ callId, turnId, toolset, key, before, after });
+    addTo(this.#changes, at, { callId, turnId, toolset, key, before, after });
   }
 
   /** Keeps the changes before the undone ones; the current value is the result of the last one kept. */

@@ -7,6 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";
+import { getOrAdd } from "../core/base/get-or-add.ts";
 import { readRecording, type OpenRecording, type RecordingSource } from "../core/recording/recording.ts";
 import type { RecordingHeader } from "../core/recording/format.ts";
 import type { EventLog, Store } from "../core/store.ts";
@@ -56,8 +57,7 @@ export async function importRecording(store: Store, source: RecordingSource, opt
   const sessionId = options.id ?? header.sessionId;
   checkSessionId(sessionId);
   options.checkId?.(sessionId);
-  const others = IMPORTS.get(store) ?? new Map<string, Promise<unknown>>();
-  IMPORTS.set(store, others);
+  const others = getOrAdd(IMPORTS, store, () => new Map<string, Promise<unknown>>());
   // A concurrent import of this id may be of the same recording, which is known only when it is complete.
   for (let other = others.get(sessionId); other !== undefined; other = others.get(sessionId)) await other.catch(() => {});
   const work = importNew(store, sessionId, { header, events });

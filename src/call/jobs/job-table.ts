@@ -1,4 +1,5 @@
 /** The background jobs of a runtime: those that have not ended, of which a limited number run at a time, and the latest that have ended. */
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { MultiMap } from "../../core/base/multi-map.ts";
@@ -197,8 +198,8 @@ export class JobTable {
 
   /** Calls the listener when a job of the session asks something or has ended. The returned function removes the listener. */
   listen(sessionId: string, listener: (job: JobStatus) => void): () => void {
-    const listeners = this.#listeners.get(sessionId) ?? new Set();
-    this.#listeners.set(sessionId, listeners.add(listener));
+    const listeners = getOrAdd(this.#listeners, sessionId, () => new Set<(job: JobStatus) => void>());
+    listeners.add(listener);
     return () => {
       listeners.delete(listener);
       if (listeners.size === 0 && this.#listeners.get(sessionId) === listeners) this.#listeners.delete(sessionId);

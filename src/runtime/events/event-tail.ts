@@ -1,4 +1,5 @@
 /** The end of a log, or of all logs, as readers follow it: new events are read once for all of them. */
+import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
 import { onNextTurn } from "../../core/lazy-timer.ts";
@@ -224,14 +225,12 @@ class LiveEvents {
 
   add(event: RuntimeEvent, sessionId: string, length: number): void {
     if (event.type === "output-keep") return; // the log has it, without its output
-    const queued = this.#bySession.get(sessionId);
     if (this.#count >= MAX_WAITING) {
       this.dropped++;
       return;
     }
     this.#count++;
-    if (queued === undefined) this.#bySession.set(sessionId, [{ event, length }]);
-    else queued.push({ event, length });
+    addTo(this.#bySession, sessionId, { event, length });
   }
 
   get sessions(): Iterable<string> {

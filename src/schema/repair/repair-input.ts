@@ -1,4 +1,5 @@
 /** Makes an input match its schema: unchanged if it is valid, else by defaults and lossless repairs. */
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import type { Validator } from "../compile-schema.ts";
@@ -48,12 +49,7 @@ export function defaultWarnings(validator: Validator): readonly string[] {
 const repairers = new WeakMap<Validator, InputRepairer>();
 
 function getRepairer(validator: Validator): InputRepairer {
-  let repairer = repairers.get(validator);
-  if (repairer === undefined) {
-    repairer = new InputRepairer(validator);
-    repairers.set(validator, repairer);
-  }
-  return repairer;
+  return getOrAdd(repairers, validator, () => new InputRepairer(validator));
 }
 
 /** Repairs inputs for the schema of one validator; the preparation is done once. */
