@@ -9,7 +9,7 @@ import type { CallServices, CallRun } from "../call/call-run.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import type { Registry } from "../registry/registry.ts";
-import { readEventPages, type ReadableLog } from "../session/read-events.ts";
+import { readEventPages } from "../session/read-events.ts";
 import type { ReadSessionsOf } from "../call/admit/once-per-turn.ts";
 import { foldSessionsOf, noteAwaitsWithin } from "./awaiting-within.ts";
 import { SessionFold } from "./fold-events.ts";
@@ -97,9 +97,7 @@ export class ResumedSessions {
     let session: RuntimeSession | undefined;
     try {
       const fold = new SessionFold({ keep: this.#newSessions.keptEvents, sessionId: id, countsCalls: faults.mayInject(registry) });
-      const leftOpen: string[] = []; // calls that may have left a session open
-      const noteLeftOpen = (event: SessionEvent): void => void (mayHaveLeftSessionOpen(id, registry, event) && leftOpen.push(event.callId));
-      await foldLog(eventLog, fold, { parentCall, onEvent: eventLog.wasLeftOpen ? noteLeftOpen : undefined });
+      const leftOpen = await foldLog(eventLog, fold, { parentCall, registry });
       session = this.#newSessions.openSession({ id, ...settings, eventLog, ...fold.startOptions });
       options.onStarted?.(session);
       await this.#settleLeftOpen(session, leftOpen, store);
@@ -244,19 +242,23 @@ function claimLog(
 }
 
 /**
- * Reads the log of a session that is resumed. A call may only resume a session that it began itself.
+ * Reads the log of a session that is resumed. A call may only resume a session that it began itself. Resolves to the ids of the calls that may have
+ * left a session open; none if the log itself was not left open.
  *
  * @throws ToolError `duplicate` if the call did not begin it; `corrupt_record`, and as the store; as a rejection
  */
 async function foldLog(
-  log: ReadableLog,
+  log: EventLog,
   fold: SessionFold,
-  { parentCall, onEvent }: { readonly parentCall: CallPlace | undefined; readonly onEvent: ((event: SessionEvent) => void) | undefined },
-): Promise<void> {
+  { parentCall, registry }: { readonly parentCall: CallPlace | undefined; readonly registry: Registry },
+): Promise<readonly string[]> {
+  const { sessionId, wasLeftOpen } = log;
+  const leftOpen: string[] = [];
   for await (const events of readEventPages(log))
     for (const event of events) {
-      if (fold.head.length === 0 && parentCall !== undefined) checkStartedBy(parentCall, event, log.sessionId);
+      if (fold.head.length === 0 && parentCall !== undefined) checkStartedBy(parentCall, event, sessionId);
       fold.apply(event);
-      onEvent?.(event);
+      if (wasLeftOpen && mayHaveLeftSessionOpen(sessionId, registry, event)) leftOpen.push(event.callId);
     }
+  return leftOpen;
 }

@@ -61,7 +61,9 @@ export const mcpCommand: CommandBody = {
     if (port === undefined) refuseHttpOptions(context);
     const approve = context.options.yes ? () => "allow-once" as const : mcpApprover;
     const { host = "127.0.0.1" } = context.options;
-    const onConfig = (config: OpenRuntime["config"]): void => void (port !== undefined && checkLoginPages(config, host));
+    const onConfig = (config: OpenRuntime["config"]): void => {
+      if (port !== undefined) checkLoginPages(config, host);
+    };
     const store = (config: OpenRuntime["config"]): Store | undefined => findStore(context, config);
     return withRuntime(context, { approve, manual: true, callTool: true, onConfig, store }, async (open) => {
       const { runtime, config } = open;

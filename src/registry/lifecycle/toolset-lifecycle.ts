@@ -211,7 +211,7 @@ export class ToolsetLifecycle {
   async #openAll(): Promise<OpenReport> {
     this.#checkNotClosed();
     if (this.#sources.names.length > 0) await this.#loadSources();
-    await this.#engines.forEach(async (life) => void (this.#states.areClosedByProgram(life) || (await this.#openOne(life))));
+    await this.#engines.forEach((life) => (this.#states.areClosedByProgram(life) ? Promise.resolve() : this.#openOne(life)));
     const first = this.#states.firstFailure;
     if (this.#options.strict === true && first !== undefined) {
       await this.close();

@@ -3,7 +3,7 @@ import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { loadPackage } from "../../core/lazy-package.ts";
 import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
-import { NO_FOLLOWER, type StoreNotifier } from "../../core/store-changes.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreNotifier } from "../../core/store-changes.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { Batcher } from "../records/batcher.ts";
 import { QueueConsumer } from "./queue-consumer.ts";
@@ -85,7 +85,10 @@ class BossQueue implements SessionQueue {
   async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {
     const boss = await this.#whenOpen();
     this.#listeners.add(onError);
-    const follower = this.#notifier?.follow(({ parts }) => void (parts.includes("queue") && entries.wake())) ?? NO_FOLLOWER;
+    const wakeOnChange = ({ parts }: StoreChange): void => {
+      if (parts.includes("queue")) entries.wake();
+    };
+    const follower = this.#notifier?.follow(wakeOnChange) ?? NO_FOLLOWER;
     const { clock, random } = systemPorts;
     const entries = new QueueConsumer<QueueData>({
       boss,

@@ -172,7 +172,9 @@ export class UserLogins {
   /** @internal */
   addServer(name: string, server: LoginServer): () => void {
     this.#servers.set(name, server);
-    return () => void (this.#servers.get(name) === server && this.#servers.delete(name));
+    return () => {
+      if (this.#servers.get(name) === server) this.#servers.delete(name);
+    };
   }
 
   /** @internal The users who have logged in to a server. */
