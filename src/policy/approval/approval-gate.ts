@@ -110,7 +110,7 @@ export class ApprovalGate implements Approvals {
   }
 
   reasonFor(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
-    return this.#rules.needed(qualifiedName, destructive, session);
+    return this.#rules.reasonFor(qualifiedName, destructive, session);
   }
 
   async ask(question: ApprovalQuestion): Promise<ToolError | undefined> {

@@ -44,8 +44,8 @@ export class ApprovalRules {
     this.#never = never === undefined ? undefined : createNameMatcher(never, "never", { bareNames: "default" });
   }
 
-  /** See `Approvals.needed`. */
-  needed(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
+  /** See `Approvals.reasonFor`. */
+  reasonFor(qualifiedName: string, destructive: boolean, session?: { readonly id: string }): string | undefined {
     const rule = this.#always === undefined && this.#never === undefined ? "none" : this.#ruleFor(qualifiedName);
     if (rule === "never") return undefined;
     if (destructive) return settingsReasons(qualifiedName).destructive;
