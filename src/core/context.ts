@@ -44,7 +44,7 @@ export interface ToolContext {
   /** Aborts when the attempt times out or the caller cancels. Created on first use. */
   readonly signal: AbortSignal;
   /**
-   * Identifies the call, for services that recognise repeated requests: the same for all attempts and after a crash, different for any other call.
+   * Identifies the call, for services that recognize repeated requests: the same for all attempts and after a crash, different for any other call.
    */
   readonly idempotencyKey: string;
   /**

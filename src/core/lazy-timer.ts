@@ -223,7 +223,7 @@ function unlink(timer: LazyTimer, alarm: Alarm): void {
 const foreground = new Alarms(false);
 const background = new Alarms(true);
 let unarmedTimers: LazyTimer[] = [];
-/** How many of the unarmed timers are over. They are swept out once they are the majority, which keeps the cost amortised. */
+/** How many of the unarmed timers are over. They are swept out once they are the majority, which keeps the cost amortized. */
 let staleCount = 0;
 let isArmingScheduled = false;
 

@@ -49,7 +49,7 @@ function getDispatcher(place: symbol): Dispatcher | undefined {
   return Reflect.get(globalThis, place) as Dispatcher | undefined;
 }
 
-/** The dispatcher that `fetch` itself would use, recognised by the methods of its handler. It was set when the request began. */
+/** The dispatcher that `fetch` itself would use, recognized by the methods of its handler. It was set when the request began. */
 function findDispatcher(handler: object): Dispatcher {
   const isNew = "onRequestStart" in handler && getDispatcher(NEW_DISPATCHER) !== undefined;
   return getDispatcher(isNew ? NEW_DISPATCHER : DISPATCHER) as Dispatcher;

@@ -28,14 +28,14 @@ export function splitWords(written: string, take: (word: string) => void): void 
     if (wordStart >= 0) {
       if (kind === SEPARATOR || (kind === UNDIVIDED) !== (before === UNDIVIDED)) {
         if (before === UNDIVIDED) takePairs(text.slice(wordStart, at), take);
-        else take(normalise(text.slice(partStart, at)));
-        if (partStart !== wordStart) take(normalise(text.slice(wordStart, at)));
+        else take(normalizeWord(text.slice(partStart, at)));
+        if (partStart !== wordStart) take(normalizeWord(text.slice(wordStart, at)));
         wordStart = kind === SEPARATOR ? -1 : at;
         partStart = wordStart;
       } else if (kind === CAPITAL ? before === SMALL : before === CAPITAL && at - partStart > 1) {
         // "get|User" ends before the capital, "HTTP|Server" before the last of several
         const end = kind === CAPITAL ? at : at - 1;
-        take(normalise(text.slice(partStart, end)));
+        take(normalizeWord(text.slice(partStart, end)));
         partStart = end;
       }
     } else if (kind !== SEPARATOR) {
@@ -65,7 +65,7 @@ function kindOf(text: string, at: number): number {
   return CAPITAL_LETTER.test(character) ? CAPITAL : SMALL;
 }
 
-function normalise(word: string): string {
+function normalizeWord(word: string): string {
   const lower = word.toLowerCase();
   const { length } = lower;
   if (length < 4 || lower.charCodeAt(length - 1) !== 0x73) return lower;

@@ -44,7 +44,7 @@ interface FoldedSession {
 export interface FoldOptions {
   /** Minimum number of the latest events that stay in memory. @default all */
   readonly keep?: number | undefined;
-  /** The session whose submissions are recognised again; those of the session it branched from belong to that one. @default none */
+  /** The session whose submissions are recognized again; those of the session it branched from belong to that one. @default none */
   readonly sessionId?: string | undefined;
   /** Whether to count calls, which faults need. @default false */
   readonly countsCalls?: boolean;

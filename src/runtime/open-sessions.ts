@@ -133,7 +133,7 @@ export class OpenSessions {
     return stored.createdAt === eventLog?.options.at && (broken !== undefined || stored.length >= length);
   }
 
-  /** Serialises the removals of an id, which is free when the last one has ended. */
+  /** Serializes the removals of an id, which is free when the last one has ended. */
   async #serializeRemoval<T>(id: string, remove: () => Promise<T>): Promise<T> {
     const isInside = (): boolean => this.#byId.get(id)?.turns.isInside === true; // waiting would deadlock
     for (let removing = this.#removing.get(id); removing !== undefined && !isInside(); removing = this.#removing.get(id)) await removing;

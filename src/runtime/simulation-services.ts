@@ -20,7 +20,7 @@ export function createSimulationServices(services: CallServices, branchName: str
     ...services,
     ports: {
       ...services.ports,
-      // A service recognises a request by the key derived from its call's id, so a call that may run for real needs a regular id.
+      // A service recognizes a request by the key derived from its call's id, so a call that may run for real needs a regular id.
       ids: simulation.mayBeReal ? services.ports.ids : { next: (prefix) => `${prefix}_${name}_${++ids}` },
       random: { next: () => 0.5 },
     },

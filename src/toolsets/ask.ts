@@ -8,7 +8,7 @@ import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";
 
 const MAX_OPTIONS = 20;
-/** Serialises questions, and delays them until the model's message is complete. */
+/** Serializes questions, and delays them until the model's message is complete. */
 const ASK_EFFECTS: Effects<unknown> = Object.freeze({ reads: [], writes: ["user"], external: true });
 /** No timeout, since a person may take long. The deadline of the call still applies. */
 const NO_LIMIT = { timeoutMs: 0, maxAttempts: 1 } as const;

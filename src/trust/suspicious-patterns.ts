@@ -43,7 +43,7 @@ const SECRET_FILE =
 const SECRET_THING =
   "(?:system prompt|(?:chat|conversation) (?:history|log|context|transcript)|(?:whole|entire|full|previous|complete) (?:conversation|chat|message history|context)|private keys?|ssh keys?|environment variables|env vars|credentials|session tokens?|api keys?|passwords|browser cookies)";
 
-/** Applied to normalised text: lower case, single spaces, no invisible characters. */
+/** Applied to normalized text: lower case, single spaces, no invisible characters. */
 export const WORD_RULES: readonly SuspiciousPattern[] = [
   {
     pattern:

@@ -1,4 +1,4 @@
-/** Makes the keys by which a service recognises a repeated call. */
+/** Makes the keys by which a service recognizes a repeated call. */
 import { hash } from "node:crypto";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonObject } from "../../core/base/json.ts";

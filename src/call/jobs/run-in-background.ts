@@ -137,7 +137,7 @@ function releaseJobSlot(run: AdmittedCall): void {
 
 /**
  * Records that a job from before a crash is about to be run once more, and waits until that is durable, so that a job that crashes its process at
- * once is recognised. No effect for a call that need not be run.
+ * once is recognized. No effect for a call that need not be run.
  */
 export function recordRestart(run: AdmittedCall): AdmittedCall | ToolError | Promise<AdmittedCall | ToolError> {
   const job = run.resumed?.job;

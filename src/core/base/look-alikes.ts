@@ -6,7 +6,7 @@ export const IGNORABLE_CHARACTERS = /\p{Default_Ignorable_Code_Point}/gu;
 /**
  * Letters of other scripts, each with the Latin letter or sign that it looks like.
  *
- * From the list of Unicode TR39, those that are part of everyday alphabets; letters that compatibility normalisation already maps (full-width and
+ * From the list of Unicode TR39, those that are part of everyday alphabets; letters that compatibility normalization already maps (full-width and
  * mathematical ones) are not included.
  *
  * @see https://www.unicode.org/reports/tr39/#Confusable_Detection

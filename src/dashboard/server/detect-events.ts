@@ -4,7 +4,7 @@ const DATA = "data:";
 export async function detectEvents(body: ReadableStream<Uint8Array>, onEvents: () => void): Promise<void> {
   const decoder = new TextDecoder();
   const reader = body.getReader();
-  let partialLine = ""; // the beginning of an incomplete line, no longer than needed to recognise it
+  let partialLine = ""; // the beginning of an incomplete line, no longer than needed to recognize it
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;

@@ -136,7 +136,7 @@ export class McpConnection {
     return { controller, done, waiting: 0 };
   }
 
-  /** Recognises a lost session, which ends the connection for every request. */
+  /** Recognizes a lost session, which ends the connection for every request. */
   #toRequestError(error: unknown): unknown {
     if (!this.#isSessionLost(error)) return findRefusal(error) ?? error;
     this.wire.abandon("its session is over");

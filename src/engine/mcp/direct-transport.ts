@@ -115,7 +115,7 @@ async function readJsonText(
   }
 }
 
-/** The error with which the platform's fetch fails, which the transport recognises. */
+/** The error with which the platform's fetch fails, which the transport recognizes. */
 function fetchError(what: string, cause: unknown, options: SendOptions): unknown {
   const signal = options?.requestSignal;
   return signal?.aborted === true ? signal.reason : new TypeError(what, { cause });

@@ -18,7 +18,7 @@ const MORE_LOOK_ALIKES: ReadonlyMap<string, string> = new Map(
   ].flatMap((line) => line.split(" ").map((pair) => [String.fromCodePoint(pair.codePointAt(0) ?? 0), pair.slice(1)] as const)),
 );
 
-/** The first code points of boxed, circled and flag letters, which no normalisation maps. */
+/** The first code points of boxed, circled and flag letters, which no normalization maps. */
 const BOXED_ALPHABETS = [0x1f130, 0x1f150, 0x1f170, 0x1f1e6];
 const BIDIRECTIONAL = /[\u202a-\u202e\u2066-\u2069\u200e\u200f]/u;
 

@@ -8,7 +8,7 @@ import { isJsonType, parseMediaType } from "./media-type.ts";
 import { percentEncode } from "./percent-encode.ts";
 import { bodyKeys, requestBody } from "./request-body.ts";
 import { literalPrefix, pathKeys, requestPath } from "./request-path.ts";
-import { headerText, queryPairs } from "./serialise-value.ts";
+import { headerText, queryPairs } from "./serialize-value.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface BuiltRequest {

@@ -28,7 +28,7 @@ export interface HttpParameter {
   readonly allowReserved?: boolean;
   /** Whether the input has no such property: the engine provides the value, or the path has no place for it. @default false */
   readonly supplied?: boolean;
-  /** Set for a `content` parameter: its value is serialised in this media type, and not by `style`. */
+  /** Set for a `content` parameter: its value is serialized in this media type, and not by `style`. */
   readonly mediaType?: string;
 }
 

@@ -7,7 +7,7 @@ import type { BodyEncoding, HttpBody } from "./http-operation.ts";
 import { isJsonType, isTextType, parseMediaType } from "./media-type.ts";
 import { writeMultipart, type FormField } from "./multipart.ts";
 import { percentEncode } from "./percent-encode.ts";
-import { queryPairs } from "./serialise-value.ts";
+import { queryPairs } from "./serialize-value.ts";
 import { valueText } from "../../core/content.ts";
 
 export interface RequestBody {

@@ -3,7 +3,7 @@ import { ToolError } from "../../core/error.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { HttpOperation, HttpParameter } from "./http-operation.ts";
 import { percentEncode } from "./percent-encode.ts";
-import { pathText } from "./serialise-value.ts";
+import { pathText } from "./serialize-value.ts";
 import { valueText } from "../../core/content.ts";
 
 const PLACEHOLDER = /\{([^{}]+)\}/gu;

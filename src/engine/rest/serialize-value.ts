@@ -1,4 +1,4 @@
-/** Serialises values in the styles of OpenAPI parameters: those of RFC 6570 and a few more. */
+/** Serializes values in the styles of OpenAPI parameters: those of RFC 6570 and a few more. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { HttpParameter } from "./http-operation.ts";
 import { encodeReserved, percentEncode } from "./percent-encode.ts";

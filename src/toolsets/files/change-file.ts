@@ -227,7 +227,7 @@ const lastChangeByPath = new Map<string, Promise<void>>();
 /**
  * Runs `work` after all earlier work for the same real path has ended.
  *
- * The runtime's locks use paths as written; this also serialises different spellings of one file, such as through a link. Applies to all toolsets of
+ * The runtime's locks use paths as written; this also serializes different spellings of one file, such as through a link. Applies to all toolsets of
  * the process.
  */
 async function runExclusive<T>(realPath: string, work: () => Promise<T>): Promise<T> {

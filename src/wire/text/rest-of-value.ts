@@ -1,4 +1,4 @@
-/** Recognises marks that usually end a value or a call, but are part of a value. */
+/** Recognizes marks that usually end a value or a call, but are part of a value. */
 import type { MarkerSet } from "./marker-set.ts";
 import type { Reading, TextInput } from "./text-input.ts";
 

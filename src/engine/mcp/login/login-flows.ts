@@ -1,4 +1,4 @@
-/** Serialises the changes to the logins of a server: two at once could register two clients, or store a login that the other deleted. */
+/** Serializes the changes to the logins of a server: two at once could register two clients, or store a login that the other deleted. */
 import type { FetchLike } from "@modelcontextprotocol/client";
 import type { Clock } from "../../../core/ports.ts";
 import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
