@@ -159,6 +159,7 @@ export function attempt<Result>(run: AdmittedCall, after: AfterAttempt<Result>):
   return ready instanceof Promise ? invokeWhenReady(run, ready, after) : invokeUnlessFound(run, ready, after);
 }
 
+// The functions with `then` are separate because of their closures, as in pipeline.ts.
 function invokeWhenReady<Result>(run: AdmittedCall, ready: Promise<LookupOutcome>, after: AfterAttempt<Result>): Promise<Result> {
   return ready.then((found) => invokeUnlessFound(run, found, after));
 }
