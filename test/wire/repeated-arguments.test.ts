@@ -100,6 +100,12 @@ describe.each(FORMATS)("F4.17 $name", ({ format, stream }) => {
     expect(callsOf(format, stream(pieces))).toEqual([{ id: "call_1", name: "get", input: { x: 1 } }]);
   });
 
+  test("white space that is a piece of its own is kept", () => {
+    const text = '{ "text": "two  words\\n" ,\n"x": 1 }';
+    const [call] = callsOf(format, stream(Array.from(text)));
+    expect(call).toEqual({ id: "call_1", name: "get", input: { text: "two  words\n", x: 1 } });
+  });
+
   test("two different objects stay text, which is not run", () => {
     expect(callsOf(format, stream(['{"x":1}', '{"x":2}']))).toEqual([{ id: "call_1", name: "get", input: '{"x":1}{"x":2}' }]);
   });
@@ -152,6 +158,20 @@ describe("F4.17 Chat Completions", () => {
       }),
       calls: [A],
     },
+    {
+      title: "the id of the next call before its name, after a call without arguments",
+      pieces: [start(0, "a", "f"), chatPiece({ index: 1, id: "b" }), chatPiece({ index: 1, function: { name: "g", arguments: x(2) } })],
+      calls: [{ ...A, input: {} }, B],
+    },
+    {
+      title: "arguments of the next call before its name, and with its id",
+      pieces: [
+        start(0, "a", "f", '{"x"'),
+        chatPiece({ index: 1, id: "b", function: { arguments: '{"x"' } }),
+        chatPiece({ index: 1, function: { name: "g", arguments: ":2}" } }),
+        rest({ index: 0 }, ":1}"),
+      ],
+    },
   ])("reads calls with $title", ({ pieces, calls = [A, B] }) => {
     expect(callsOf(openAiChat(), [...pieces, END])).toEqual(calls);
   });
@@ -161,6 +181,16 @@ describe("F4.17 Chat Completions", () => {
     const pieces = [chatPiece({ index: 0, id: "a", function: { name: "f", arguments: x(1) }, ...signed }), rest({ index: 0 }, x(1)), END];
     const { native } = replyOf(allEvents(openAiChat("gemini"), pieces));
     expect(native?.blocks[0]).toMatchObject({ tool_calls: [{ function: { name: "f", arguments: x(1) } }] });
+  });
+
+  test("the text of a custom call is sent back unchanged, also if it repeats itself", () => {
+    const pieces = [
+      chatPiece({ index: 0, id: "a", type: "custom", custom: { name: "f", input: x(1) } }),
+      chatPiece({ index: 0, custom: { input: x(1) } }),
+    ];
+    const { native, calls } = replyOf(allEvents(openAiChat(), [...pieces, END]));
+    expect(calls[0]?.input).toEqual({ input: x(1) + x(1) });
+    expect(native?.blocks[0]).toMatchObject({ tool_calls: [{ custom: { name: "f", input: x(1) + x(1) } }] });
   });
 
   test("a choice whose index is a string is the first", () => {

@@ -32,8 +32,8 @@ interface Piece {
 /**
  * Assigns each piece to the call of its index, else of its id, else to the last call. A name begins a new call if the call so far has another id,
  * another name, or complete arguments; some servers give every piece its own id, or repeat an empty name. A piece without a name at an index that no
- * call has belongs to the call of its id, else to the last call if its arguments are incomplete: some servers count the pieces. A call is sealed when
- * another begins, unless its arguments are incomplete: then the server streams two at once, and the call stays open until the end.
+ * call has belongs to the call of its id; without an id, to the last call if its arguments are incomplete: some servers count the pieces. A call is
+ * sealed when another begins, unless its arguments are incomplete: then the server streams two at once, and the call stays open until the end.
  */
 export class ChatCalls {
   readonly #builder: ReplyBuilder;
@@ -84,8 +84,8 @@ export class ChatCalls {
   /** Returns the calls as `tool_calls` of a message of the conversation. */
   toToolCalls(): readonly JsonObject[] {
     return this.#calls.map(({ id, name, custom, pieces, input, kept }) => {
+      if (custom) return { id, type: "custom", custom: { name, input: input === undefined ? pieces.join("") : JSON.stringify(input) }, ...kept };
       const text = input === undefined ? joinArguments(pieces).text : JSON.stringify(input);
-      if (custom) return { id, type: "custom", custom: { name, input: text }, ...kept };
       return { id, type: "function", function: { name, arguments: text === "" ? "{}" : text }, ...kept };
     });
   }
@@ -107,8 +107,7 @@ export class ChatCalls {
   }
 
   #findMisplaced(id: string): ChatCall | undefined {
-    const known = this.#byId.get(id);
-    if (known !== undefined) return known;
+    if (id !== "") return this.#byId.get(id);
     const last = this.#calls.at(-1);
     return last === undefined || last.name === "" || isCompleteCall(last) ? undefined : last;
   }
@@ -153,12 +152,12 @@ export class ChatCalls {
     call.id ||= id;
     call.name ||= name;
     this.#builder.openCall(call.key, { id: call.id, name: call.name });
-    if (input === undefined || input === null || input === "" || (call.pieces.length > 0 && isEmptyInput(input))) return;
+    if (input === undefined || input === null || input === "") return;
     if (typeof input === "string") {
       if (isEmptyInput(call.input)) call.input = undefined;
       call.pieces.push(input);
       this.#builder.addArgumentText(call.key, input);
-    } else {
+    } else if (call.pieces.length === 0 || !isEmptyInput(input)) {
       call.input = input;
       this.#builder.setInput(call.key, input);
     }
