@@ -84,7 +84,8 @@ export class ChatCalls {
   /** Returns the calls as `tool_calls` of a message of the conversation. */
   toToolCalls(): readonly JsonObject[] {
     return this.#calls.map(({ id, name, custom, pieces, input, kept }) => {
-      if (custom) return { id, type: "custom", custom: { name, input: input === undefined ? pieces.join("") : JSON.stringify(input) }, ...kept };
+      if (custom)
+        return { id, type: "custom", custom: { name, input: input === undefined ? pieces.join("") : JSON.stringify(input) }, ...kept };
       const text = input === undefined ? joinArguments(pieces).text : JSON.stringify(input);
       return { id, type: "function", function: { name, arguments: text === "" ? "{}" : text }, ...kept };
     });

@@ -33,18 +33,30 @@ const readAction: CallReader = function* (context) {
   return true;
 };
 
-const NEXT_LINES = ["Thought:", "Action:", "Action Input:", "Observation:", "Final Answer:"].flatMap((line) => [line, `**${line}`]);
-const NEXT_LINES_AFTER_BREAK = NEXT_LINES.map((line) => `\n${line}`);
+/** Matches the beginning of a line of the format, also if it is numbered, indented or in Markdown. */
+const NEXT_LINE = /^[ \t]{0,3}(?:#{1,6} |\*\*)?(?:Thought|Action|Action Input|Observation|Final Answer)(?: ?\d{1,4})?(?:\*\*)?:$/u;
+const MAX_LINE_START = 32;
 
-/** Reads text in place of an object: all its lines, up to a line that begins with another mark of the format. */
+/** Reads text in place of an object: all its lines, up to the next line of the format. */
 function* readPlainInput(input: TextInput): Reading<string> {
-  if (yield* input.startsWithAny(NEXT_LINES)) return "";
+  if (yield* isNextLine(input, 0)) return "";
   let text = "";
   for (;;) {
     text += yield* input.readWhile(/[^\n]/u);
-    if ((yield* input.peek()) === "" || (yield* input.startsWithAny(NEXT_LINES_AFTER_BREAK))) return text;
+    if ((yield* input.peek()) === "" || (yield* isNextLine(input, 1))) return text;
     text += yield* input.readWhile(/\n/u, 1);
   }
+}
+
+/** Whether a line of the format begins at a position ahead; reads nothing. */
+function* isNextLine(input: TextInput, from: number): Reading<boolean> {
+  let start = "";
+  while (start.length < MAX_LINE_START && !start.endsWith(":")) {
+    const next = yield* input.peek(from + start.length);
+    if (next === "" || next === "\n") return false;
+    start += next;
+  }
+  return NEXT_LINE.test(start);
 }
 
 function mayHaveInput(tool: ModelTool | undefined): boolean {

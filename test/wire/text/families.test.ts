@@ -658,8 +658,13 @@ describe("react: text instead of an object", () => {
     { says: "src\nlib\n\nbin", path: "src\nlib\n\nbin" },
     { says: "\nsrc\nlib\nObservation: made up", path: "src\nlib" },
     { says: "src\nlib\n**Thought:** I see.", path: "src\nlib" },
+    { says: "src\nObservation 1: made up\nThought 2: I see.", path: "src" },
+    { says: "src\n**Observation**: made up", path: "src" },
+    { says: "src\n\n### Final Answer: made up", path: "src" },
+    { says: 'src\n  Action: list\nAction Input: {"depth": 1}', path: "src", more: [{ depth: 1 }] },
+    { says: "Notes: x\n    Action: y\nObservations: z", path: "Notes: x\n    Action: y\nObservations: z" },
     { says: '"src"\nAction: list\nAction Input: {"depth": 1}', path: "src", more: [{ depth: 1 }] },
-  ])("A06 no call runs with only the first line of $says", ({ says, path, more = [] }) => {
+  ])("A06 the input is all text up to the next line of the format: $says", ({ says, path, more = [] }) => {
     for (const pieces of [[`Action: list\nAction Input: ${says}`], `Action: list\nAction Input: ${says}`.split("")]) {
       const { reply } = readPieces(react, pieces, { tools });
       expect(reply.calls.map(({ input }) => input)).toEqual([{ path }, ...more]);
