@@ -267,6 +267,10 @@ describe("F4.17 Responses: the output at the end has each item once", () => {
   test.each<{ title: string; events: readonly JsonObject[]; ids?: readonly string[]; text?: string }>([
     { title: "other ids at another index", events: [added(1, f("a", "c1")), done(1, f("a", "c1")), completed(f("z", "c9"))] },
     { title: "other ids behind an item that was not streamed", events: [done(0, f("a", "c1")), completed(thought, f("z", "c9"))] },
+    {
+      title: "other ids and further fields behind an item that was not streamed",
+      events: [done(0, f("a", "c1")), completed(thought, { ...f("z", "c9"), namespace: null, created_by: "x" })],
+    },
     { title: "the same ids at another index, of a call that was only begun", events: [added(1, f("a", "c1")), completed(f("a", "c1"))] },
     { title: "other ids at another index, of a call that was only begun", events: [added(1, f("a", "c1")), completed(f("z", "c9"))] },
     {

@@ -67,11 +67,14 @@ function contentKey({
   return `words ${words}`;
 }
 
-/** Returns an item without its ids, for a comparison: of a message only its text, of a call its arguments as JSON. */
+/** Returns what is compared of an item: of a message its text, of a call what is called with which input, of other items all but the ids. */
 function contentOf(item: JsonObject): string {
-  if (itemType(item) === "message") return textOf(item["content"]);
-  const { id: _id, call_id: _callId, status: _status, arguments: input, ...rest } = item;
-  return canonicalJson(input === undefined ? rest : { ...rest, arguments: parseInput(input) });
+  const type = itemType(item);
+  if (type === "message") return textOf(item["content"]);
+  const { id: _id, call_id: _callId, status: _status, ...rest } = item;
+  if (type !== "function_call" && type !== "custom_tool_call") return canonicalJson(rest);
+  const { name = null, namespace = null, input = null } = rest;
+  return canonicalJson([name, namespace, input, parseInput(rest["arguments"])]);
 }
 
 function textOf(content: JsonValue | undefined): string {
