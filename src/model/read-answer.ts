@@ -90,7 +90,7 @@ class StreamedAnswer implements AnswerEvents {
   #hasYielded = false;
   /** The error of a frame, thrown after the events before it were given. */
   #failure: ToolError | undefined;
-  /** The last object with a message that the decoder ignored; it may be an error in the form of another API. */
+  /** The last object with a message that the decoder ignored, unless the reply went on after it; it may be an error in the form of another API. */
   #ignored: JsonObject | undefined;
   #prefix: TextPrefix | undefined;
   /** The part to read next: pieces of the body, the last frame, the events that the decoder still holds, nothing. */
@@ -186,7 +186,8 @@ class StreamedAnswer implements AnswerEvents {
       for (const piece of take()) {
         if (typeof piece !== "string") this.#hasJson = true;
         const read = this.#decoder.push(piece);
-        if (read.length === 0 && isJsonObject(piece) && MESSAGE_KEYS.some((key) => Object.hasOwn(piece, key))) this.#ignored = piece;
+        if (read.length > 0) this.#ignored = undefined;
+        else if (isJsonObject(piece) && MESSAGE_KEYS.some((key) => Object.hasOwn(piece, key))) this.#ignored = piece;
         for (const event of read) events.push(event);
       }
     } catch (thrown: unknown) {

@@ -48,4 +48,9 @@ describe.each(STREAMS.map(([format, begin]) => ({ name: format.name, format, beg
     expect(await read(format, error)).toEqual(["", wanted]);
     expect(await read(format, begin + error)).toEqual(["Hi", wanted]);
   });
+
+  test("a message of a gateway before the reply is not an error, also if the reply has no finish reason", async () => {
+    const [text, failure] = await read(format, `${data({ message: "Waiting for a machine.", status: "queued" })}${begin}data: [DONE]\n\n`);
+    expect([text, failure]).toEqual(["Hi", undefined]);
+  });
 });
