@@ -28,6 +28,18 @@ test.each([
   expect(await problemsOf(toolset)).toContain(`toolsets.x.${key}: must not be empty, and the environment variable NONE is empty.`);
 });
 
+test.each([
+  ["command", { command: "${NONE}" }],
+  ["command[0]", { command: ["${NONE}", "x"] }],
+  ["cwd", { command: "x", cwd: "${NONE}" }],
+  ["url", { url: "${NONE}" }],
+])("F4.15 an empty variable as %s of a server of another client's file is a problem: %j", async (key, server) => {
+  const file = join(configFolder({ "mcp.json": JSON.stringify({ mcpServers: { x: server } }) }), "mcp.json");
+  await expect(loadConfig(file, { environment })).rejects.toMatchObject({
+    message: expect.stringContaining(`mcpServers.x.${key}: must not be empty, and the environment variable NONE is empty.`),
+  });
+});
+
 test("all variables of an empty text are named", async () => {
   expect(await problemsOf('type = "files"\nroot = "${NONE}${ALSO_NONE}"')).toContain(
     "toolsets.x.root: must not be empty, and the environment variable NONE or ALSO_NONE is empty.",

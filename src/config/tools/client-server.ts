@@ -127,9 +127,11 @@ export class ClientServer {
     const { table, key } = found ?? { table: this.#table, key: "command" };
     const place = [...table.path, key];
     if (Array.isArray(table.peek(key)))
-      return (table.texts(key) ?? []).map((text, index) => this.#resolveText(index === 0 ? expandHome(text) : text, [...place, index]));
+      return (table.texts(key) ?? []).map((text, index) =>
+        index === 0 ? this.#resolveText(expandHome(text), [...place, 0], MUST_HAVE_TEXT) : this.#resolveText(text, [...place, index]),
+      );
     const command = table.requiredText(key, meaning);
-    return command === undefined ? [] : [this.#resolveText(expandHome(command), place)];
+    return command === undefined ? [] : [this.#resolveText(expandHome(command), place, MUST_HAVE_TEXT)];
   }
 
   /** Returns the variables that the server inherits. A client may also say where it finds them. */
@@ -150,7 +152,7 @@ export class ClientServer {
     const { startsIn, workspace } = this.#options;
     if (found === undefined || written === undefined) return startsIn;
     const place = [...found.table.path, found.key];
-    const folder = expandHome(this.#resolveText(written, place));
+    const folder = expandHome(this.#resolveText(written, place, MUST_HAVE_TEXT));
     if (!this.#options.imports || !folder.includes("${")) return resolve(workspace, folder);
     this.notes.push({ path: place, text: "has a variable, which must be named under allow in variables, as the folder is a path." });
     return folder.startsWith("${") ? folder : resolve(workspace, folder); // a variable at the beginning holds an absolute path
@@ -166,7 +168,7 @@ export class ClientServer {
   #address({ table, key }: Found, transport: Transport): McpServer | undefined {
     if (this.#findKey(KEYS.command) !== undefined) table.report(key, "a server has a command or a url, not both.");
     const address = table.requiredText(key, "the address of the server");
-    const url = address === undefined ? "" : this.#resolveSent(address, [...table.path, key], { mustHaveText: true });
+    const url = address === undefined ? "" : this.#resolveSent(address, [...table.path, key], MUST_HAVE_TEXT);
     const written = this.#texts(KEYS.headers, (text, place) => this.#resolveSent(text, place));
     const headers = this.#ownHeaders({ ...this.#token(), ...written, ...this.#namedHeaders() });
     const own = transport === "stdio" ? undefined : transport;
@@ -278,8 +280,8 @@ export class ClientServer {
     return undefined;
   }
 
-  #resolveText(text: string, place: KeyPath): string {
-    return this.#resolve(this.#translate(text, place), place);
+  #resolveText(text: string, place: KeyPath, options?: ResolveOptions): string {
+    return this.#resolve(this.#translate(text, place), place, options);
   }
 
   /** Like `#resolveText`, for an address and headers. */
@@ -296,8 +298,8 @@ export class ClientServer {
   }
 
   /** Resolves variables for a program on this machine. A text that begins with `env:` has no special meaning in these files. */
-  #resolve(translated: string, place: KeyPath): string {
-    return translated.startsWith("env:") ? translated : this.#variables.resolve(translated, place);
+  #resolve(translated: string, place: KeyPath, options?: ResolveOptions): string {
+    return translated.startsWith("env:") ? translated : this.#variables.resolve(translated, place, options);
   }
 }
 
@@ -327,6 +329,8 @@ function isSecret(text: string, name: string): boolean {
 }
 
 const MIN_SECRET = 3;
+/** For programs, folders and addresses. */
+const MUST_HAVE_TEXT: ResolveOptions = { mustHaveText: true };
 /** Arguments that hold a secret: `--api-key=…`, `API_KEY=…`, `?api_key=…` and a header. */
 const SECRET_ARGUMENT = /(?:(?:^|[?&])[\w-]*(?:token|key|secret|password)=|^authorization:)[^&]{3,}/iu;
 
