@@ -23,6 +23,7 @@ test.each([
   ["path", 'type = "file"\npath = "${NONE}"'],
   ["baseUrl", `type = "http"\nbaseUrl = "\${NONE}"\ntools = [{ ${CALL}, method = "GET", path = "/a" }]`],
   ["baseUrl", 'type = "openapi"\ndocument = "api.json"\nbaseUrl = "${NONE}"'],
+  ["search.url", 'type = "web"\nsearch = { provider = "searxng", url = "${NONE}" }'],
   ["folder", 'type = "notebook"\nfolder = "${NONE}"'],
 ])("F4.15 an empty variable as %s is a problem, as an empty text is: %s", async (key, toolset) => {
   expect(await problemsOf(toolset)).toContain(`toolsets.x.${key}: must not be empty, and the environment variable NONE is empty.`);

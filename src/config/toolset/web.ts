@@ -5,7 +5,7 @@ import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import type { SearchProviderOptions, WebOptions } from "../../toolsets/web/web-options.ts";
 import { SEARCH_PROVIDER_NAMES } from "../../toolsets/web/search-provider.ts";
 import type { TableReader } from "../table-reader.ts";
-import type { Variables } from "../variables.ts";
+import type { ResolveOptions, Variables } from "../variables.ts";
 import type { CommonConfig, ToolsetType } from "./toolset-type.ts";
 
 export interface WebConfig extends CommonConfig, Omit<WebOptions, "name" | "search"> {
@@ -35,7 +35,7 @@ function readSearch(table: TableReader, variables: Variables): SearchProviderOpt
   const apiKey = table.text("apiKey");
   const url = table.text("url");
   if (provider === undefined) return undefined;
-  const sent = (text: string | undefined, key: string) =>
-    text === undefined ? undefined : variables.resolveSent(text, [...table.path, key]);
-  return { provider, ...omitUndefined({ apiKey: sent(apiKey, "apiKey"), url: sent(url, "url") }) };
+  const sent = (text: string | undefined, key: string, options?: ResolveOptions) =>
+    text === undefined ? undefined : variables.resolveSent(text, [...table.path, key], options);
+  return { provider, ...omitUndefined({ apiKey: sent(apiKey, "apiKey"), url: sent(url, "url", { mustHaveText: true }) }) };
 }
