@@ -90,7 +90,7 @@ class StreamedAnswer implements AnswerEvents {
   #hasYielded = false;
   /** The error of a frame, thrown after the events before it were given. */
   #failure: ToolError | undefined;
-  /** The last object with a message that the decoder ignored, unless the reply went on after it; it may be an error in the form of another API. */
+  /** The last object with a message that the decoder ignored, unless the reply continued after it; it may be an error in the form of another API. */
   #ignored: JsonObject | undefined;
   #prefix: TextPrefix | undefined;
   /** The part to read next: pieces of the body, the last frame, the events that the decoder still holds, nothing. */

@@ -164,13 +164,9 @@ describe("F4.17 Chat Completions", () => {
       calls: [{ ...A, input: {} }, B],
     },
     {
-      title: "arguments of the next call before its name, and with its id",
-      pieces: [
-        start(0, "a", "f", '{"x"'),
-        chatPiece({ index: 1, id: "b", function: { arguments: '{"x"' } }),
-        chatPiece({ index: 1, function: { name: "g", arguments: ":2}" } }),
-        rest({ index: 0 }, ":1}"),
-      ],
+      title: "an index that counts pieces, each with an id of its own",
+      pieces: [start(0, "a", "f"), rest({ index: 1, id: "p1" }, '{"x"'), rest({ index: 2, id: "p2" }, ":1}")],
+      calls: [A],
     },
   ])("reads calls with $title", ({ pieces, calls = [A, B] }) => {
     expect(callsOf(openAiChat(), [...pieces, END])).toEqual(calls);

@@ -32,8 +32,9 @@ interface Piece {
 /**
  * Assigns each piece to the call of its index, else of its id, else to the last call. A name begins a new call if the call so far has another id,
  * another name, or complete arguments; some servers give every piece its own id, or repeat an empty name. A piece without a name at an index that no
- * call has belongs to the call of its id; without an id, to the last call if its arguments are incomplete: some servers count the pieces. A call is
- * sealed when another begins, unless its arguments are incomplete: then the server streams two at once, and the call stays open until the end.
+ * call has belongs to the call of its id, else, unless it has nothing but a new id, to the last call if its arguments are incomplete: some servers
+ * count the pieces. A call is sealed when another begins, unless its arguments are incomplete: then the server streams two at once, and the call stays
+ * open until the end.
  */
 export class ChatCalls {
   readonly #builder: ReplyBuilder;
@@ -91,24 +92,27 @@ export class ChatCalls {
     });
   }
 
-  #findCall({ index, id, name, input }: Piece, position: number): ChatCall | undefined {
-    const call = this.#findKnownCall(index, id, name, position);
+  #findCall(piece: Piece, position: number): ChatCall | undefined {
+    const { index, id, name, input } = piece;
+    const call = this.#findKnownCall(piece, position);
     if (call === undefined || name === "" || call.name === "") return call;
     if (id !== "" && call.id !== "" && (id !== call.id || index !== undefined)) return id === call.id ? call : undefined;
     // a repeated name without arguments does not begin a new call
-    const isMore = input === undefined || input === null || input === "" || !isCompleteCall(call);
+    const isMore = hasNoInput(input) || !isCompleteCall(call);
     return call.name === name && isMore ? call : undefined;
   }
 
-  #findKnownCall(index: number | undefined, id: string, name: string, position: number): ChatCall | undefined {
-    if (index !== undefined) return this.#byIndex.get(index) ?? (name === "" ? this.#findMisplaced(id) : undefined);
+  #findKnownCall(piece: Piece, position: number): ChatCall | undefined {
+    const { index, id, name } = piece;
+    if (index !== undefined) return this.#byIndex.get(index) ?? (name === "" ? this.#findMisplaced(piece) : undefined);
     const known = this.#byId.get(id);
     if (known !== undefined) return known;
     return position > 0 && name !== "" ? undefined : this.#calls.at(-1);
   }
 
-  #findMisplaced(id: string): ChatCall | undefined {
-    if (id !== "") return this.#byId.get(id);
+  #findMisplaced({ id, input }: Piece): ChatCall | undefined {
+    const known = this.#byId.get(id);
+    if (known !== undefined || (id !== "" && hasNoInput(input))) return known; // a new id alone begins a call, whose name comes later
     const last = this.#calls.at(-1);
     return last === undefined || last.name === "" || isCompleteCall(last) ? undefined : last;
   }
@@ -153,7 +157,7 @@ export class ChatCalls {
     call.id ||= id;
     call.name ||= name;
     this.#builder.openCall(call.key, { id: call.id, name: call.name });
-    if (input === undefined || input === null || input === "") return;
+    if (hasNoInput(input)) return;
     if (typeof input === "string") {
       if (isEmptyInput(call.input)) call.input = undefined;
       call.pieces.push(input);
@@ -163,6 +167,10 @@ export class ChatCalls {
       this.#builder.setInput(call.key, input);
     }
   }
+}
+
+function hasNoInput(input: JsonValue | undefined): input is undefined | null | "" {
+  return input === undefined || input === null || input === "";
 }
 
 function readPiece(entry: JsonObject): Piece {
