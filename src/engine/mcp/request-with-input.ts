@@ -6,6 +6,7 @@ import type { Caller } from "./callers.ts";
 import type { McpConnection, RequestOptions } from "./connection.ts";
 import { RpcFailure, ServerFault, WorkStarted } from "./failure.ts";
 import { URL_ELICITATION_REQUIRED, saysNotStarted } from "./rpc-codes.ts";
+import { AcceptedPages } from "./accepted-pages.ts";
 import { sleep } from "../../processes/sleep.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 
@@ -22,7 +23,8 @@ const MAX_QUESTIONS = 16;
 const RESEND_DELAY_MS = 250;
 
 /**
- * Sends a request. As long as the answer is `input_required`, sends it again with the responses and the server's `requestState` unchanged.
+ * Sends a request. As long as the answer is `input_required`, sends it again with the responses and the server's `requestState` unchanged. If it is
+ * an error that asks for pages to be visited, sends the same request until the person has finished on the pages that they accepted.
  *
  * @throws as `McpConnection.request`; `WorkStarted` around such an error if an answer or question came before, or if a call that reported progress
  * claims not to have begun; ToolError `execution_failed` if the server does not stop asking
@@ -33,14 +35,22 @@ export async function requestWithInput(
   params: JsonObject,
   options: InputRequestOptions,
 ): Promise<unknown> {
+  const pages = new AcceptedPages(options.clock);
   let current = params;
-  for (let round = 0; ; round++) {
+  for (let round = 0; ; ) {
     const answer = await sendRound(connection, method, current, { options, round });
     const wanted = connection.era === "modern" ? findWantedInput(answer) : findRequestedVisits(answer);
     if (wanted === undefined) return answer;
-    if (round === MAX_ROUNDS) throw new ServerFault("execution_failed", `it asked ${MAX_ROUNDS} times and still requires more input`);
+    if (answer instanceof RpcFailure && pages.include(wanted.requests)) {
+      if (!(await pages.waitToResend(options.signal))) throw answer;
+      continue;
+    }
+    if (round++ === MAX_ROUNDS) throw new ServerFault("execution_failed", `it asked ${MAX_ROUNDS} times and still requires more input`);
     const responses = await answerInputRequests(wanted.requests, options);
-    if (answer instanceof RpcFailure && !allAccepted(responses)) throw answer;
+    if (answer instanceof RpcFailure) {
+      if (!allAccepted(responses)) throw answer;
+      pages.add(wanted.requests);
+    }
     if (Object.keys(responses).length === 0) await sleep(options.clock, RESEND_DELAY_MS, options.signal);
     current = connection.era === "modern" ? { ...params, ...nextParams(responses, wanted.state) } : params;
   }

@@ -3,6 +3,8 @@ import type { QuestionAnswer, Question } from "../../../src/core/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
+import type { Clock } from "../../../src/core/ports.ts";
+import { systemPorts } from "../../../src/core/system-ports.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "../engine-contexts.ts";
 import { openReference, openStrange, rejection } from "../mcp-engine.ts";
@@ -37,6 +39,28 @@ function person(...answers: readonly QuestionAnswer[]): Person {
   };
   return Object.assign(toolContext({ ask }), { asked });
 }
+
+/** A server that answers its first calls with an error that asks to visit a page, with a new id each time. */
+async function loginServer(refusals: number): Promise<{ readonly url: string; readonly visited: () => number }> {
+  let calls = 0;
+  const { url } = await loopbackMcp({
+    ...legacy(),
+    "tools/call": ({ response, id }) => {
+      if (++calls > refusals) return text("okay");
+      const page = { mode: "url", message: "Log in", url: `https://example.com/login/${calls}`, elicitationId: String(calls) };
+      reply(response, { id: id as number, error: { code: -32042, message: "log in first", data: { elicitations: [page] } } });
+      return undefined;
+    },
+  });
+  return { url, visited: () => calls };
+}
+
+/** The clock of the system, in which a wait of a second ends at once. */
+const clockWithoutSeconds: Clock = {
+  now: () => systemPorts.clock.now(),
+  wallTime: () => systemPorts.clock.wallTime(),
+  timer: (fire, delayMs) => systemPorts.clock.timer(fire, delayMs === 1_000 ? 0 : delayMs),
+};
 
 const said = (value: unknown): ToolOutput => new ToolOutput({ content: [{ type: "text", text: JSON.stringify(value) }] });
 
@@ -251,6 +275,24 @@ describe("revision 2025-11-25: requests of the server", () => {
 
     expect(await engine.call(request("echo"), somebody)).toEqual(new ToolOutput({ content: [{ type: "text", text: "okay" }] }));
     expect(somebody.asked).toEqual([{ message: "Log in", url: "https://example.com/login", asker: "far" }]);
+  });
+
+  test("a person who has agreed to open a page is not asked again while they are still there, also if the server makes a new address each time", async () => {
+    const { url, visited } = await loginServer(4);
+    const { engine } = await openHttp({ url, protocol: "legacy" }, { clock: clockWithoutSeconds });
+    const somebody = person({ action: "accept" });
+
+    expect(await engine.call(request("echo"), somebody)).toEqual(new ToolOutput({ content: [{ type: "text", text: "okay" }] }));
+    expect([somebody.asked.length, visited()]).toEqual([1, 5]);
+  });
+
+  test("a call whose page is not finished after 20 seconds ends with the server's error", async () => {
+    const { url, visited } = await loginServer(Infinity);
+    const { engine } = await openHttp({ url, protocol: "legacy" }, { clock: clockWithoutSeconds });
+    const somebody = person({ action: "accept" });
+
+    expect(await rejection(engine.call(request("echo"), somebody))).toMatchObject({ message: expect.stringContaining("log in first") });
+    expect([somebody.asked.length, visited()]).toEqual([1, 22]);
   });
 
   test("a question while no call is running is declined", async () => {
