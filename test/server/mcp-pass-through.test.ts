@@ -1,5 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
+import { PeerError } from "../../src/engine/mcp/peer.ts";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { FakePeer } from "./fake-peer.ts";
@@ -85,6 +86,38 @@ describe.each(ERAS)("the offerings of two connected servers, to a client of the 
       message: 'The prompts of MCP server "one" could not be listed: it is gone',
       fields: {},
     });
+  });
+
+  test("have no templates of a server without them, which is not warned of", async () => {
+    const { one, toolsets } = two();
+    const unknown = new PeerError("not_found", "Method not found", { rpcCode: -32_601, rpcMessage: "Method not found" });
+    vi.spyOn(one, "listResourceTemplates").mockRejectedValue(unknown);
+    const { runtime, log } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era, ports: { log } });
+    expect((await client.listResourceTemplates()).resourceTemplates.map(({ uriTemplate }) => uriTemplate)).toEqual(["other:///{id}"]);
+    expect(log.lines.filter(({ level }) => level === "warn")).toEqual([]);
+  });
+
+  test("have no values for an argument of a server without completions", async () => {
+    const { one, toolsets } = two();
+    Object.assign(one, { identity: { ...one.identity, capabilities: { prompts: {} } } });
+    vi.spyOn(one, "complete").mockRejectedValue(new ToolError("unavailable", "it offers no completions"));
+    const { runtime } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era });
+    const valuesOf = async (name: string): Promise<unknown> =>
+      (await client.complete({ ref: { type: "ref/prompt", name }, argument: { name: "whom", value: "" } })).completion.values;
+    expect([await valuesOf("one__greet"), await valuesOf("other__greet")]).toEqual([[], ["other"]]);
+  });
+
+  test("include subscriptions only if a server has them", async () => {
+    const { one, other, toolsets } = two();
+    for (const peer of [one, other]) Object.assign(peer, { identity: { ...peer.identity, capabilities: { resources: {} } } });
+    const { runtime } = await openRuntime({ toolsets });
+    const { client } = await overStdio(runtime, { era });
+    expect(client.getServerCapabilities()?.resources).toEqual({ listChanged: true });
+    Object.assign(other, { identity: { ...other.identity, capabilities: { resources: { subscribe: true } } } });
+    const { client: next } = await overStdio(runtime, { era });
+    expect(next.getServerCapabilities()?.resources).toEqual({ listChanged: true, subscribe: true });
   });
 
   test("leave out toolsets that are not served", async () => {

@@ -87,6 +87,11 @@ export class PeerError extends ToolError {
   }
 }
 
+/** Whether the error came as a JSON-RPC error, also if another copy of the library made it. */
+export function isPeerError(error: ToolError): error is PeerError {
+  return "rpcCode" in error && typeof error.rpcCode === "number";
+}
+
 export interface RpcError {
   readonly rpcCode: number;
   readonly rpcMessage: string;

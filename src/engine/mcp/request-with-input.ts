@@ -37,7 +37,7 @@ export async function requestWithInput(
 ): Promise<unknown> {
   const pages = new AcceptedPages(options.clock);
   let current = params;
-  for (let round = 0; ; ) {
+  for (let round = 0; ;) {
     const answer = await sendRound(connection, method, current, { options, round });
     const wanted = connection.era === "modern" ? findWantedInput(answer) : findRequestedVisits(answer);
     if (wanted === undefined) return answer;

@@ -11,7 +11,8 @@ import type { Exchange } from "./exchange.ts";
 import { measured, type Asked } from "./measure.ts";
 import { settingsOf, type McpServerOptions, type Settings } from "./options.ts";
 import { addPeerHandlers } from "./peer-handlers.ts";
-import { Peers, isPeerError } from "./peers.ts";
+import { isPeerError } from "../../engine/mcp/peer.ts";
+import { Peers } from "./peers.ts";
 import { type Connection, allowsLevel } from "./round.ts";
 import { VisibleLists } from "./visible-lists.ts";
 import { createUncheckedServerClass, type ServerModule } from "./sdk.ts";
@@ -189,7 +190,9 @@ export class Gateway implements SharedState {
       tools: { listChanged: true },
       logging: {},
       ...(this.peers.offersKind("prompts") ? { prompts: { listChanged: true } } : {}),
-      ...(this.peers.offersKind("resources") ? { resources: { listChanged: true, subscribe: true } } : {}),
+      ...(this.peers.offersKind("resources")
+        ? { resources: { listChanged: true, ...(this.peers.offersSubscriptions() ? { subscribe: true } : {}) } }
+        : {}),
       ...(this.peers.offersKind("completions") ? { completions: {} } : {}),
       ...(this.tasks === undefined ? {} : TASK_CAPABILITIES[era]),
     };

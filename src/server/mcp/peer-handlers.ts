@@ -7,7 +7,7 @@ import type { PeerOptions } from "../../engine/mcp/peer.ts";
 import type { McpClient, McpLogLevel } from "./client.ts";
 import { pageOf } from "./page.ts";
 import type { Asker } from "./peers.ts";
-import type { Source } from "./source.ts";
+import { isUsable, type Source } from "./source.ts";
 import { isLogLevel, leastUrgent } from "./round.ts";
 import { serveExchange } from "./serve-exchange.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
@@ -129,13 +129,18 @@ async function complete(handlerContext: HandlerContext, request: McpRequest, { m
   const ref = isJsonObject(params["ref"]) ? params["ref"] : {};
   if (ref["type"] === "ref/prompt" && typeof ref["name"] === "string") {
     const { source, own } = await peers.findPrompt(ref["name"], asker);
-    return rejectOnAbort(source.complete?.({ ...params, ref: { ...ref, name: own } }, { signal }) ?? NO_COMPLETION, signal);
+    return rejectOnAbort(completeAt(source, { ...params, ref: { ...ref, name: own } }, signal), signal);
   }
   if (ref["type"] !== "ref/resource" || typeof ref["uri"] !== "string")
     throw new ToolError("invalid_input", "A completion needs a ref/prompt with a name or a ref/resource with a uri.");
   const source = (await peers.findTemplate(ref["uri"], asker)) ?? (await peers.findResource(ref["uri"], asker));
   if (source === undefined) throw new ToolError("not_found", `No resource template ${JSON.stringify(ref["uri"])}.`);
-  return rejectOnAbort(source.complete?.(params, { signal }) ?? NO_COMPLETION, signal);
+  return rejectOnAbort(completeAt(source, params, signal), signal);
+}
+
+/** No values if the source has no completions: this server announces them for all sources if one has them. */
+function completeAt(source: Source, params: JsonObject, signal: AbortSignal): Promise<JsonObject> {
+  return (isUsable(source, "completions") ? source.complete?.(params, { signal }) : undefined) ?? NO_COMPLETION;
 }
 
 const NO_COMPLETION: Promise<JsonObject> = Promise.resolve(Object.freeze({ completion: { values: [], hasMore: false } }));

@@ -2,7 +2,7 @@
 import { qualifiedName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { mcpPeerOf, type PeerError, type PeerOptions } from "../../engine/mcp/peer.ts";
+import { isPeerError, mcpPeerOf, type PeerOptions } from "../../engine/mcp/peer.ts";
 import { INVALID_PARAMS, RESOURCE_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import type { Visibility } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
@@ -10,7 +10,7 @@ import { withTimeLimit } from "../../processes/sleep.ts";
 import { firstAnswer, firstFound } from "./first-of.ts";
 import type { Settings } from "./options.ts";
 import { SourceLists, type Entries, type Entry, type ListMethod } from "./source-lists.ts";
-import { isUsable, mayOffer, titleOf, type Kind, type Source } from "./source.ts";
+import { isUsable, mayOffer, mayOfferSubscriptions, titleOf, type Kind, type Source } from "./source.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 /** How long a server may take to read a resource that it neither lists nor has a template for, in milliseconds. */
@@ -79,6 +79,11 @@ export class Peers {
   /** Whether any source offers this kind; servers that are not open yet count as offering it. */
   offersKind(kind: Kind): boolean {
     return this.sources().some((source) => mayOffer(source, kind));
+  }
+
+  /** Whether any source announces changes of single resources; servers that are not open yet count as doing so. */
+  offersSubscriptions(): boolean {
+    return this.sources().some(mayOfferSubscriptions);
   }
 
   /** The sources that can be asked for a kind now, with their connections; differs after one was added, removed or reconnected. */
@@ -254,8 +259,4 @@ function matchesTemplate(uri: string, template: string): boolean {
 function isNotFound(error: unknown): boolean {
   if (!(error instanceof ToolError)) return false;
   return error.code === "not_found" || (isPeerError(error) && NOT_FOUND_CODES.has(error.rpcCode));
-}
-
-export function isPeerError(error: ToolError): error is PeerError {
-  return "rpcCode" in error && typeof error.rpcCode === "number";
 }

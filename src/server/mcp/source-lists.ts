@@ -1,8 +1,10 @@
 /** Loads and caches the lists of resources, templates and prompts of each source. A source that hangs does not delay those of the others. */
 import { qualifiedName } from "../../core/call.ts";
-import { ToolError, describeThrown } from "../../core/error.ts";
+import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
+import { isPeerError } from "../../engine/mcp/peer.ts";
+import { METHOD_NOT_FOUND } from "../../engine/mcp/rpc-codes.ts";
 import { providerName } from "../../wire/provider-name.ts";
 import type { Settings } from "./options.ts";
 import { isUsable, titleOf, type Source } from "./source.ts";
@@ -118,6 +120,8 @@ export class SourceLists {
       this.#late.delete(source);
       return { entries, isComplete: true };
     } catch (error: unknown) {
+      // servers with resources need not have templates
+      if (isToolError(error) && isPeerError(error) && error.rpcCode === METHOD_NOT_FOUND) return { entries, isComplete: true };
       this.#warnOnce(`The ${LISTS[method].field} of ${titleOf(source)} could not be listed: ${describeThrown(error)}`);
       return { entries, isComplete: false };
     } finally {
