@@ -4,9 +4,10 @@
  *
  * @see https://modelcontextprotocol.io/specification/2025-11-25/client/elicitation#url-mode-elicitation-requests
  */
-import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { sleep } from "../../processes/sleep.ts";
+import { isWebAddress } from "./web-address.ts";
 
 /** How often the request is sent again after the last answer of the person, and the wait before each, in milliseconds: 20 seconds in all, as for logins. */
 const MAX_RESENDS = 20;
@@ -46,3 +47,18 @@ function keyOf(request: JsonValue): string {
   const address = typeof url === "string" && URL.canParse(url) ? new URL(url).origin : null;
   return JSON.stringify([message ?? null, address]);
 }
+
+/** The hint for a call that was refused until a person has visited pages; undefined if the error names no page on the web. */
+export function describePages(data: JsonValue | undefined): string | undefined {
+  const listed = isJsonObject(data) ? data["elicitations"] : undefined;
+  const pages = (isJsonArray(listed) ? listed : []).flatMap((page) => {
+    const url = isJsonObject(page) ? page["url"] : undefined;
+    return typeof url === "string" && url.length <= MAX_ADDRESS_CHARS && isWebAddress(url) ? [url] : [];
+  });
+  if (pages.length === 0) return undefined;
+  return `The user must finish on ${pages.slice(0, MAX_PAGES).join(" and ")} first; then call again.`;
+}
+
+const MAX_ADDRESS_CHARS = 2_000;
+/** Maximum number of pages that a hint names. */
+const MAX_PAGES = 4;

@@ -13,10 +13,12 @@ import {
   METHOD_NOT_FOUND,
   MISSING_CAPABILITY,
   UNREADABLE_ANSWER,
+  URL_ELICITATION_REQUIRED,
   saysNotStarted,
 } from "./rpc-codes.ts";
 import type { McpOptions } from "./options.ts";
 import { PeerError } from "./peer.ts";
+import { describePages } from "./accepted-pages.ts";
 import { describeTokenFailure, isTokenFailure } from "./token-failure.ts";
 import type { Wire } from "./wire.ts";
 
@@ -134,6 +136,8 @@ function rpcError(failure: RpcFailure, name: string): PeerError {
       return createError("too_large", { outcome: "unknown", hint: "Ask for less, or in several calls." }); // the call was made
     case UNREADABLE_ANSWER:
       return createError("invalid_output");
+    case URL_ELICITATION_REQUIRED: // the server refused the call, which is to be made again after the visit
+      return createError("execution_failed", { outcome: "failed", ...omitUndefined({ hint: describePages(failure.data) }) });
     case HEADER_MISMATCH:
       return createError("unavailable", {
         retryable: true,

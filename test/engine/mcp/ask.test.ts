@@ -286,12 +286,17 @@ describe("revision 2025-11-25: requests of the server", () => {
     expect([somebody.asked.length, visited()]).toEqual([1, 5]);
   });
 
-  test("a call whose page is not finished after 20 seconds ends with the server's error", async () => {
+  test("a call whose page is not finished after 20 seconds ends with the server's error and the address", async () => {
     const { url, visited } = await loginServer(Infinity);
     const { engine } = await openHttp({ url, protocol: "legacy" }, { clock: clockWithoutSeconds });
     const somebody = person({ action: "accept" });
 
-    expect(await rejection(engine.call(request("echo"), somebody))).toMatchObject({ message: expect.stringContaining("log in first") });
+    expect(await rejection(engine.call(request("echo"), somebody))).toMatchObject({
+      code: "execution_failed",
+      outcome: "failed",
+      message: 'MCP server "far": log in first',
+      hint: "The user must finish on https://example.com/login/22 first; then call again.",
+    });
     expect([somebody.asked.length, visited()]).toEqual([1, 22]);
   });
 
