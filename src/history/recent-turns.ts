@@ -3,6 +3,7 @@ import type { ModelMessage, ResultMessage } from "../core/message.ts";
 import { checkMaxTurns, keepFrom } from "./limit-turns.ts";
 import { showTurns, type ModelHistoryOptions } from "./model-history.ts";
 import { firstResults } from "./replace-results.ts";
+import { isReference } from "./restate-results.ts";
 
 export interface RecentTurnsOptions extends ModelHistoryOptions {
   readonly maxTurns: number;
@@ -71,10 +72,10 @@ export class RecentTurns {
   }
 
   #hasSourcesOf(messages: readonly ModelMessage[]): boolean {
-    const references = messages.flatMap((message) => (message.role === "result" ? (message.result.sameAs ?? []) : []));
+    const references = messages.filter(isReference);
     if (references.length === 0) return true;
     const known = firstResults([...this.#sources, ...this.#recent, ...messages]);
-    return references.every((callId) => known.has(callId));
+    return references.every(({ result }) => known.has(result.sameAs));
   }
 
   #append(messages: readonly ModelMessage[]): void {
@@ -88,8 +89,8 @@ export class RecentTurns {
     }
     const { maxTurns, maxBytes = 0 } = this.#options;
     if (maxTurns > 0 && this.#starts.length > maxTurns) this.#dropTurns(this.#starts.length - maxTurns);
-    else if (maxBytes > 0) this.#shown = undefined;
-    else this.#shown?.push(...messages);
+    else if (maxBytes > 0 || messages.some(isReference)) this.#shown = undefined; // a reference may have to be replaced by what it refers to
+    else for (const message of messages) this.#shown?.push(message);
   }
 
   /** Notes the place of a message that is to be added, or of the message of the model before it, if a turn begins there. */

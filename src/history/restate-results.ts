@@ -27,7 +27,7 @@ export function restateResults(messages: readonly ModelMessage[], all: readonly 
 
 type Reference = ResultMessage & { readonly result: { readonly sameAs: string } };
 
-function isReference(message: ModelMessage): message is Reference {
+export function isReference(message: ModelMessage): message is Reference {
   return message.role === "result" && message.result.sameAs !== undefined;
 }
 

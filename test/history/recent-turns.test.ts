@@ -8,7 +8,7 @@ import { repeated } from "../ci.ts";
 import { answered, called, outline, round, says } from "./model-messages.ts";
 
 const step = fc.record({
-  kind: fc.constantFrom("user", "assistant", "system", "document", "call", "call", "call of the model", "reference"),
+  kind: fc.constantFrom("user", "assistant", "system", "document", "call", "call", "call of the model", "reference", "reference"),
   turn: fc.nat(6),
   /** Which earlier call the result refers to. */
   source: fc.nat(),
@@ -21,7 +21,7 @@ function toMessages({ kind, turn, source }: Step, index: number): readonly Model
   const turnId = `t${Math.floor(index / 3) + turn}`; // the calls of concurrent turns alternate
   if (kind === "call") return [...round(callId, {}, { turn: turnId })];
   if (kind === "call of the model") return [says("assistant", `reads ${index}`), ...round(callId, {}, { turn: turnId })];
-  const sameAs = `c${source % (index + 1)}`; // may be missing, or the result itself
+  const sameAs = `c${Math.max(0, index - (source % 8))}`; // may be missing, itself a reference, or the result itself
   if (kind === "reference") return [called(callId, {}, turnId), answered(callId, "unchanged", { sameAs })];
   return [says(kind, `${kind} ${index}`)];
 }
@@ -63,6 +63,24 @@ describe("F3.40 the newest turns of a conversation that grows", () => {
     expect(later.every((turn) => recent.add(turn))).toBe(true); // none needs the whole conversation
     const outputs = recent.messages.map((message) => (message.role === "result" ? message.result.output : undefined));
     expect(outputs.filter((output) => output !== undefined)).toEqual(["precious", "unchanged", "unchanged"]);
+  });
+
+  test("F3.40 a result that refers to a dropped one gets its content, also if another kept result has it over a second reference", () => {
+    const refersTo = (callId: string, sameAs: string) => [called(callId), answered(callId, "unchanged", { sameAs })];
+    const [first, second] = [round("c1", {}, { output: "precious" }), refersTo("c2", "c1")];
+    const parts = [[says("user", "1"), ...first], [says("user", "2"), ...second], [says("user", "3"), ...refersTo("c3", "c2")]];
+    const turns = new RecentTurns(parts.flat(), { maxTurns: 1 });
+    expect(outline(turns.messages)).toEqual(["system", "user", "call c3", "result c3"]);
+    expect(turns.add(refersTo("c4", "c1"))).toBe(true);
+    expect(turns.messages.flatMap((message) => (message.role === "result" ? message.result.output : []))).toEqual(["precious", "precious"]);
+    growing([...parts, refersTo("c4", "c1"), refersTo("c5", "c2")], { maxTurns: 1 });
+  });
+
+  test("F3.40 any number of messages can be added at once", () => {
+    const turns = new RecentTurns([says("user", "begin")], { maxTurns: 1 });
+    const before = turns.messages.length;
+    const added = Array.from({ length: 200_000 }, () => says("document", "page"));
+    expect([before, turns.add(added), turns.messages.length]).toEqual([1, true, 200_001]);
   });
 
   test("F3.40 without user messages, turns whose calls alternate are counted once each", () => {
