@@ -4,6 +4,7 @@ import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
+import { safeLog } from "../core/safe-log.ts";
 import { systemPorts } from "../core/system-ports.ts";
 import { Artifacts } from "./artifacts.ts";
 import { createCatalog, listToolsets, type CatalogTool, type ToolCollection } from "./catalog.ts";
@@ -83,7 +84,8 @@ interface RunState {
 }
 
 async function runEnrichment(enrichment: Enrichment, { tools, artifacts, options }: RunState): Promise<EnrichmentResult> {
-  const { signal = new AbortController().signal, log = systemPorts.log, onProgress } = options;
+  const { signal = new AbortController().signal, onProgress } = options;
+  const log = safeLog(options.log ?? systemPorts.log);
   throwIfAborted(signal, enrichment.key);
   try {
     const progress = (done: number, total: number): void => notify(onProgress, { enrichment: enrichment.key, done, total });

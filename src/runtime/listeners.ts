@@ -1,4 +1,4 @@
-/** A program's listeners and log, wrapped so that an error of theirs does not end a call. */
+/** A program's listeners, wrapped so that an error of theirs does not end a call. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
 import type { JobStatus } from "../core/job-status.ts";
@@ -34,15 +34,6 @@ export class Listeners {
   emit(event: RuntimeEvent): void {
     for (const listener of this.#listeners) listener(event);
   }
-}
-
-/** Wraps a log so that it never throws. */
-export function safeLog(log: Log): Log {
-  const nowhere = (): void => {}; // there is nowhere left to report it
-  return {
-    debug: (message, fields) => notifySafely(() => log.debug(message, fields), nowhere),
-    warn: (message, fields) => notifySafely(() => log.warn(message, fields), nowhere),
-  };
 }
 
 export function safeProgressListener(listener: ProgressListener, log: Log): ProgressListener {

@@ -6,7 +6,7 @@ import { PORT, checkNumber } from "../core/base/number-bounds.ts";
 import { ONE_COPY_HINT } from "../core/duplicate-package.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { completePorts } from "../core/safe-log.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { MemoryAccess } from "../store/memory/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
@@ -361,7 +361,7 @@ class RuntimeServer implements HaftServer {
     const runtime = this.#runtime;
     const { store } = runtime;
     const settings = serverSettings(this.#options.limits);
-    const { clock = systemPorts.clock, ids = systemPorts.ids, log = systemPorts.log } = this.#options.ports ?? {};
+    const { clock, ids, log } = completePorts(this.#options.ports);
     const { auth, agents = {}, expectedAgents = [], logins, basePath = "" } = this.#options;
     logins?.setBasePath(basePath);
     return {

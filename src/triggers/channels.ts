@@ -5,7 +5,7 @@ import { plural, quoteValue } from "../core/base/wording.ts";
 import { checkVisibleName } from "../core/base/visible-name.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { completePorts } from "../core/safe-log.ts";
 import type { Store } from "../core/store.ts";
 import { Channel, DEFAULT_CAPACITY, type ChannelOptions } from "./channel.ts";
 import { checkWhenFull } from "./new-message.ts";
@@ -40,7 +40,7 @@ const MAX_NAME_LENGTH = 128;
 /** Makes a set of channels. Share it between the agents and tools that are to exchange messages. */
 export function createChannels(options: ChannelsOptions = {}): Channels {
   checkKnownKeys(options, { ports: "object", store: true }, "createChannels()");
-  return new Channels({ ...systemPorts, ...options.ports }, options.store);
+  return new Channels(completePorts(options.ports), options.store);
 }
 
 /**

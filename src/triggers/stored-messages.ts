@@ -240,7 +240,7 @@ export class StoredMessages {
   }
 
   /** The number of the latest message; 0 if there is none. */
-  lastNumber(): Promise<number> {
+  async lastNumber(): Promise<number> {
     return this.#options.store.channels.last(this.#options.name);
   }
 
@@ -303,8 +303,8 @@ export class StoredMessages {
   /** Never rejects: the waiting readers get the error themselves. */
   async #poll(): Promise<void> {
     this.#cancelPoll = undefined;
-    const { store, name, isQueue } = this.#options;
-    const last = await store.channels.last(name).catch(() => undefined);
+    const { isQueue } = this.#options;
+    const last = await this.lastNumber().catch(() => undefined);
     const mayBeFree = isQueue && ++this.#polls % RETRY_EVERY_POLLS === 0;
     if (last === this.#last && !mayBeFree && this.#senders.length === 0) {
       if (this.#waiting.size > 0) this.#schedulePoll();

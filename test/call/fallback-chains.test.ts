@@ -8,6 +8,7 @@ import type { AnswerSources } from "../../src/core/answer-source.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
 import type { AnswerOptions } from "../../src/call/fallback-chains.ts";
+import { settle } from "../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 /** Answers with its name, or leaves calls with `{ none: true }` to others. */
@@ -209,6 +210,14 @@ describe("the sources cache and record", () => {
       },
     });
     expect((await runtime.execute({ name: "send" })).status).toBe("ok");
+  });
+
+  test("an onRecord listener whose promise rejects does not end the process, and the log says what was not recorded", async () => {
+    const onRecord = (() => Promise.reject(new Error("full"))) as unknown as () => void; // as a program without types may pass
+    const { runtime, ports } = world({ rules: [{ tools: "*", from: "record" }], onRecord });
+    expect((await runtime.execute({ name: "send" })).status).toBe("ok");
+    await settle();
+    expect(ports.log.lines.map(({ message }) => message).join("\n")).toMatch(/send could not be recorded: .*full/u);
   });
 });
 

@@ -307,6 +307,21 @@ describe("the conversation of a turn with rounds", () => {
     });
     expect(result?.metadata).toEqual({ advisory: "warning" });
   });
+
+  test("metadata of a round whose promise rejects does not end the process, and nothing is added", async () => {
+    const { world, session } = setUp();
+    world.end("read(a)");
+    const metadata = (async () => {
+      throw new Error("It broke.");
+    }) as unknown as () => undefined; // as a program without types may pass
+    const [result] = await session.turn(async (turn) => {
+      const round = turn.round({ metadata });
+      round.add(call("read", "a"));
+      return round.end(WELL);
+    });
+    await tick();
+    expect([result?.status, Object.keys(result?.metadata ?? {})]).toEqual(["ok", []]);
+  });
 });
 
 describe("a crash in the middle of a message", () => {

@@ -19,6 +19,8 @@ interface Bench {
   /** The same channel by another `createChannels` over the same store. */
   readonly twin: Channel;
   readonly kept: MemoryChannels;
+  /** The store of both channels. */
+  readonly channels: ChannelStore;
   /** The queues of which this process remembers anything. */
   remembered(): readonly string[];
   /** How often each method was called. */
@@ -71,7 +73,7 @@ function bench(options: ChannelOptions = {}): Bench {
   const failNext = (method: string, retryable = true): void => void failing.set(method, retryable);
   const answerNext = (method: string, answered: Promise<void>): void => void late.set(method, answered);
   const remembered = () => [...getHeldQueues(channels).keys()];
-  return { ports, channel, twin, kept, remembered, calls, failNext, answerNext, tell, warnings };
+  return { ports, channel, twin, kept, channels, remembered, calls, failNext, answerNext, tell, warnings };
 }
 
 const send = (channel: Channel, content: string) => channel.send(content, { sender: "station" });
@@ -92,6 +94,44 @@ test("a subscriber and an observer recover from a store that failed when they st
   await send(own.channel, "1");
   await settle(own);
   expect([subscription.poll()?.content, seen]).toEqual(["1", ["1"]]);
+});
+
+test("a log that throws does not end a subscription or an observer when the store fails", async () => {
+  const own = bench({ kind: "broadcast" });
+  own.ports.log.warn = () => {
+    throw new Error("The log is full.");
+  };
+  const subscription = own.channel.subscribe("desk");
+  await settle(own);
+  const seen: string[] = [];
+  own.channel.observe(({ content }) => seen.push(content));
+  await settle(own);
+  for (const content of ["1", "2"]) {
+    own.failNext("read");
+    await send(own.channel, content);
+    await settle(own);
+    own.failNext("read");
+    await own.ports.clock.advance(2 * SECOND_MS);
+  }
+  await own.ports.clock.advance(2 * SECOND_MS);
+  expect([subscription.poll()?.content, seen]).toEqual(["1", ["1", "2"]]);
+});
+
+test("a store that throws at once when it is polled does not end the reading of a channel", async () => {
+  const own = bench({ kind: "broadcast" });
+  const subscription = own.channel.subscribe("desk");
+  await settle(own);
+  let polls = 0;
+  Object.assign(own.channels, {
+    last: () => {
+      polls++;
+      throw new Error("The store is closed.");
+    },
+  });
+  await own.ports.clock.advance(3 * SECOND_MS);
+  await own.kept.send({ channel: "news", body: JSON.stringify({ content: "1" }), sender: "station", senderId: "station", keep: 10 });
+  await own.ports.clock.advance(3 * SECOND_MS);
+  expect([polls > 1, subscription.poll()?.content]).toEqual([true, "1"]);
 });
 
 test("senders that wait for room in a full queue are admitted in order, and only the first of them polls the store", async () => {

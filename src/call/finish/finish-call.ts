@@ -3,12 +3,14 @@ import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { describeThrown, errorInfo, type ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
+import { ignoreRejection } from "../../core/ignore-rejections.ts";
 import { ReturnedFailure } from "../../core/returned-failure.ts";
 import { StandInError } from "../../core/stand-in-error.ts";
 import type { Fidelity } from "../../core/fidelity.ts";
 import type { Hook } from "../../core/hook.ts";
 import { hasAnswer, type OkResult, type Origin, type ResultWithError, type ToolResult } from "../../core/result.ts";
 import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
+import { notifySafely } from "../../policy/notify-safely.ts";
 import { mentionErrorFiles, type AnswerParts } from "../../policy/results/artifact-parts.ts";
 import { mayHaveDataUrls } from "../../policy/results/data-urls.ts";
 import { truncateError } from "../../policy/results/truncate-error.ts";
@@ -292,19 +294,19 @@ function mayRecordAnswer({ turn, toolName }: CallRun): boolean {
 }
 
 function notifyRecorder(run: CallRun, end: SessionEvent): void {
-  try {
-    const { parentCall } = run.turn;
-    const parent = parentCall === undefined ? {} : { parentCallId: parentCall.callId };
-    run.services.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...parent }, end]);
-  } catch (thrown: unknown) {
-    run.services.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`);
-  }
+  const { parentCall } = run.turn;
+  const parent = parentCall === undefined ? {} : { parentCallId: parentCall.callId };
+  notifySafely(
+    () => run.services.chains.onRecord?.([{ ...run.eventBase, type: "call-start", call: run.call, ...parent }, end]),
+    (thrown) => run.services.ports.log.warn(`The call of ${run.toolName} could not be recorded: ${describeThrown(thrown)}`),
+  );
 }
 
 function addMetadata(run: CallRun, notesOf: ResultNotes, result: Mutable<ToolResult>): void {
   try {
     const notes = notesOf(result);
     if (notes === undefined) return;
+    ignoreRejection(notes);
     const { value } = copyJson(notes);
     if (isJsonObject(value)) result.metadata = Object.freeze({ ...result.metadata, ...value });
   } catch (thrown: unknown) {

@@ -4,6 +4,7 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
+import { safeLog } from "../../core/safe-log.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import { AccessRules, type AccessRule } from "../../policy/access-rules.ts";
 import { httpClient } from "../../net/http-client.ts";
@@ -71,18 +72,19 @@ export async function openServerAccess(
   ports: { readonly clock: Clock; readonly log: Log },
 ): Promise<ServerAccess> {
   checkKnownKeys(options, OPTIONS, "openServerAccess()");
+  const safePorts = { clock: ports.clock, log: safeLog(ports.log) };
   const { access, issuers = [], others = [], resource } = options;
   const tokens: Authenticator[] = [];
   for (const { allowPrivate = [], ...issuer } of issuers) {
     const audience = issuer.audience ?? (resource === undefined ? undefined : listAudiences(resource));
     if (audience === undefined || resource === undefined)
       throw new ToolError("invalid_argument", `Tokens of ${issuer.issuer} need a resource: the address of this server.`);
-    const fetch = guardedFetch(httpClient({ allowPrivate, maxRedirects: 0 }, ports));
-    tokens.push(await issuerTokens({ ...issuer, audience }, { ...ports, fetch }));
+    const fetch = guardedFetch(httpClient({ allowPrivate, maxRedirects: 0 }, safePorts));
+    tokens.push(await issuerTokens({ ...issuer, audience }, { ...safePorts, fetch }));
   }
-  const keys = access === undefined ? undefined : new Keys(access, ports);
+  const keys = access === undefined ? undefined : new Keys(access, safePorts);
   const authenticator = combineAuthenticators(...others, ...(keys === undefined ? [] : [keys]), ...tokens);
-  return new ServerAccess(options, { ports, authenticator, keys });
+  return new ServerAccess(options, { ports: safePorts, authenticator, keys });
 }
 
 export class ServerAccess implements Authenticator {

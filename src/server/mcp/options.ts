@@ -4,6 +4,7 @@ import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
+import { safeLog } from "../../core/safe-log.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { createNameMatcher } from "../../policy/permission.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
@@ -148,7 +149,7 @@ export function settingsOf(options: McpServerOptions): Settings {
     toolsFor: options.toolsFor,
     clock: ports.clock ?? systemPorts.clock,
     ids: ports.ids ?? systemPorts.ids,
-    log: createEscapingLog(ports.log ?? systemPorts.log),
+    log: createEscapingLog(safeLog(ports.log ?? systemPorts.log)),
   };
 }
 

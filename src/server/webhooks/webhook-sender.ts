@@ -5,6 +5,7 @@ import { checkArgument, checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { readRetryAfter } from "../../core/retry-after.ts";
+import { safeLog } from "../../core/safe-log.ts";
 import type { Store } from "../../core/store.ts";
 import { plural } from "../../core/base/wording.ts";
 import { systemPorts } from "../../core/system-ports.ts";
@@ -82,11 +83,11 @@ export class WebhookSender {
     checkArgument(options.webhooks !== undefined, "new WebhookSender({ webhooks })", "an array of webhooks", options.webhooks);
     const { allowPrivate = [], ports = systemPorts } = options;
     this.#options = options;
-    this.#ports = ports;
+    this.#ports = { clock: ports.clock, log: safeLog(ports.log) };
     this.#receivers = new Map(options.webhooks.map((webhook) => [endpointId(webhook.url), toReceiver(webhook)]));
     if (this.#receivers.size < options.webhooks.length)
       throw new ToolError("invalid_argument", "Two webhooks have the same url.", { hint: "List the types of both in one webhook." });
-    this.#client = httpClient({ allowPrivate, maxBytes: MAX_RESPONSE_BYTES }, { clock: ports.clock, log: ports.log });
+    this.#client = httpClient({ allowPrivate, maxBytes: MAX_RESPONSE_BYTES }, this.#ports);
     this.#fetch = guardedFetch(this.#client);
   }
 

@@ -8,6 +8,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
 import type { Store } from "../../core/store.ts";
+import { safeLog } from "../../core/safe-log.ts";
 import { systemPorts } from "../../core/system-ports.ts";
 import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
@@ -166,7 +167,7 @@ export class StoreWorker implements HaftWorker {
     this.#settings = { concurrency, pollMs, graceMs };
     this.#except = new Set(except);
     this.#clock = options.ports?.clock ?? systemPorts.clock;
-    this.#log = options.ports?.log ?? systemPorts.log;
+    this.#log = safeLog(options.ports?.log ?? systemPorts.log);
     this.#missingTools = new MissingTools({ runtime, store, clock: this.#clock, pollMs });
   }
 

@@ -133,6 +133,18 @@ test("issue 19.5 key rotation: the new key is fetched when a token names it, old
   expect(issuer.asked.slice(length).filter((path) => path === "/keys")).toHaveLength(1);
 });
 
+test("unknown keys cause no more requests to an issuer that did not answer for a while than to any other", async () => {
+  const { issuer, clock, scopes } = await world();
+  issuer.failure = 500;
+  await expect(scopes()).rejects.toMatchObject(UNKNOWN);
+  issuer.failure = undefined;
+  await clock.advance(1_000);
+  expect(await scopes()).toBeDefined();
+  const { length } = issuer.asked;
+  for (let times = 0; times < 100; times++) expect(await scopes({ header: { kid: `unknown${times}` } })).toBeUndefined();
+  expect(issuer.asked).toHaveLength(length);
+});
+
 test("a key that the issuer replaces under the same name is fetched with a token that the old one does not verify, at most every 30 seconds", async () => {
   const { issuer, clock, scopes, tokens } = await world();
   const old = await issuer.token({ claims: { exp: 4_000_000_000 } });

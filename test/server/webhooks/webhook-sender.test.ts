@@ -327,6 +327,28 @@ test.each([
   },
 );
 
+test("a log that throws when a webhook is given up keeps neither this webhook nor the next ones from being handled", async () => {
+  const place = await receiver((response) => void response.writeHead(410).end(), ok);
+  const [store, { clock }] = [memoryStore(), fakePorts()];
+  const warn = (): never => {
+    throw new Error("The log is full.");
+  };
+  const webhooks = [{ url: place.url, secret: SECRET }];
+  const sender = new WebhookSender({ store, webhooks, allowPrivate: [place.host], ports: { clock, log: { debug() {}, warn } } });
+  onTestFinished(() => sender.close());
+  await sender.start();
+  await store.approvals.put({ ...question(clock.wallTime()), id: "first" });
+  await clock.advance(1_000);
+  await place.count(1);
+  await store.approvals.put({ ...question(clock.wallTime()), id: "second" });
+  const countLater = async (): Promise<number> => {
+    await clock.advance(1_000);
+    return place.received.length;
+  };
+  await expect.poll(countLater, { interval: 5, timeout: 5_000 }).toBe(2);
+  expect(place.received.map(({ body }) => body.includes("second"))).toEqual([false, true]);
+});
+
 test("close waits for all requests under way, also after the store could not record the end of one", async () => {
   const hangs = (): void => {};
   const place = await receiver(ok, hangs);

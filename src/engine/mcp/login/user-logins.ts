@@ -4,6 +4,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { createRedactor, type Redact } from "../../../core/base/redact.ts";
+import { safeLog } from "../../../core/safe-log.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
 import { isSameSecret, createSecret } from "../../../net/secret.ts";
 import { refusedTokenOf } from "../refused-token.ts";
@@ -68,7 +69,7 @@ export class UserLogins {
     const { origin, folder, loginMs, ports = {} } = options;
     if (origin !== undefined) this.setOrigin(origin);
     this.#clock = ports.clock ?? systemPorts.clock;
-    this.#log = ports.log ?? systemPorts.log;
+    this.#log = safeLog(ports.log ?? systemPorts.log);
     this.#flows = new LoginFlows(this.#clock);
     this.#store = folder === undefined ? memoryLoginStore() : fileLoginStore(folder, this.#log);
     this.#pending = new PendingLogins({ clock: this.#clock, loginMs: loginMs ?? DEFAULT_LOGIN_MS });
