@@ -592,6 +592,61 @@ describe("F1.58 F1.62 custom kinds of triggers", () => {
     },
   );
 
+  test.each(["remove", "pause"] as const)("that have failed, and that a program has to %s within the second before their restart, do not start again", async (end) => {
+    let starts = 0;
+    const broken: Trigger = {
+      name: "broken",
+      description: "Fails.",
+      settingsSchema: { type: "object" },
+      start() {
+        starts++;
+        throw new Error("no connection");
+      },
+    };
+    const { own, ports } = await begin({ kinds: [broken] });
+    await own.add({ type: "broken", name: "one" });
+    await ports.clock.advance(1_500);
+    expect(starts).toBe(2);
+    await own[end]("one");
+    await ports.clock.advance(10_000);
+    expect(starts).toBe(2);
+  });
+
+  test("that report a failure send nothing from the time before it after they have started again", async () => {
+    const contexts: TriggerContext[] = [];
+    const feed: Trigger = {
+      name: "feed",
+      description: "Follows a feed.",
+      settingsSchema: { type: "object" },
+      start: (context) => void contexts.push(context),
+    };
+    const { own, ports, heard } = await begin({ kinds: [feed] });
+    await own.add({ type: "feed", name: "one" });
+    const [before] = contexts;
+    before?.fail(new Error("the connection was lost"));
+    await ports.clock.advance(1_000);
+    expect(contexts).toHaveLength(2);
+    const fired = [before?.fire("old"), contexts[1]?.fire("new")];
+    expect([before?.signal.aborted, await Promise.all(fired), await heard()]).toEqual([true, [false, true], ["new"]]);
+  });
+
+  test("that are stopped while a message is being stored have ended when it is stored, not before", async () => {
+    let context: TriggerContext | undefined;
+    const feed: Trigger = {
+      name: "feed",
+      description: "Follows a feed.",
+      settingsSchema: { type: "object" },
+      start: (started) => void (context = started),
+    };
+    const { own, session } = await begin({ kinds: [feed] });
+    await own.add({ type: "feed", name: "one" });
+    const order: string[] = [];
+    const fired = context?.fire("news").then(() => order.push("sent"));
+    const stopped = own.stop().then(() => order.push("stopped"));
+    await Promise.all([fired, stopped]);
+    expect([order, session.inbox.length <= 1]).toEqual([["sent", "stopped"], true]);
+  });
+
   test("whose kind is missing after a restart stay stored, and do not run", async () => {
     const first = await begin({ kinds: [kind(() => undefined)] });
     await first.own.add({ type: "own", name: "o" });

@@ -224,3 +224,25 @@ test("issue 19.4 another process gets the preview from the process that waits, o
   expect(await inbox.preview("left")).toEqual({ available: false, reason: "the question is denied" });
   await runtime.close();
 });
+
+test("another process gets the preview of one question after that of another", async () => {
+  const ports = fakePorts();
+  const store = memoryStore();
+  const runtime: Runtime = createRuntime({ tools: [empty], approval: { approve: "inbox", always: ALWAYS }, store, ports });
+  const made = ["s", "t"].map((id) => runtime.session(id).execute({ name: "empty" }));
+  await settle();
+  const inbox = new StoredApprovals({ store: store.approvals, ports });
+  const open = await inbox.list({ status: "open" });
+  const seen: unknown[] = [];
+  for (const { id } of open) {
+    const preview = inbox.preview(id);
+    for (let looks = 0; looks < 10; looks++) await ports.clock.advance(200);
+    const one = await Promise.race([preview, settle()]);
+    seen.push(one?.available);
+  }
+  expect(seen).toEqual([true, true]);
+  for (const { id, digest } of open) await inbox.answer({ id, digest, answer: "deny" });
+  await ports.clock.advance(500);
+  expect((await Promise.all(made)).map(({ error }) => error?.code)).toEqual(["approval_denied", "approval_denied"]);
+  await runtime.close();
+});
