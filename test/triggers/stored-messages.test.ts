@@ -134,6 +134,53 @@ test("a store that throws at once when it is polled does not end the reading of 
   expect([polls > 1, subscription.poll()?.content]).toEqual([true, "1"]);
 });
 
+test("a message of another process that sends no notifications arrives, however long nothing came before", async () => {
+  for (const kind of ["queue", "broadcast"] as const) {
+    const own = bench({ kind });
+    const received = own.channel.subscribe("desk").receive();
+    await settle(own);
+    for (let seconds = 0; seconds < 12; seconds++) await own.ports.clock.advance(SECOND_MS);
+    await own.kept.send({ channel: "news", body: JSON.stringify({ content: kind }), sender: "s", senderId: "s", keep: 10 });
+    for (let seconds = 0; seconds < 2; seconds++) await own.ports.clock.advance(SECOND_MS);
+    expect(await Promise.race([received, settle(own)])).toMatchObject({ content: kind });
+  }
+});
+
+test("a message that is sent while the store is asked where a subscription starts reaches this subscription", async () => {
+  const own = bench({ kind: "broadcast" });
+  const asked = Promise.withResolvers<void>();
+  const { last } = own.channels;
+  Object.assign(own.channels, { last: (name: string) => asked.promise.then(() => last(name)) });
+  const subscription = own.channel.subscribe("desk");
+  const sent = send(own.channel, "1");
+  await settle(own);
+  asked.resolve();
+  await sent;
+  await settle(own);
+  expect(subscription.poll()?.content).toBe("1");
+});
+
+test("a sender that gives up while others wait for room before it ends at once, and its message is not sent", async () => {
+  const own = bench({ capacity: 1 });
+  await send(own.channel, "0");
+  const first = send(own.channel, "1");
+  const gaveUp = new AbortController();
+  const given = own.channel.send("2", { sender: "station", signal: gaveUp.signal }).catch((error: ToolError) => error.code);
+  await settle(own);
+  gaveUp.abort();
+  expect(await Promise.race([given, settle(own)])).toBe("cancelled");
+  const reader = own.channel.reader({ reader: "desk" });
+  const received: unknown[] = [];
+  for (let at = 0; at < 2; at++) {
+    const read = await reader.next(NEVER);
+    received.push(read?.message.content);
+    await read?.done();
+    await settle(own);
+  }
+  await first;
+  expect([received, await own.channel.countWaiting()]).toEqual([["0", "1"], 0]);
+});
+
 test("senders that wait for room in a full queue are admitted in order, and only the first of them polls the store", async () => {
   const own = bench({ capacity: 1 });
   const reader = own.channel.reader({ reader: "desk" });
