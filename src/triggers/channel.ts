@@ -219,6 +219,7 @@ export class Channel {
       reader: stored.reader({ reader: subscriber }),
       isQueue: this.kind === "queue",
       accepts: (message) => accepts === undefined || this.#callFilter(accepts, message),
+      sendBack: (message) => stored.sendBack(message),
       ports: this.#ports,
       onEnd: () => void (this.#storedReaders -= 1),
     });

@@ -99,6 +99,15 @@ export class StoredMessages {
     return number > 0;
   }
 
+  /** Sends a message of a queue again, which a reader had received, even if the queue is full. @throws ToolError `store_failed`, as a rejection */
+  async sendBack(message: ChannelMessage): Promise<void> {
+    const { store, name } = this.#options;
+    const { sender, senderId } = message;
+    const entry = { channel: name, body: JSON.stringify(message), sender, senderId, keep: HISTORY };
+    await store.channels.send({ ...entry, capacity: Number.MAX_SAFE_INTEGER });
+    this.#wakeWaiters();
+  }
+
   /** Minimum number of messages of a broadcast that are kept. */
   get #retained(): number {
     return Math.max(this.#options.capacity, HISTORY);

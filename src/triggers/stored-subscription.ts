@@ -13,6 +13,8 @@ export interface StoredSubscriptionOptions {
   /** Whether a message that was read is held, so that no other reader gets it. */
   readonly isQueue: boolean;
   readonly accepts: (message: ChannelMessage) => boolean;
+  /** Sends a message of a queue again that its reader has received and released. */
+  readonly sendBack: (message: ChannelMessage) => Promise<void>;
   readonly ports: Pick<Ports, "clock" | "log">;
   readonly onEnd: () => void;
 }
@@ -21,7 +23,8 @@ export interface StoredSubscriptionOptions {
  * Makes a subscription that prefetches one message: always for a broadcast, after a poll for a queue. The prefetched message is given back when the
  * subscription is closed. A message that arrives when no reader waits for it any more is given back at once.
  */
-export function createStoredSubscription({ reader, isQueue, accepts, ports, onEnd }: StoredSubscriptionOptions): Subscription {
+export function createStoredSubscription(options: StoredSubscriptionOptions): Subscription {
+  const { reader, isQueue, accepts, ports, onEnd } = options;
   const ended = new AbortController();
   const ready: ReadMessage[] = [];
   let room = Promise.withResolvers<void>();
@@ -35,7 +38,9 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
       return first?.message;
     },
     release(message) {
-      ready.unshift({ message, tick: undefined, done: async () => {}, release: async () => {} });
+      const release = (): Promise<void> => giveToOthers(message, options);
+      if (ended.signal.aborted) return void release();
+      ready.unshift({ message, tick: undefined, done: async () => {}, release });
       subscription.deliver();
     },
     onDemand: (how) => timing.request(how),
@@ -59,6 +64,16 @@ export function createStoredSubscription({ reader, isQueue, accepts, ports, onEn
   const next = (signal: AbortSignal) => timing.waitUntilWanted(subscription, signal).then(() => reader.next(signal));
   void readUntilAborted({ reader: { ...reader, next }, onMessage, ports, signal: ended.signal });
   return subscription;
+}
+
+/** Gives a released message of a queue to other readers; those of a broadcast have it already. Never rejects. */
+async function giveToOthers(message: ChannelMessage, { isQueue, sendBack, ports }: StoredSubscriptionOptions): Promise<void> {
+  if (!isQueue) return;
+  try {
+    await sendBack(message);
+  } catch (thrown: unknown) {
+    ports.log.warn(`A message that was released could not be given back to its channel: ${describeThrown(thrown)}`);
+  }
 }
 
 /** Decides when a message is read: always for a broadcast; for a queue once a reader waits or has polled. */

@@ -60,7 +60,10 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     return message;
   }
 
-  /** Returns a message that was received to its channel, to be received again. */
+  /**
+   * Returns a message that was received to its channel, to be received again. If the channel is a queue that is kept in a store, this subscription holds
+   * it, in memory, until it is closed; then other readers get it, after the messages that wait already.
+   */
   release(message: ChannelMessage): void {
     this.#source.release(message);
   }

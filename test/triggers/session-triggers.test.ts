@@ -592,25 +592,28 @@ describe("F1.58 F1.62 custom kinds of triggers", () => {
     },
   );
 
-  test.each(["remove", "pause"] as const)("that have failed, and that a program has to %s within the second before their restart, do not start again", async (end) => {
-    let starts = 0;
-    const broken: Trigger = {
-      name: "broken",
-      description: "Fails.",
-      settingsSchema: { type: "object" },
-      start() {
-        starts++;
-        throw new Error("no connection");
-      },
-    };
-    const { own, ports } = await begin({ kinds: [broken] });
-    await own.add({ type: "broken", name: "one" });
-    await ports.clock.advance(1_500);
-    expect(starts).toBe(2);
-    await own[end]("one");
-    await ports.clock.advance(10_000);
-    expect(starts).toBe(2);
-  });
+  test.each(["remove", "pause"] as const)(
+    "that have failed, and that a program has to %s within the second before their restart, do not start again",
+    async (end) => {
+      let starts = 0;
+      const broken: Trigger = {
+        name: "broken",
+        description: "Fails.",
+        settingsSchema: { type: "object" },
+        start() {
+          starts++;
+          throw new Error("no connection");
+        },
+      };
+      const { own, ports } = await begin({ kinds: [broken] });
+      await own.add({ type: "broken", name: "one" });
+      await ports.clock.advance(1_500);
+      expect(starts).toBe(2);
+      await own[end]("one");
+      await ports.clock.advance(10_000);
+      expect(starts).toBe(2);
+    },
+  );
 
   test("that report a failure send nothing from the time before it after they have started again", async () => {
     const contexts: TriggerContext[] = [];

@@ -453,3 +453,39 @@ test("a message of another process wakes the readers of its channel, or of all c
   await send(own.channel, "1");
   expect((await next)?.message.content).toBe("1");
 });
+
+test.each(["before", "after"] as const)(
+  "a message that is released %s its subscription is closed is received by another reader",
+  async (when) => {
+    const own = bench({ capacity: 1 });
+    await send(own.channel, "1");
+    const subscription = own.channel.subscribe("desk");
+    const message = await subscription.receive();
+    await settle(own);
+    await send(own.channel, "2"); // the queue is full again
+    if (when === "before") subscription.release(message);
+    subscription.close();
+    if (when === "after") subscription.release(message);
+    await settle(own);
+    const reader = own.twin.reader({ reader: "desk" });
+    const received: unknown[] = [];
+    for (let at = 0; at < 2; at++) {
+      const read = await reader.next(NEVER);
+      received.push(read?.message.content);
+      await read?.done();
+    }
+    expect([received, await own.channel.countWaiting()]).toEqual([["2", "1"], 0]);
+  },
+);
+
+test("a released message that the store does not take back is named in a warning", async () => {
+  const own = bench();
+  await send(own.channel, "1");
+  const subscription = own.channel.subscribe("desk");
+  const message = await subscription.receive();
+  subscription.release(message);
+  own.failNext("send");
+  subscription.close();
+  await settle(own);
+  expect(own.warnings()).toEqual(["A message that was released could not be given back to its channel: The disk is full."]);
+});
