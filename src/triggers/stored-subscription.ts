@@ -24,11 +24,10 @@ export interface StoredSubscriptionOptions {
  * subscription is closed. A message that arrives when no reader waits for it any more is given back at once.
  */
 export function createStoredSubscription(options: StoredSubscriptionOptions): Subscription {
-  const { reader, isQueue, accepts, ports, onEnd } = options;
-  const ended = new AbortController();
+  const { reader, isQueue, accepts, ports } = options;
+  const [ended, timing] = [new AbortController(), new ReadTiming(isQueue)];
   const ready: ReadMessage[] = [];
   let room = Promise.withResolvers<void>();
-  const timing = new ReadTiming(isQueue);
   const subscription = new Subscription({
     take() {
       const first = ready.shift();
@@ -38,9 +37,8 @@ export function createStoredSubscription(options: StoredSubscriptionOptions): Su
       return first?.message;
     },
     release(message) {
-      const release = (): Promise<void> => giveToOthers(message, options);
-      if (ended.signal.aborted) return void release();
-      ready.unshift({ message, tick: undefined, done: async () => {}, release });
+      if (ended.signal.aborted) return void giveToOthers(message, options);
+      ready.unshift({ message, tick: undefined, done: async () => {}, release: () => giveToOthers(message, options) });
       subscription.deliver();
     },
     onDemand: (how) => timing.request(how),
@@ -48,7 +46,7 @@ export function createStoredSubscription(options: StoredSubscriptionOptions): Su
       ended.abort();
       room.resolve();
       timing.request("wait");
-      onEnd();
+      options.onEnd();
       for (const one of ready.splice(0)) one.release().catch(() => {}); // a closed store has given it back already
     },
   });

@@ -629,8 +629,8 @@ describe("F1.58 F1.62 custom kinds of triggers", () => {
     before?.fail(new Error("the connection was lost"));
     await ports.clock.advance(1_000);
     expect(contexts).toHaveLength(2);
-    const fired = [before?.fire("old"), contexts[1]?.fire("new")];
-    expect([before?.signal.aborted, await Promise.all(fired), await heard()]).toEqual([true, [false, true], ["new"]]);
+    const fired = [await before?.fire("old"), await contexts[1]?.fire("new")];
+    expect([before?.signal.aborted, fired, await heard()]).toEqual([true, [false, true], ["new"]]);
   });
 
   test("that are stopped while a message is being stored have ended when it is stored, not before", async () => {
