@@ -77,6 +77,27 @@ test("F1.49 afterCall may change the answer, but not the ids of its result", asy
   expect([result.callId, result.id, result.output]).toEqual(["call_1", "a", "***"]);
 });
 
+test("F1.49 what a hook leaves out of a result is left out, and its warnings and metadata replace those of the result", async () => {
+  const answer = (): ToolOutput =>
+    new ToolOutput({ content: [{ type: "text", text: "secret" }], output: { key: "secret" }, metadata: { from: "secret" } });
+  const resultAfter = async (change: (result: ToolResult) => unknown): Promise<ToolResult> => {
+    const hook = { name: "redact", afterCall: (result: ToolResult) => change(result) as ToolResult };
+    const { runtime, events } = testRuntime({ hooks: [hook], tools: [tool("read", answer)] });
+    const result = await runtime.session("s").execute({ name: "read" });
+    expect(JSON.stringify(events)).not.toContain("secret");
+    return result;
+  };
+  const bare = await resultAfter(({ status }) => ({ status }));
+  expect([bare.status, bare.output, bare.content, bare.metadata]).toEqual(["ok", undefined, undefined, undefined]);
+  const changed = await resultAfter(() => ({ output: 1, metadata: { from: "hook" }, warnings: ["It was redacted."] }));
+  expect([changed.output, changed.content, changed.metadata, changed.warnings]).toEqual([
+    1,
+    undefined,
+    { from: "hook" },
+    ["It was redacted."],
+  ]);
+});
+
 describe("F1.49 a result that a hook redacts never leaks its original", () => {
   const SECRET = "hunter2";
   type Context = Parameters<NonNullable<Tool["execute"]>>[1];
