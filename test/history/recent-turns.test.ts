@@ -68,7 +68,11 @@ describe("F3.40 the newest turns of a conversation that grows", () => {
   test("F3.40 a result that refers to a dropped one gets its content, also if another kept result has it over a second reference", () => {
     const refersTo = (callId: string, sameAs: string) => [called(callId), answered(callId, "unchanged", { sameAs })];
     const [first, second] = [round("c1", {}, { output: "precious" }), refersTo("c2", "c1")];
-    const parts = [[says("user", "1"), ...first], [says("user", "2"), ...second], [says("user", "3"), ...refersTo("c3", "c2")]];
+    const parts = [
+      [says("user", "1"), ...first],
+      [says("user", "2"), ...second],
+      [says("user", "3"), ...refersTo("c3", "c2")],
+    ];
     const turns = new RecentTurns(parts.flat(), { maxTurns: 1 });
     expect(outline(turns.messages)).toEqual(["system", "user", "call c3", "result c3"]);
     expect(turns.add(refersTo("c4", "c1"))).toBe(true);
