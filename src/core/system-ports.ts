@@ -6,8 +6,10 @@ import { areTimersFake, monotonicNow, onNextTurn, setLazyExpiry, setLazyTimer, M
 import type { Clock, Ids, Log, Ports } from "./ports.ts";
 
 /** Node's own, also while a test has replaced them: a replaced one keeps no process alive, and does not clear Node's. */
+const nodeSetTimeout = setTimeout;
 const nodeSetInterval = setInterval;
 const nodeClearInterval = clearInterval;
+const nodePerformance = performance;
 
 /**
  * Keeps the event loop alive while a caller waits for something that does not do so itself. Node's own timer is set only in the next iteration of the
@@ -80,7 +82,7 @@ export function roundMs(ms: number): number {
 const systemClock: Clock = {
   hold: () => keepAlive.hold(),
   release: () => keepAlive.release(),
-  now: monotonicNow,
+  now: () => (setTimeout === nodeSetTimeout ? nodePerformance.now() : monotonicNow()), // every call reads it several times
   wallTime: () => Date.now(),
   processorTime,
   expiry: setLazyExpiry,
