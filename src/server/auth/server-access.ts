@@ -1,6 +1,7 @@
 /** Decides which requests a server accepts: authenticators, rules for tools, challenges, and the log of refusals. */
 import type { AccessStore } from "../../core/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { checkArgument, hasMethods } from "../../core/check-argument.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
@@ -72,6 +73,8 @@ export async function openServerAccess(
   ports: { readonly clock: Clock; readonly log: Log },
 ): Promise<ServerAccess> {
   checkKnownKeys(options, OPTIONS, "openServerAccess()");
+  const arePorts = hasMethods(ports?.clock, "wallTime") && hasMethods(ports?.log, "warn");
+  checkArgument(arePorts, "openServerAccess()", "the ports clock and log", ports, "runtime.ports has both.");
   const safePorts = { clock: ports.clock, log: safeLog(ports.log) };
   const { access, issuers = [], others = [], resource } = options;
   const tokens: Authenticator[] = [];
