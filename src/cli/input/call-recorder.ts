@@ -99,7 +99,7 @@ class RecordedEvents {
 
   push(events: readonly SessionEvent[]): void {
     if (this.#isEnded) return;
-    this.#events.push(...events);
+    for (const event of events) this.#events.push(event);
     this.#wake.resolve();
   }
 

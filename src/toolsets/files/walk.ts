@@ -116,7 +116,7 @@ export class Walk {
         if (entry.kind === "folder") folders.push(await this.enter(level, entry));
         else yield entry;
       }
-      open.push(...folders.toReversed());
+      for (const folder of folders.toReversed()) open.push(folder);
     }
   }
 
