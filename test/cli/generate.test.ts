@@ -141,7 +141,7 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
 
   testInCI("killed with two output files, it resumes to the same files as without a kill", { timeout: 3 * PATIENCE_MS }, async () => {
     const folder = folderWith(REAL);
-    const options = ["generate", "--count", "900", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
+    const options = ["generate", "--count", "1800", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
     expect((await haft([...options, "whole.jsonl"], { folder })).exitCode).toBe(0);
     const [train, forTests] = ["whole.jsonl", "whole.test.jsonl"].map((name) => readFileSync(join(folder, name), "utf8"));
     const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: (train ?? "").length * 0.1 });

@@ -108,7 +108,7 @@ test.skipIf(process.platform !== "linux")("the environment of a process that is 
 test.skipIf(process.platform !== "linux")(
   "a later process that has the number of an ended program is neither counted nor killed",
   async () => {
-    const child = spawn("/bin/sh", ["-c", "echo begun; sleep 60 & wait"], { detached: true });
+    const child = spawn("/bin/sh", ["-c", "sleep 60 & echo begun; wait"], { detached: true });
     onTestFinished(() => void process.kill(-(child.pid ?? 0), "SIGKILL"));
     await once(child.stdout, "data");
     const ended = { ...treeRoot(child.pid ?? 0, "HAFT_PROGRAM=none"), startedAt: 1 };
