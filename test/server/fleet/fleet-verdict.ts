@@ -2,6 +2,7 @@
 import { isDeepStrictEqual } from "node:util";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { Store } from "../../../src/core/store.ts";
+import { withoutStorePlace } from "../../../src/server/store-failures.ts";
 import type { EffectService } from "./effect-service.ts";
 import { claimsOf, type Order } from "./fleet-orders.ts";
 
@@ -29,7 +30,7 @@ export async function checkStore(
       const stored = ended.get(`${sessionId} ${result.callId}`);
       if (stored === undefined) throw new Error(`${result.callId} of ${key} was acknowledged, and is not stored.`);
       const isPlaceholder = result.status === "pending";
-      if (!isPlaceholder && !isDeepStrictEqual(withoutProblem(result), JSON.parse(JSON.stringify(stored))))
+      if (!isPlaceholder && !isDeepStrictEqual(withoutProblem(result), JSON.parse(JSON.stringify(withoutStorePlace(stored)))))
         throw new Error(`${key} was answered ${JSON.stringify(result)}, and stored is ${JSON.stringify(stored)}.`);
       const what = `${stored.name} ${stored.error?.code ?? stored.status}`;
       results[what] = (results[what] ?? 0) + 1;
