@@ -44,8 +44,12 @@ export class RecentTurns {
   /** The messages for the model. With `trim`, they are computed at each access, because its functions may return something else than before. */
   get messages(): readonly ModelMessage[] {
     if (this.#options.trim !== undefined) this.#shown = undefined;
+    return (this.#shown ??= this.#show());
+  }
+
+  #show(): ModelMessage[] {
     const all = [...this.#sources, ...this.#recent];
-    return (this.#shown ??= [...showTurns({ recent: this.#recent, all, oldTurns: this.#oldTurns }, this.#options)]);
+    return [...showTurns({ recent: this.#recent, all, oldTurns: this.#oldTurns }, this.#options)];
   }
 
   /** Returns the same turns, to which other messages can be added. */

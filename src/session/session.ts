@@ -232,8 +232,9 @@ export class Session {
 
   /** Records events that belong together: a store keeps all of them or none. @internal */
   recordAll(events: readonly SessionEvent[]): void {
-    if (this.#collected !== undefined) for (const event of events) this.#collected.push(event);
-    else if (this.eventLog !== undefined) this.#store(this.eventLog, events);
+    if (this.#collected !== undefined) {
+      for (const event of events) this.#collected.push(event);
+    } else if (this.eventLog !== undefined) this.#store(this.eventLog, events);
     const log = (this.#log ??= new SessionLog());
     for (const event of events) log.push(event);
   }
