@@ -10,7 +10,7 @@ import type { Clock, Ids, Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
 import { throttledLog } from "../core/throttled-log.ts";
 
-/** Codes of requests that failed as a whole for reasons that only the operator can act on, beside those of stores. */
+/** Codes, other than those of stores, of requests that failed as a whole for reasons that only the operator can act on. */
 const OPERATOR_ONLY_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["execution_failed", "invalid_config"]);
 /** How stores name where they keep their data, in errors whose codes others use too. */
 const PLACE = /\bthe (?:store|file|artifacts in) \S*\//iu;
