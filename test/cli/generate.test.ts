@@ -1,40 +1,14 @@
-import { existsSync, readFileSync, statSync, watch } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jsonLines, lines } from "./session-project.ts";
-import { PATIENCE_MS, PROJECT, folderWith, haft, masked, type Finished } from "./run-haft.ts";
+import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+import { REAL } from "./generate-project.ts";
 import { calling, chatProject } from "./chat-project.ts";
 import { testInCI } from "../test-in-ci.ts";
 
-/** Every handler of the project fails: what is answered was made up. */
-const REAL = {
-  "haft.toml": '[toolsets.shop]\ntype = "module"\npath = "./shop.mjs"\n',
-  "shop.mjs": `
-const fail = () => { throw new Error("this was real"); };
-const tool = (name, properties, output) => ({ name, description: "Does " + name + ".", inputSchema: { type: "object", properties, required: Object.keys(properties) }, outputSchema: output, execute: fail });
-const order = { type: "object", properties: { id: { type: "string" }, article: { type: "string" } }, required: ["id", "article"] };
-export const create = tool("create_order", { article: { type: "string" } }, order);
-export const get = tool("get_order", { order_id: { type: "string" } }, order);
-export const list = tool("list_orders", {}, { type: "array", items: order });
-export const count = { ...tool("count_orders", {}, { type: "integer" }), effects: { reads: ["orders:all"], writes: [] }, execute: () => 7 };
-`,
-};
-
 function summaryOf(stdout: string): string {
   return masked(stdout).replace(/[\d,]+ calls\/s, at most \d+ MB/u, "# calls/s, at most # MB");
-}
-
-/** Runs until the file has grown beyond so many bytes, then kills it. */
-async function killed(
-  args: readonly string[],
-  { folder, file, bytes }: { readonly folder: string; readonly file: string; readonly bytes: number },
-): Promise<Finished> {
-  const path = join(folder, file);
-  const { promise: grown, resolve } = Promise.withResolvers<void>();
-  const watcher = watch(folder, () => existsSync(path) && statSync(path).size > bytes && resolve());
-  const finished = await haft(args, { folder, onStart: (control) => void grown.then(() => control.signal("SIGKILL")) });
-  watcher.close();
-  return finished;
 }
 
 describe.concurrent("issue 6.7 haft generate", { timeout: PATIENCE_MS }, () => {
@@ -121,54 +95,6 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     });
     await haft(["generate", "--out", "again.jsonl", "--count", "20", "--seed", "3", "--concurrency", "1"], { folder });
     expect(readFileSync(join(folder, "again.jsonl"), "utf8")).toBe(readFileSync(join(folder, "train.jsonl"), "utf8"));
-  });
-
-  testInCI("killed at several points, it resumes to the same file as without a kill", { timeout: 3 * PATIENCE_MS }, async () => {
-    const folder = folderWith(REAL);
-    const options = ["generate", "--count", "1800", "--calls", "10", "--seed", "7", "--out"]; // beside other tests, a kill comes late
-    const whole = await haft([...options, "whole.jsonl"], { folder });
-    expect(whole.exitCode).toBe(0);
-    const text = readFileSync(join(folder, "whole.jsonl"), "utf8");
-    for (const share of [0, 0.4]) {
-      const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: text.length * share });
-      expect(exitCode).toBe(137);
-      expect(text.startsWith(readFileSync(join(folder, "train.jsonl"), "utf8"))).toBe(true);
-    }
-    const last = await haft([...options, "train.jsonl", "--concurrency", "3"], { folder });
-    expect(last.stdout).toMatch(/^conversations +[\d,]+ {2}in train\.jsonl, after [\d,]+ that were there\n/u);
-    expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(text);
-  });
-
-  testInCI("killed with two output files, it resumes to the same files as without a kill", { timeout: 3 * PATIENCE_MS }, async () => {
-    const folder = folderWith(REAL);
-    const options = ["generate", "--count", "1800", "--calls", "10", "--seed", "7", "--split", "0.4", "--out"];
-    expect((await haft([...options, "whole.jsonl"], { folder })).exitCode).toBe(0);
-    const [train, forTests] = ["whole.jsonl", "whole.test.jsonl"].map((name) => readFileSync(join(folder, name), "utf8"));
-    const { exitCode } = await killed([...options, "train.jsonl"], { folder, file: "train.jsonl", bytes: (train ?? "").length * 0.1 });
-    expect(exitCode).toBe(137);
-    expect((await haft([...options, "train.jsonl"], { folder })).exitCode).toBe(0);
-    expect(readFileSync(join(folder, "train.jsonl"), "utf8")).toBe(train);
-    expect(readFileSync(join(folder, "train.test.jsonl"), "utf8")).toBe(forTests);
-  });
-
-  testInCI("Ctrl-C ends it with complete lines, and prints how to continue", async () => {
-    const folder = folderWith(REAL);
-    const options = ["generate", "--count", "5000", "--calls", "10", "--out", "train.jsonl"];
-    const { promise: begun, resolve } = Promise.withResolvers<void>();
-    const watcher = watch(folder, (_event, file) => file === "train.jsonl" && statSync(join(folder, file)).size > 100_000 && resolve());
-    const { exitCode, stdout, stderr } = await haft(options, {
-      folder,
-      onStart: (control) => void begun.then(() => control.signal("SIGINT")),
-    });
-    watcher.close();
-    const text = readFileSync(join(folder, "train.jsonl"), "utf8");
-    const written = jsonLines(text).length;
-    expect(text.endsWith("\n")).toBe(true);
-    expect({ exitCode, stderr }).toEqual({
-      exitCode: 130,
-      stderr: `haft: cancelled: Stopped by Ctrl-C. ${written} of 5000 conversations are in train.jsonl.\n  The same command continues where the file ends.\n`,
-    });
-    expect(stdout).toMatch(/^conversations/u);
   });
 
   testInCI("a file with other content is left unchanged without --overwrite", async () => {
