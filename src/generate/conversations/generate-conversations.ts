@@ -2,6 +2,7 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { COUNT, FRACTION, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
+import { onNextTurn } from "../../core/lazy-timer.ts";
 import type { Ports } from "../../core/ports.ts";
 import { roundMs, systemPorts } from "../../core/system-ports.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
@@ -258,6 +259,7 @@ class Generation {
       if (trajectory === undefined || this.#controller.signal.aborted) return;
       void running.shift();
       await this.#handleTrajectory(trajectory);
+      await new Promise<void>((resolve) => onNextTurn(resolve)); // simulated calls may never wait: without a turn, no signal and no timer is seen
       if (this.#getFailureError() !== undefined) return;
     }
     await this.#writeHeldFailures();

@@ -376,6 +376,14 @@ describe("issue 6.7 failures", () => {
     await runtime.close();
   });
 
+  test("a timer or a signal of the process stops a generation whose calls never wait", async () => {
+    const stop = new AbortController();
+    setTimeout(() => stop.abort(), 1);
+    const { summary } = await generated({ runtime: shop(), plan: { ...SAMPLED, count: 2_000 }, signal: stop.signal });
+    expect(summary.stopped).toMatchObject({ code: "cancelled" });
+    expect(summary.written).toBeLessThan(2_000);
+  });
+
   test("a tool that ignores its signal does not keep the generation from ending", async () => {
     const stop = new AbortController();
     const runtime = shop(() => {
