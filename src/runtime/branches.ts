@@ -11,7 +11,7 @@ import { takeFirst } from "../session/read-events.ts";
 import type { Session, SessionHead } from "../session/session.ts";
 import { SimulationMode } from "../session/simulation-mode.ts";
 import { commitBranch } from "./commit-branch.ts";
-import { SessionFold } from "./fold-events.ts";
+import { SessionFold } from "./resume/fold-events.ts";
 import type { NewSessions, SessionsOptions } from "./new-sessions.ts";
 import { readOwnEvents, readSessionEvents } from "./recorded-events.ts";
 import type { RuntimeSession, RuntimeSessionOptions } from "./runtime-session.ts";

@@ -7,7 +7,7 @@ import type { SessionEvent } from "../core/event.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { historyOf } from "../session/session-log.ts";
 import type { StateMap } from "../session/session.ts";
-import { SessionFold } from "./fold-events.ts";
+import { SessionFold } from "./resume/fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 /** The points up to which two sessions are compared. */

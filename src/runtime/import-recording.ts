@@ -12,8 +12,8 @@ import { readRecording, type OpenRecording, type RecordingSource } from "../core
 import type { RecordingHeader } from "../core/recording/format.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
-import { SessionFold } from "./fold-events.ts";
-import { createCallEndEvents, type OpenCall } from "./open-call.ts";
+import { SessionFold } from "./resume/fold-events.ts";
+import { createCallEndEvents, type OpenCall } from "./resume/open-call.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { stateKey } from "../session/session.ts";

@@ -5,7 +5,7 @@ import type { CallServices } from "../call/call-run.ts";
 import { NO_CALLS } from "../policy/faults/fault-tally.ts";
 import type { SessionSettings } from "../session/session.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { SessionFold } from "./fold-events.ts";
+import { SessionFold } from "./resume/fold-events.ts";
 import { OpenSessions } from "./open-sessions.ts";
 import type { CallRunner } from "./run-calls.ts";
 import { RuntimeSession, type RuntimeSessionOptions, type SessionHost } from "./runtime-session.ts";

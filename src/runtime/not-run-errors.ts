@@ -4,7 +4,7 @@ import { isRealSource } from "../core/answer-source.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Answerer } from "../call/route.ts";
-import type { OpenCall } from "./open-call.ts";
+import type { OpenCall } from "./resume/open-call.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";
 
 /** The reason given for a model's message that was cut off by the end of the process. */

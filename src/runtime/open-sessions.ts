@@ -8,7 +8,7 @@ import { checkString } from "../core/check-argument.ts";
 import type { Store } from "../core/store.ts";
 import { revokeSessionKeys } from "../session/revoke-session-keys.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { findBranch, removeClosed, removeStored } from "./end-stored-calls.ts";
+import { findBranch, removeClosed, removeStored } from "./resume/end-stored-calls.ts";
 import {
   beingRemovedError,
   handedOverError,
@@ -18,7 +18,7 @@ import {
   idTakenError,
   removedAfterCloseError,
 } from "./session-errors.ts";
-import { PendingResume, type ResumeCaller } from "./pending-resume.ts";
+import { PendingResume, type ResumeCaller } from "./resume/pending-resume.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 
 export interface OpenSessionsOptions {

@@ -28,7 +28,7 @@ import { Listeners } from "./listeners.ts";
 import { CallRunner, NO_OPTIONS } from "./run-calls.ts";
 import { simulateCall } from "./preview-call.ts";
 import type { OpenSessions } from "./open-sessions.ts";
-import type { ResumeOptions } from "./resume-session.ts";
+import type { ResumeOptions } from "./resume/resume-session.ts";
 import { findOutput } from "./recorded-events.ts";
 import { RuntimeSession } from "./runtime-session.ts";
 import type { SimulateOptions, Simulation } from "./session-options.ts";

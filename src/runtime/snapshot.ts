@@ -7,8 +7,8 @@ import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../core
 import { readEvent } from "../core/recording/read-event.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
-import { SessionFold } from "./fold-events.ts";
-import { createCallEndEvents } from "./open-call.ts";
+import { SessionFold } from "./resume/fold-events.ts";
+import { createCallEndEvents } from "./resume/open-call.ts";
 import { splitStateKey, type SessionHead, type StateMap } from "../session/session.ts";
 import type { SubmittedBatch } from "./submissions.ts";
 

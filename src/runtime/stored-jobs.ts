@@ -6,10 +6,10 @@ import type { StoredJob } from "../core/job-store.ts";
 import type { Clock } from "../core/ports.ts";
 import type { EventLog, Store } from "../core/store.ts";
 import { findNearNames } from "../core/base/near-names.ts";
-import { endSessionsLeftOpen, endStoredCalls, readFoldedLog, type EndingOptions } from "./end-stored-calls.ts";
-import type { SessionFold } from "./fold-events.ts";
+import { endSessionsLeftOpen, endStoredCalls, readFoldedLog, type EndingOptions } from "./resume/end-stored-calls.ts";
+import type { SessionFold } from "./resume/fold-events.ts";
 import { listStoredJobs } from "./list-stored-jobs.ts";
-import type { OpenCall } from "./open-call.ts";
+import type { OpenCall } from "./resume/open-call.ts";
 
 /** The jobs of a store, as `Runtime.jobs` lists and cancels them. */
 export function createStoredJobs(store: Store | undefined, clock: Clock): StoredJobs | undefined {

@@ -5,7 +5,7 @@ import type { Store, StoredSession } from "../core/store.ts";
 import { createPauseEvents } from "../session/inbox-events.ts";
 import { Inbox, isInboxEvent, type StoredTrigger } from "../session/inbox.ts";
 import { readEventPages } from "../session/read-events.ts";
-import { endSessionsLeftOpen } from "./end-stored-calls.ts";
+import { endSessionsLeftOpen } from "./resume/end-stored-calls.ts";
 
 /** The triggers of a session, in the order in which they were added. @throws ToolError `not_found`, `corrupt_record` */
 export async function readStoredTriggers(store: Store, { sessionId, parent }: StoredSession): Promise<readonly StoredTrigger[]> {

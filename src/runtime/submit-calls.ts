@@ -9,7 +9,7 @@ import type { Submission } from "../call/batch.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { readCall } from "../call/admit/read-call.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
-import { interruptedResult } from "./open-call.ts";
+import { interruptedResult } from "./resume/open-call.ts";
 import { preReadCalls, type CallRunner } from "./run-calls.ts";
 import { closedSessionError } from "./session-errors.ts";
 import { servicesOf, type RuntimeSession } from "./runtime-session.ts";

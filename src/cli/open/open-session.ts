@@ -3,7 +3,7 @@ import { writeRecording } from "../../core/recording/recording.ts";
 import type { Store } from "../../core/store.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import { storedEvents } from "../../session/read-events.ts";
-import type { ResumeOptions } from "../../runtime/resume-session.ts";
+import type { ResumeOptions } from "../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { CommandContext } from "../command.ts";

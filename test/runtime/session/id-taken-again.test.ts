@@ -8,7 +8,7 @@ import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import { removeStored } from "../../../src/runtime/end-stored-calls.ts";
+import { removeStored } from "../../../src/runtime/resume/end-stored-calls.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { turns } from "./slow-store.ts";

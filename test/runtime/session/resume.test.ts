@@ -8,7 +8,7 @@ import type { Locks } from "../../../src/core/locks.ts";
 import type { Outcome } from "../../../src/core/error-codes.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
-import type { ResumeOptions } from "../../../src/runtime/resume-session.ts";
+import type { ResumeOptions } from "../../../src/runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle, type FakePorts } from "../../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";

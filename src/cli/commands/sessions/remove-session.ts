@@ -2,7 +2,7 @@
 import { ToolError } from "../../../core/error.ts";
 import type { Store, StoredSession } from "../../../core/store.ts";
 import { systemPorts } from "../../../core/system-ports.ts";
-import { removeStored } from "../../../runtime/end-stored-calls.ts";
+import { removeStored } from "../../../runtime/resume/end-stored-calls.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";

@@ -1,5 +1,5 @@
 /** A resume in progress. */
-import type { ToolError } from "../core/error.ts";
+import type { ToolError } from "../../core/error.ts";
 
 /** The call that resumes a session; if a program resumes it, `outerId` and `getAbortError` are undefined. */
 export interface ResumeCaller {

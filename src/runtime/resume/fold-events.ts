@@ -1,19 +1,14 @@
 /** Rebuilds a session from its events: its state, its latest events, and the calls that were open when they ended. */
-import type { EarlierJob } from "../call/jobs/job.ts";
-import type { ToolCall } from "../core/call.ts";
-import type { SessionEvent } from "../core/event.ts";
-import { addTo } from "../core/base/add-to.ts";
-import { applyPatch, diffJson } from "../core/base/json-patch.ts";
-import type { JsonValue } from "../core/base/json.ts";
-import { PersistentMap } from "../core/base/persistent-map.ts";
-import { shareJson } from "../core/base/share-json.ts";
-import { NO_CALLS, countCall, type CallSample, type CallTally } from "../policy/faults/fault-tally.ts";
-import { Inbox, isInboxEvent } from "../session/inbox.ts";
-import { SessionLog } from "../session/session-log.ts";
-import { stateKey, type SessionHead, type StateMap } from "../session/session.ts";
+import type { EarlierJob } from "../../call/jobs/job.ts";
+import type { ToolCall } from "../../core/call.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import { NO_CALLS, countCall, type CallSample, type CallTally } from "../../policy/faults/fault-tally.ts";
+import { Inbox, isInboxEvent } from "../../session/inbox.ts";
+import { SessionLog } from "../../session/session-log.ts";
+import type { SessionHead } from "../../session/session.ts";
+import { FoldedState, type TurnChange } from "./folded-state.ts";
 import { noteEndedWithin, noteNestedIntent, toOpenCall, type OpenCall } from "./open-call.ts";
-import { applySubmissionEvent, type SubmittedBatch } from "./submissions.ts";
-import type { StateChange } from "../session/turn.ts";
+import { applySubmissionEvent, type SubmittedBatch } from "../submissions.ts";
 
 /** A call that counts only once messages of a model have ended well: its own, or that of the call it is nested in. */
 interface UnsettledCall {
@@ -27,11 +22,6 @@ interface UnsettledCall {
 export interface OpenRound {
   readonly turnId: string;
   readonly callIds: readonly string[];
-}
-
-/** A change, with the turn in which it was made. */
-export interface TurnChange extends StateChange {
-  readonly turnId: string;
 }
 
 interface FoldedSession {
@@ -58,18 +48,12 @@ export class SessionFold {
   readonly #open = new Map<string, OpenCall>();
   /** The open nested calls of each open call, by its id. */
   readonly #nested = new Map<string, Set<OpenCall>>();
-  /** The latest changes of each value, as far as they were made by calls that do not count yet. */
-  readonly #changes = new Map<string, TurnChange[]>();
-  /** The values that each such call changed: calls that are open, and calls of messages that have not ended well. */
-  readonly #changedKeys = new Map<string, Set<string>>();
+  readonly #state: FoldedState;
   readonly #submissions = new Map<string, SubmittedBatch>();
   readonly #inbox = new Inbox();
   /** In the order in which they began: a nested call comes after its caller. */
   readonly #unsettled = new Map<string, UnsettledCall>();
-  #state: StateMap = PersistentMap.empty<JsonValue>();
-
   readonly #sessionId: string | undefined;
-  readonly #spendItems: ((items: number) => void) | undefined;
   #tally: CallTally | undefined;
   /** The session id of the first event; for a branch, that of the session at the root. */
   #root: string | undefined;
@@ -77,7 +61,7 @@ export class SessionFold {
   constructor({ keep, sessionId, countsCalls = false, spendItems }: FoldOptions = {}) {
     if (countsCalls) this.#tally = NO_CALLS;
     this.#sessionId = sessionId;
-    this.#spendItems = spendItems;
+    this.#state = new FoldedState(spendItems);
     this.#log = new SessionLog(keep === undefined ? {} : { keep });
   }
 
@@ -108,7 +92,7 @@ export class SessionFold {
         this.#applyIntent(event);
         break;
       case "state-change":
-        this.#change(event);
+        this.#state.change(event, this.#open.has(event.callId));
         break;
       case "call-end":
         this.#endCall(event.callId);
@@ -120,7 +104,7 @@ export class SessionFold {
   }
 
   get head(): SessionHead {
-    return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.#tally };
+    return { log: this.#log, length: this.#log.length, state: this.#state.current, tally: this.#tally };
   }
 
   /** The calls of messages that never ended, with or without a result, in the order in which they began, followed by their nested calls. */
@@ -166,10 +150,7 @@ export class SessionFold {
 
   /** The changes to undo, so that open calls and those of voided messages have changed nothing: each restores the first value that they found. */
   get openChanges(): readonly TurnChange[] {
-    return [...this.#changes.values()].flatMap((changes) => {
-      const [first] = changes;
-      return first === undefined ? [] : [{ ...first, after: changes.at(-1)?.after }];
-    });
+    return this.#state.uncountedChanges;
   }
 
   /** An open call that is neither a background job, nor nested in one, nor nested in a call that has ended; no turn had ended while it ran. */
@@ -209,7 +190,7 @@ export class SessionFold {
     this.#open.set(callId, opened);
     this.#addNested(opened);
     if (outer?.job !== undefined) outer.job = withoutSafeStart(outer.job); // the nested call may be what crashed the process
-    this.#changedKeys.set(callId, new Set());
+    this.#state.beginCall(callId);
     if (isUnsettled) this.#unsettled.set(callId, { turnId, parentCallId, isInRound });
   }
 
@@ -232,14 +213,14 @@ export class SessionFold {
   #settleCall(callId: string, isVoided: boolean): void {
     const open = this.#open.get(callId);
     if (open !== undefined) open.hasIncompleteMessage = isVoided;
-    else if (!isVoided || this.#changedKeys.get(callId)?.size === 0) this.#confirmChanges(callId);
+    else if (!isVoided || this.#state.hasChangedNothing(callId)) this.#state.count(callId);
   }
 
   /** Forgets a job of the session that this one branched from: it continues there, with its nested calls. */
   #forgetJob(callId: string): void {
     this.#open.delete(callId);
     this.#nested.delete(callId);
-    this.#confirmChanges(callId);
+    this.#state.count(callId);
   }
 
   #startJob({ callId, sessionId, toolName, mode, notify, queued, traceparent }: SessionEvent & { readonly type: "job-start" }): void {
@@ -313,34 +294,6 @@ export class SessionFold {
     return onlyWaits ? { ...withSafeStart(job), isAsking: true, isQueued: false } : job;
   }
 
-  #change({ callId, turnId, toolset, key, patch }: SessionEvent & { readonly type: "state-change" }): void {
-    const at = stateKey(toolset, key);
-    const before = this.#state.get(at);
-    const patched = applyPatch(before, patch, this.#spendItems);
-    const after = patched === undefined ? undefined : shareJson(patched); // so that later changes cost only as much as they change
-    this.#state = after === undefined ? this.#state.delete(at) : this.#state.set(at, after);
-    const changedKeys = this.#changedKeys.get(callId);
-    // A change after the end of its call undoes what the call changed, and everything changed after that.
-    if (changedKeys === undefined || !this.#open.has(callId)) return this.#dropUndoneChanges(at, after);
-    changedKeys.add(at);
-    addTo(this.#changes, at, { callId, turnId, toolset, key, before, after });
-  }
-
-  /** Keeps the changes before the undone ones; the current value is the result of the last one kept. */
-  #dropUndoneChanges(at: string, value: JsonValue | undefined): void {
-    const changes = this.#changes.get(at) ?? [];
-    const kept = changes.slice(
-      0,
-      Math.max(
-        0,
-        changes.findLastIndex(({ before }) => diffJson(before, value).length === 0),
-      ),
-    );
-    const last = kept.pop();
-    if (last === undefined) this.#changes.delete(at);
-    else this.#changes.set(at, [...kept, { ...last, after: value }]);
-  }
-
   #endCall(callId: string): void {
     const ended = this.#open.get(callId);
     const wasNeverWhole = ended?.hasIncompleteMessage === true;
@@ -348,8 +301,8 @@ export class SessionFold {
     if (ended !== undefined) this.#moveNested(ended);
     const outer = this.#open.get(ended?.parentCallId ?? "");
     if (ended !== undefined && outer !== undefined) noteEndedWithin(outer, ended);
-    if (!wasNeverWhole) this.#confirmChanges(callId);
-    else if (this.#changedKeys.get(callId)?.size === 0 && !this.#unsettled.has(callId)) this.#changedKeys.delete(callId);
+    if (!wasNeverWhole) this.#state.count(callId);
+    else if (this.#state.hasChangedNothing(callId) && !this.#unsettled.has(callId)) this.#state.count(callId);
   }
 
   #addNested(call: OpenCall): void {
@@ -371,16 +324,6 @@ export class SessionFold {
       call.parentCallId = around ?? callId;
       this.#addNested(call);
     }
-  }
-
-  /** Makes the changes of the call permanent, and so the earlier changes of the same values. */
-  #confirmChanges(callId: string): void {
-    for (const at of this.#changedKeys.get(callId) ?? []) {
-      const changes = this.#changes.get(at) ?? [];
-      changes.splice(0, changes.findLastIndex((change) => change.callId === callId) + 1);
-      if (changes.length === 0) this.#changes.delete(at);
-    }
-    this.#changedKeys.delete(callId);
   }
 }
 

@@ -1,13 +1,13 @@
 /** A call that had begun and not ended, according to the log of its session, and the end it gets if no process runs it. */
-import type { AnswerSource } from "../core/answer-source.ts";
-import type { ToolCall } from "../core/call.ts";
-import type { ToolError } from "../core/error.ts";
-import type { SessionEvent } from "../core/event.ts";
-import type { JsonObject } from "../core/base/json.ts";
-import { readEvent } from "../core/recording/read-event.ts";
-import type { ResultWithError } from "../core/result.ts";
-import type { EarlierJob } from "../call/jobs/job.ts";
-import type { CallSample } from "../policy/faults/fault-tally.ts";
+import type { AnswerSource } from "../../core/answer-source.ts";
+import type { ToolCall } from "../../core/call.ts";
+import type { ToolError } from "../../core/error.ts";
+import type { SessionEvent } from "../../core/event.ts";
+import type { JsonObject } from "../../core/base/json.ts";
+import { readEvent } from "../../core/recording/read-event.ts";
+import type { ResultWithError } from "../../core/result.ts";
+import type { EarlierJob } from "../../call/jobs/job.ts";
+import type { CallSample } from "../../policy/faults/fault-tally.ts";
 
 /** The call as it may have been dispatched. */
 interface Intent {

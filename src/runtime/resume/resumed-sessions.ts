@@ -1,29 +1,29 @@
 /** Resumes stored sessions: claims and reads their logs, and continues what had not ended. */
-import { formatCancelReason } from "../core/cancel-reason.ts";
-import { ToolError } from "../core/error.ts";
-import type { CallPlace, SessionEvent } from "../core/event.ts";
-import { omitUndefined } from "../core/base/omit-undefined.ts";
-import type { EventLog, Store } from "../core/store.ts";
-import type { SessionAttempt } from "../call/context/execute-nested.ts";
-import type { CallServices, CallRun } from "../call/call-run.ts";
-import { cancelSessionCalls } from "../call/running-calls.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
-import type { Registry } from "../registry/registry.ts";
-import { readEventPages } from "../session/read-events.ts";
-import type { ReadSessionsOf } from "../call/admit/once-per-turn.ts";
+import { formatCancelReason } from "../../core/cancel-reason.ts";
+import { ToolError } from "../../core/error.ts";
+import type { CallPlace, SessionEvent } from "../../core/event.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import type { EventLog, Store } from "../../core/store.ts";
+import type { SessionAttempt } from "../../call/context/execute-nested.ts";
+import type { CallServices, CallRun } from "../../call/call-run.ts";
+import { cancelSessionCalls } from "../../call/running-calls.ts";
+import { onAbort } from "../../policy/attempts/deadline.ts";
+import type { Registry } from "../../registry/registry.ts";
+import { readEventPages } from "../../session/read-events.ts";
+import type { ReadSessionsOf } from "../../call/admit/once-per-turn.ts";
 import { foldSessionsOf, noteAwaitsWithin } from "./awaiting-within.ts";
 import { SessionFold } from "./fold-events.ts";
-import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "./nested-session.ts";
-import type { NewSessionOptions, NewSessions, SessionsOptions } from "./new-sessions.ts";
+import { checkStartedBy, nestedSessionId, findCallsLeftOpen } from "../nested-session.ts";
+import type { NewSessionOptions, NewSessions, SessionsOptions } from "../new-sessions.ts";
 import type { PendingResume } from "./pending-resume.ts";
 import { noteNestedSessions } from "./resume-jobs.ts";
 import { ResumedQuestions } from "./resumed-questions.ts";
 import { resumeSession, type ResumeOptions, type ResumeCallsOptions } from "./resume-session.ts";
-import type { RuntimeSession } from "./runtime-session.ts";
-import { requireStore } from "./session-errors.ts";
-import type { Turn } from "../session/turn.ts";
-import { checkSessionSettings } from "./session-start.ts";
-import { readCancelRequests } from "./stored-jobs.ts";
+import type { RuntimeSession } from "../runtime-session.ts";
+import { requireStore } from "../session-errors.ts";
+import type { Turn } from "../../session/turn.ts";
+import { checkSessionSettings } from "../session-start.ts";
+import { readCancelRequests } from "../stored-jobs.ts";
 
 /** How a session is resumed, by a program or by the call that it belongs to. */
 interface ResumeStoredOptions extends ResumeOptions {
