@@ -1,7 +1,7 @@
 /** Leases of shared toolsets: take and give back, one by one and many at once, on SQLite and on PostgreSQL (`HAFT_POSTGRES`, a URL). */
 import { LeaseLocks } from "../src/policy/locks/lease-locks.ts";
-import type { Store } from "../src/core/store.ts";
-import { systemPorts } from "../src/core/system-ports.ts";
+import type { Store } from "../src/core/store/store.ts";
+import { systemPorts } from "../src/core/system/system-ports.ts";
 import { postgresStore } from "../src/store/postgres-store.ts";
 import { sqliteStore } from "../src/store/sqlite-store.ts";
 import { inFolderOnDisk } from "./folder.ts";

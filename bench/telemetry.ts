@@ -1,5 +1,5 @@
 /** The cost of telemetry for a plain call: none, without a provider, and with one. `node --expose-gc bench/telemetry.ts` */
-import { pure } from "../src/core/effects.ts";
+import { pure } from "../src/core/resources/effects.ts";
 import { defineTool } from "../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../src/runtime/runtime.ts";
 import { telemetry } from "../src/telemetry/telemetry.ts";

@@ -8,7 +8,7 @@
 import { mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Store } from "../src/core/store.ts";
+import type { Store } from "../src/core/store/store.ts";
 import type { Tool } from "../src/core/tool.ts";
 import { createRuntime } from "../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../src/runtime/runtime-session.ts";

@@ -10,22 +10,30 @@ export type { LoopResult } from "./compose/loop-result.ts";
 export { createAgent } from "./compose/agent.ts";
 export { type Loop, type LoopRunOptions, createLoop } from "./compose/loop.ts";
 export { stopAfterRounds, stopAtKeyword } from "./compose/stop-conditions.ts";
-export type { ApprovalDecision } from "./core/approvals.ts";
-export type { QuestionAnswer, ApprovalRequest, Approver, Ask, Question } from "./core/ask.ts";
+export type { ApprovalDecision } from "./core/approvals/approvals.ts";
+export type { QuestionAnswer, ApprovalRequest, Approver, Ask, Question } from "./core/approvals/ask.ts";
 export type { JsonObject, JsonValue } from "./core/base/json.ts";
 export type { ToolCall } from "./core/call.ts";
 export { type ContentPart, ToolOutput } from "./core/content.ts";
 export type { ProgressUpdate, ToolContext, ToolState } from "./core/context.ts";
-export { type Effects, type ReconcileContext, type Reconciled, type UndoContext, external, pure, readOnly } from "./core/effects.ts";
+export {
+  type Effects,
+  type ReconcileContext,
+  type Reconciled,
+  type UndoContext,
+  external,
+  pure,
+  readOnly,
+} from "./core/resources/effects.ts";
 export type { EndedConnection, Engine, EngineContext, EngineRequest, EngineSession } from "./core/engine.ts";
 export { type ErrorCode, type Outcome, ERROR_CODES } from "./core/error-codes.ts";
 export { type ErrorInfo, ToolError } from "./core/error.ts";
 export type { EventListener, RuntimeEvent, SessionEvent } from "./core/event.ts";
 export type { Hook, HookCommand, HookContext, HookDecision } from "./core/hook.ts";
-export { RemoteJob } from "./core/remote-job.ts";
+export { RemoteJob } from "./core/jobs/remote-job.ts";
 export type { ModelMessage, SessionMessage } from "./core/message.ts";
 export type { Ports } from "./core/ports.ts";
-export type { ResourceKeys } from "./core/resource-keys.ts";
+export type { ResourceKeys } from "./core/resources/resource-keys.ts";
 export { type ToolResult, resultText } from "./core/result.ts";
 export type { ToolSource } from "./core/source.ts";
 export type { CacheSettings, CallSettings, JsonSchema, Tool } from "./core/tool.ts";

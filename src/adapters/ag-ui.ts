@@ -1,5 +1,5 @@
 /** Serves the runs of a session to AG-UI clients. @see https://docs.ag-ui.com/concepts/events (2026-11) */
-import type { ApprovalAnswer } from "../core/ask.ts";
+import type { ApprovalAnswer } from "../core/approvals/ask.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRuntime } from "../core/check-argument.ts";
 import type { RuntimeEvent } from "../core/event.ts";

@@ -4,7 +4,7 @@ import { isOptionsObject } from "../core/base/wording.ts";
 import { wrongTypeError, checkArgument, checkSession } from "../core/check-argument.ts";
 import type { ProgressUpdate, ToolContext } from "../core/context.ts";
 import { type ContentPart, valueText } from "../core/content.ts";
-import { readPdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/formats/data-uri.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { partText, type ToolResult } from "../core/result.ts";

@@ -1,11 +1,11 @@
 /** Shared by all adapters: Haft's tools as plain functions under names that every provider accepts, and other frameworks' tools as Haft's. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
-import type { Question } from "../core/ask.ts";
+import type { Question } from "../core/approvals/ask.ts";
 import { type ToolCall, OWN_NAMESPACE } from "../core/call.ts";
 import type { ToolContext } from "../core/context.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import { checkRuntime, checkArgument } from "../core/check-argument.ts";
-import { markForeignHandler } from "../core/foreign-handler.ts";
+import { markForeignHandler } from "../core/answers/foreign-handler.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

@@ -2,13 +2,13 @@
 import { retainWith } from "../core/base/retain-with.ts";
 import { checkArgument } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import type { PendingApproval } from "../core/approvals.ts";
+import type { PendingApproval } from "../core/approvals/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { Clock } from "../core/ports.ts";
 import { describeThrown, isToolError, ToolError } from "../core/error.ts";
 import type { CallPlace, RuntimeEvent } from "../core/event.ts";
 import type { EventFeed } from "../runtime/events/event-feed.ts";
-import type { PendingCall } from "../core/job-message.ts";
+import type { PendingCall } from "../core/jobs/job-message.ts";
 import { ChatTexts, type TextUpdate } from "./chat-texts.ts";
 import { FeedSteps } from "./feed-steps.ts";
 import type { Runtime } from "../runtime/runtime.ts";

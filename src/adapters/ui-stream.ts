@@ -6,7 +6,7 @@ import { ToolError } from "../core/error.ts";
 import { checkRuntime } from "../core/check-argument.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { createPendingResult, type PendingCall } from "../core/job-message.ts";
+import { createPendingResult, type PendingCall } from "../core/jobs/job-message.ts";
 import { resultText, type ToolResult } from "../core/result.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import type { RuntimeSession } from "../runtime/runtime-session.ts";

@@ -1,6 +1,6 @@
 /** The faults of the calls of one runtime: those it plans itself, and those of the tools' toolsets. */
 import type { ToolCall } from "../core/call.ts";
-import type { FaultPlan } from "../core/fault.ts";
+import type { FaultPlan } from "../core/answers/fault.ts";
 import { drawFault, faultPolicy, type Fault, type FaultPolicy } from "../policy/faults/fault.ts";
 import { NO_CALLS, countCall, countCalls, type CallSample, type CallTally } from "../policy/faults/fault-tally.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";

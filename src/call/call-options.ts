@@ -1,5 +1,5 @@
 /** The options of a call, as the pipeline uses them. */
-import type { Ask } from "../core/ask.ts";
+import type { Ask } from "../core/approvals/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { ToolResult } from "../core/result.ts";

@@ -1,18 +1,18 @@
 /** The state of one call on its way through the pipeline, and the parts of the runtime it uses. */
-import type { ApprovalPreview } from "../core/approval-preview.ts";
+import type { ApprovalPreview } from "../core/approvals/approval-preview.ts";
 import type { ArtifactStore } from "../core/artifact.ts";
-import type { CoveredCall } from "../core/approval-store.ts";
-import type { Approvals } from "../core/approvals.ts";
+import type { CoveredCall } from "../core/store/approval-store.ts";
+import type { Approvals } from "../core/approvals/approvals.ts";
 import type { ToolCall } from "../core/call.ts";
-import type { ResolvedEffects, LockKeys } from "../core/effects.ts";
+import type { ResolvedEffects, LockKeys } from "../core/resources/effects.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import type { Hook } from "../core/hook.ts";
 import type { JsonLimits } from "../core/base/json-limits.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import type { LockTicket, Locks } from "../core/locks.ts";
+import type { LockTicket, Locks } from "../core/resources/locks.ts";
 import type { Clock, Ports } from "../core/ports.ts";
-import type { EventLog } from "../core/store.ts";
+import type { EventLog } from "../core/store/store.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Repair, ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";

@@ -1,6 +1,6 @@
 /** The record of a call that begins. */
 import type { SessionEvent } from "../core/event.ts";
-import { readTraceparent } from "../core/traceparent.ts";
+import { readTraceparent } from "../core/formats/traceparent.ts";
 import { findOverloadFingerprint } from "./admit/admit-call.ts";
 import { CallRun } from "./call-run.ts";
 import { sessionApprovalReason } from "./approve/approval-reason.ts";

@@ -1,6 +1,6 @@
 /** Notices if another process has claimed the session of a call that runs long, or that waits for a person. */
 import type { Clock } from "../core/ports.ts";
-import type { EventLog } from "../core/store.ts";
+import type { EventLog } from "../core/store/store.ts";
 import type { Session } from "../session/session.ts";
 
 /** A call of a session. */

@@ -1,11 +1,11 @@
 /** The options of `execute()`, besides the calls. */
-import type { Ask } from "../core/ask.ts";
+import type { Ask } from "../core/approvals/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import type { ProgressUpdate } from "../core/context.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { ToolError, describeThrown, isToolError } from "../core/error.ts";
 import { wrongTypeError } from "../core/check-argument.ts";
-import type { AnswerSources } from "../core/answer-source.ts";
+import type { AnswerSources } from "../core/answers/answer-source.ts";
 import type { Engine } from "../core/engine.ts";
 import { visibilityOf, type VisibilityRules } from "../policy/visibility.ts";
 import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";

@@ -5,7 +5,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Engine } from "../core/engine.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { isRealSource, readAnswerSources, type AnswerSource, type AnswerSources } from "../core/answer-source.ts";
+import { isRealSource, readAnswerSources, type AnswerSource, type AnswerSources } from "../core/answers/answer-source.ts";
 import { createNameMatcher, type NameMatcher } from "../policy/permission.ts";
 import type { RegisteredTool } from "../registry/registered-tool.ts";
 import type { Answerer } from "./route.ts";

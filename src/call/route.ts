@@ -1,8 +1,8 @@
 /** Decides which engine answers a call, and with which rules. The only place that decides whether a call is real. */
-import type { ResolvedEffects } from "../core/effects.ts";
+import type { ResolvedEffects } from "../core/resources/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
-import { isRealSource, type AnswerSource } from "../core/answer-source.ts";
+import { isRealSource, type AnswerSource } from "../core/answers/answer-source.ts";
 import type { SimulationMode } from "../session/simulation-mode.ts";
 
 /** An answer source and its engine. `cache` has no engine: its answers come from the result cache. */

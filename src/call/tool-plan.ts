@@ -1,16 +1,16 @@
 /**
  * The facts about a tool that are the same for all its calls: which engine answers, which steps apply, which checks can be skipped. Computed once.
  */
-import type { Effects, ResolvedEffects } from "../core/effects.ts";
+import type { Effects, ResolvedEffects } from "../core/resources/effects.ts";
 import type { Engine } from "../core/engine.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import { findNoHandlerReason } from "../core/missing-handler.ts";
+import { findNoHandlerReason } from "../core/answers/missing-handler.ts";
 import type { Clock } from "../core/ports.ts";
-import type { SlotLimit, Slots } from "../core/slots.ts";
+import type { SlotLimit, Slots } from "../core/resources/slots.ts";
 import type { Limit } from "../policy/locks/limit.ts";
 import type { CallSettings, Tool } from "../core/tool.ts";
 import { localEngine } from "../engine/local.ts";
-import { isWithoutCircuit } from "../core/no-circuit.ts";
+import { isWithoutCircuit } from "../core/answers/no-circuit.ts";
 import { onlyMakesCalls } from "../core/not-started-error.ts";
 import { Circuit, type CircuitSettings } from "../policy/attempts/circuit.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";

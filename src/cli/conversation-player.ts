@@ -1,6 +1,6 @@
 /** Plays one conversation: prints its messages, and runs its calls. */
 import { setTimeout as pause } from "node:timers/promises";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/approvals/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";

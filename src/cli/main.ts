@@ -1,6 +1,6 @@
 #!/usr/bin/env node
 /** The program `haft`: checks the version of Node, then loads the rest. */
-import { findNodeVersionProblem } from "../core/node-version.ts";
+import { findNodeVersionProblem } from "../core/system/node-version.ts";
 
 const problem = findNodeVersionProblem(process.versions);
 if (problem === undefined) {

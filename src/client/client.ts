@@ -1,5 +1,5 @@
 /** A client of a Haft server for browsers and Node, typed by the server's table of routes, without dependencies. @packageDocumentation */
-import { readRetryAfter } from "../core/retry-after.ts";
+import { readRetryAfter } from "../core/formats/retry-after.ts";
 import { failedToConnect } from "../net/connect-failure.ts";
 import { API, type AnswerOf, type BodyOf, type OperationId, type ParamsOf, type QueryInput } from "../server/api.ts";
 import type { Route } from "../server/api/requests/route.ts";

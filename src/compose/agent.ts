@@ -4,7 +4,7 @@ import { ToolError, describeThrown, isToolError, formatForOperator } from "../co
 import { isOptionsObject } from "../core/base/wording.ts";
 import { wrongTypeError, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import type { JobStatus } from "../core/job-status.ts";
+import type { JobStatus } from "../core/jobs/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";

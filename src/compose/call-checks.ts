@@ -1,7 +1,7 @@
 /** The checks of a loop between a call of the model and its tool, and the repeat guard's record of results. */
 import { checkRefusal } from "../core/check-argument.ts";
 import { ToolError } from "../core/error.ts";
-import { declaresNoWrites } from "../core/effects.ts";
+import { declaresNoWrites } from "../core/resources/effects.ts";
 import type { ModelCall } from "../core/model.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";
 import type { ToolCategory } from "../core/tool.ts";

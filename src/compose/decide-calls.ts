@@ -1,6 +1,6 @@
 /** Carries out a person's decisions about waiting calls: allowed calls are made again, denied calls are answered. */
 import { sessionWarning } from "../call/approve/approval-reason.ts";
-import type { ShownTool } from "../core/approvals.ts";
+import type { ShownTool } from "../core/approvals/approvals.ts";
 import { ToolError } from "../core/error.ts";
 import type { ModelCall } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";

@@ -1,5 +1,5 @@
 /** The note for a model about the jobs that run in the background. */
-import type { JobStatus } from "../core/job-status.ts";
+import type { JobStatus } from "../core/jobs/job-status.ts";
 import type { OfferedName } from "../core/result.ts";
 
 const MAX_JOBS_LISTED = 20;

@@ -1,6 +1,6 @@
 /** The functions among the options of a loop: what they return is checked, because an untyped program may return a promise. */
 import { wrongReturnError } from "../core/check-argument.ts";
-import { ignoreRejections } from "../core/ignore-rejections.ts";
+import { ignoreRejections } from "../core/system/ignore-rejections.ts";
 import { copyLoopOptions, type LoopOptions } from "./loop-options.ts";
 
 type CallbackName = "system" | "tools" | "allow" | "toolChoice" | "cost";

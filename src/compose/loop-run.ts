@@ -5,7 +5,7 @@ import type { JsonObject } from "../core/base/json.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import type { Model, ModelReply, ModelRequest, ModelTool } from "../core/model.ts";
 import type { OfferedName, ToolResult } from "../core/result.ts";
-import { readUsage } from "../core/token-usage.ts";
+import { readUsage } from "../core/formats/token-usage.ts";
 import { plural } from "../core/base/wording.ts";
 import { CONTEXT_LEVELS, advisoryNote, contextAdvisory, type ContextAdvisory, type ContextLevel } from "../history/context-advisory.ts";
 import { LoopBudget } from "./loop-budget.ts";

@@ -1,6 +1,6 @@
 /** Joins a model and a session: the model plans, the session runs its calls. */
 import { ToolError, describeThrown } from "../core/error.ts";
-import { ignoreRejection } from "../core/ignore-rejections.ts";
+import { ignoreRejection } from "../core/system/ignore-rejections.ts";
 import { checkModel, checkSession, wrongReturnError } from "../core/check-argument.ts";
 import { checkKnownKeys, findUnknownKeyError } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";

@@ -1,5 +1,5 @@
 /** The calls of a session that wait for approval, computed from its log, so that a restart loses none. */
-import type { ApprovalAnswer } from "../core/ask.ts";
+import type { ApprovalAnswer } from "../core/approvals/ask.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../core/base/json.ts";
 import { approvalDigest } from "../policy/approval/approval-digest.ts";

@@ -1,7 +1,7 @@
 /** Requires approval for sensitive calls once third-party content has reached the session. */
 import { getOrAdd } from "../core/base/get-or-add.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import type { SessionRule } from "../core/approvals.ts";
+import type { SessionRule } from "../core/approvals/approvals.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { ModelTool } from "../core/model.ts";
 import { createNameMatcher, type NameMatcher } from "../policy/permission.ts";

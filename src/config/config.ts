@@ -1,7 +1,7 @@
 /** Runs a program from a configuration file, and lets the program add engines and sources for it: `haft/config`. @packageDocumentation */
 import { checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 import type { DocumentationOverrides } from "../registry/documentation.ts";
 import type { RuntimeOptions } from "../runtime/runtime.ts";

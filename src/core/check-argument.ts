@@ -1,6 +1,6 @@
 /** Refuses arguments of the wrong type at once, before they fail somewhere else: programs without a type checker call this package too. */
 import { ToolError, isToolError } from "./error.ts";
-import { ignoreRejection } from "./ignore-rejections.ts";
+import { ignoreRejection } from "./system/ignore-rejections.ts";
 import { describeValueKind, quoteValue } from "./base/wording.ts";
 
 const NOT_AWAITED = "A promise was given: put await before it.";

@@ -1,7 +1,7 @@
 /** The content of a tool's answer besides JSON: text, images and files, in the order in which the model sees them. */
 import { shareClass } from "./base/share-class.ts";
 import { checkKnownKeys, type OptionNames } from "./known-keys.ts";
-import type { Fidelity } from "./fidelity.ts";
+import type { Fidelity } from "./answers/fidelity.ts";
 import type { JsonValue } from "./base/json.ts";
 
 /** One part of a message or an answer: text, an image, audio, a file or a link to a file. */

@@ -1,10 +1,10 @@
-import type { QuestionAnswer, Question } from "./ask.ts";
+import type { QuestionAnswer, Question } from "./approvals/ask.ts";
 import type { ToolCall } from "./call.ts";
 import type { HistoryEntry } from "./history.ts";
 import type { JsonValue } from "./base/json.ts";
 import type { LogFields } from "./ports.ts";
 import type { ToolResult } from "./result.ts";
-import type { TraceHeaders } from "./trace-headers.ts";
+import type { TraceHeaders } from "./formats/trace-headers.ts";
 
 /** The context that a handler gets in addition to its input. */
 export interface ToolContext {

@@ -3,7 +3,7 @@ import { shareClass } from "./base/share-class.ts";
 import { ERROR_CODES, type ErrorCode, type ErrorCodeInfo, type Outcome } from "./error-codes.ts";
 import { describeValueType, withArticle } from "./base/wording.ts";
 import { omitUndefined } from "./base/omit-undefined.ts";
-import { findNodeVersionProblem } from "./node-version.ts";
+import { findNodeVersionProblem } from "./system/node-version.ts";
 import { truncateText } from "./base/truncate-text.ts";
 
 // Every entry point imports this file, so an import on too old a Node fails at once, not in the first call. The check has no file of its own,

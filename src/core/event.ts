@@ -1,5 +1,5 @@
 /** The events of a runtime, and the subset of them that a session's log keeps. */
-import type { ApprovalScope, ApprovalStatus } from "./approval-store.ts";
+import type { ApprovalScope, ApprovalStatus } from "./store/approval-store.ts";
 import type { ToolCall } from "./call.ts";
 import type { CallPhase } from "./call-phase.ts";
 import type { ContentPart } from "./content.ts";
@@ -9,9 +9,9 @@ import type { JsonPatch } from "./base/json-patch.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
 import type { SessionMessage } from "./message.ts";
 import type { FinishReason, TokenUsage } from "./model.ts";
-import type { JobMode } from "./job-status.ts";
+import type { JobMode } from "./jobs/job-status.ts";
 import type { ResultStatus, ToolResult } from "./result.ts";
-import type { AnswerSource } from "./answer-source.ts";
+import type { AnswerSource } from "./answers/answer-source.ts";
 
 interface SessionFact {
   readonly sessionId: string;

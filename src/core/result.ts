@@ -1,9 +1,9 @@
 /** The one answer to one call. */
 import { type ContentPart, valueText } from "./content.ts";
-import { readDataUri } from "./data-uri.ts";
+import { readDataUri } from "./formats/data-uri.ts";
 import type { ErrorInfo } from "./error.ts";
 import { checkResult } from "./check-argument.ts";
-import type { Fidelity } from "./fidelity.ts";
+import type { Fidelity } from "./answers/fidelity.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "./base/json.ts";
 import { escapeInvisible } from "./base/escape-invisible.ts";
 import { firstChars } from "./base/truncate-text.ts";

@@ -1,8 +1,8 @@
 /** The tool that a model may call. */
 import type { ToolContext } from "./context.ts";
-import type { Effects } from "./effects.ts";
+import type { Effects } from "./resources/effects.ts";
 import type { JsonObject, JsonValue } from "./base/json.ts";
-import type { ToolMode } from "./job-status.ts";
+import type { ToolMode } from "./jobs/job-status.ts";
 
 /** A JSON Schema, draft 2020-12 unless `$schema` names draft-07. `{}` and `true` allow everything. */
 export type JsonSchema = boolean | { readonly [keyword: string]: unknown };

@@ -1,7 +1,7 @@
 /** A namespace of tools with one engine, one lifecycle and common defaults. */
 import type { OptionNames } from "./known-keys.ts";
 import type { Engine } from "./engine.ts";
-import type { FaultPlan } from "./fault.ts";
+import type { FaultPlan } from "./answers/fault.ts";
 import type { CallSettings, PromptContribution, Tool } from "./tool.ts";
 
 /** The settings of a toolset without its name, tools and engine. */

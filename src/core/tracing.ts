@@ -3,7 +3,7 @@ import type { ToolError } from "./error.ts";
 import type { SessionMessage } from "./message.ts";
 import type { Clock } from "./ports.ts";
 import type { Model, ModelReply, ModelRequest, TokenUsage } from "./model.ts";
-import type { TraceHeaders } from "./trace-headers.ts";
+import type { TraceHeaders } from "./formats/trace-headers.ts";
 
 /** Creates traces. Called only while set with `runtime.trace`. */
 export interface Tracing {

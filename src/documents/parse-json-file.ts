@@ -3,7 +3,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { LONG_NUMBER, parseJson, type ParseOptions } from "../core/base/parse-json.ts";
 import { shortenNumber } from "../core/base/truncate-text.ts";
-import { BOUND_KEYWORDS, isSchemaType } from "../core/lost-digits.ts";
+import { BOUND_KEYWORDS, isSchemaType } from "../core/formats/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile } from "./key-positions.ts";
 import { syntaxError } from "./problems.ts";
 

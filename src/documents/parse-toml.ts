@@ -1,5 +1,5 @@
 import { TomlError, parse } from "smol-toml";
-import { BOUND_KEYWORDS, isSchemaType } from "../core/lost-digits.ts";
+import { BOUND_KEYWORDS, isSchemaType } from "../core/formats/lost-digits.ts";
 import type { KeyPath, KeyPositions, ParsedFile } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";

@@ -16,7 +16,7 @@ import {
 } from "yaml";
 import type { ToolError } from "../core/error.ts";
 import { shortenNumber } from "../core/base/truncate-text.ts";
-import { BOUND_KEYWORDS, isSchemaType, losesIntegerDigits } from "../core/lost-digits.ts";
+import { BOUND_KEYWORDS, isSchemaType, losesIntegerDigits } from "../core/formats/lost-digits.ts";
 import { KeyPositions, LineIndex, type KeyPath, type ParsedFile, type Position } from "./key-positions.ts";
 import type { JsonFileLimits } from "./parse-json-file.ts";
 import { syntaxError } from "./problems.ts";

@@ -3,8 +3,8 @@ import { open, realpath, rm, stat, type FileHandle } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
-import { renameFile } from "../core/rename-file.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { renameFile } from "../core/system/rename-file.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 
 export interface ReplaceOptions {
   /** Permissions of a new file; an existing file keeps its own. @default 0o644 */

@@ -1,5 +1,5 @@
 /** The program's effects for tools that a server describes. */
-import type { Effects } from "../core/effects.ts";
+import type { Effects } from "../core/resources/effects.ts";
 import type { Tool } from "../core/tool.ts";
 
 interface EffectRule {

@@ -2,7 +2,7 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineContext, EngineRequest, EngineSession } from "../core/engine.ts";
 import { ToolError, describeThrown, pickHints } from "../core/error.ts";
-import { RemoteJob } from "../core/remote-job.ts";
+import { RemoteJob } from "../core/jobs/remote-job.ts";
 import type { Tool } from "../core/tool.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import { definitionFingerprint } from "../schema/definition-fingerprint.ts";

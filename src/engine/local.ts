@@ -1,6 +1,6 @@
 import type { ToolContext } from "../core/context.ts";
 import type { Engine, EngineRequest } from "../core/engine.ts";
-import { noHandlerError } from "../core/missing-handler.ts";
+import { noHandlerError } from "../core/answers/missing-handler.ts";
 
 /**
  * Runs `tool.execute` in this process, with the parsed input and the context.

@@ -20,7 +20,7 @@ import { MCP_OPTIONS, type McpOptions } from "./mcp/options.ts";
 import { MCP_PEER, PeerError, type McpPeer } from "./mcp/peer.ts";
 import { ServerPeer } from "./mcp/server-peer.ts";
 import { ServerSecrets } from "./mcp/server-secrets.ts";
-import { throttledLog } from "../core/throttled-log.ts";
+import { throttledLog } from "../core/system/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/list-tools.ts";
 import { redactError } from "../core/base/redact.ts";
 

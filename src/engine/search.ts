@@ -2,7 +2,7 @@
 import { quoteValue } from "../core/base/wording.ts";
 import { COUNT, FRACTION, checkNumber } from "../core/base/number-bounds.ts";
 import type { ToolContext } from "../core/context.ts";
-import { readOnly } from "../core/effects.ts";
+import { readOnly } from "../core/resources/effects.ts";
 import type { Engine, EngineContext, EngineRequest } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";

@@ -4,7 +4,7 @@ import type { Engine, EngineRequest } from "../core/engine.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
-import { NoAnswer } from "../core/no-answer.ts";
+import { NoAnswer } from "../core/answers/no-answer.ts";
 import { toExpectedInput, inputMatcher, describeMismatch, type ExpectedInput } from "./stub/match-input.ts";
 import { checkStubs, type Stub } from "./stub/read-stubs.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

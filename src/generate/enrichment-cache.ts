@@ -7,7 +7,7 @@ import type { OptionNames } from "../core/known-keys.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { makeFolder } from "../core/make-folder.ts";
+import { makeFolder } from "../core/system/make-folder.ts";
 import type { Log } from "../core/ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { replaceFile } from "../documents/replace-file.ts";

@@ -1,7 +1,7 @@
 /** Processes an array with limited concurrency, until a signal aborts. */
 import { ToolError } from "../core/error.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
-import { onNextTurn } from "../core/lazy-timer.ts";
+import { onNextTurn } from "../core/system/lazy-timer.ts";
 
 export interface RunLimitedOptions {
   /** Maximum number of items processed at a time. Integer ≥ 1. */

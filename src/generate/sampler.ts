@@ -5,7 +5,7 @@ import { checkArgument, hasMethods } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Random } from "../core/ports.ts";
 import { didYouMean } from "../core/base/near-names.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 import type { CatalogTool } from "./catalog.ts";
 import type { Enriched } from "./enrich.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";

@@ -1,5 +1,5 @@
 import type { Ports } from "../core/ports.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 
 /** The ports that a model uses. */
 export type ModelPorts = Pick<Ports, "clock" | "random">;

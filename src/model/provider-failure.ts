@@ -4,7 +4,7 @@ import { ToolError } from "../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { Clock } from "../core/ports.ts";
 import { excerpt } from "../engine/rest/answer-text.ts";
-import { readRetryAfter } from "../core/retry-after.ts";
+import { readRetryAfter } from "../core/formats/retry-after.ts";
 import { readWireJson } from "../wire/framing/wire-json.ts";
 import { NO_CREDIT, TOO_LONG, providerError } from "../wire/provider-error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";

@@ -1,6 +1,6 @@
 /** The headers of a request, and the parts of them that must stay secret. */
 import { ToolError } from "../core/error.ts";
-import { isTokenCount } from "../core/token-counts.ts";
+import { isTokenCount } from "../core/formats/token-counts.ts";
 import { addressCredentials, redactError, createRedactor, type Redact } from "../core/base/redact.ts";
 import type { Framing } from "../wire/wire-format.ts";
 

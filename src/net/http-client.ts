@@ -7,7 +7,7 @@ import { ToolError, pickHints } from "../core/error.ts";
 import type { Outcome } from "../core/error-codes.ts";
 import type { Clock, Log } from "../core/ports.ts";
 import { plural } from "../core/base/wording.ts";
-import { onNextTurn } from "../core/lazy-timer.ts";
+import { onNextTurn } from "../core/system/lazy-timer.ts";
 import { AddressGuard, formatServerName, type ResolveName } from "./address-guard.ts";
 import { REPEATABLE_METHODS, sendHop, type ExchangePorts } from "./exchange.ts";
 import type { HttpClient, HttpClientOptions, HttpRequest, HttpResponse } from "./http-request.ts";

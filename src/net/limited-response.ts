@@ -6,7 +6,7 @@ import { decodeBody } from "./decode-body.ts";
 import { EventMeter } from "./event-meter.ts";
 import type { HttpResponse } from "./http-request.ts";
 import { networkFailure } from "./network-failure.ts";
-import { ChunkBuffer } from "../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../core/formats/chunk-buffer.ts";
 import { addTo } from "../core/base/add-to.ts";
 
 export interface LimitedResponseOptions {

@@ -1,5 +1,5 @@
 /** Splits a byte stream into lines, and skips those that are too long to be a message. */
-import { ChunkBuffer } from "../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../core/formats/chunk-buffer.ts";
 
 /** Longest message that is accepted from a server, in bytes. */
 export const MAX_MESSAGE_BYTES = 32 * 1024 * 1024;

@@ -1,7 +1,7 @@
 /** Finds and ends all processes that a program has started, even outside of its group and session. On other systems than Linux, only its group. */
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
-import { onNextTurn } from "../core/lazy-timer.ts";
+import { onNextTurn } from "../core/system/lazy-timer.ts";
 import { HAS_PROCESS_GROUPS, signalGroup } from "./process-guard.ts";
 import { sleep } from "./sleep.ts";
 

@@ -3,7 +3,7 @@ import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process"
 import { constants } from "node:os";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 import { findCommandFile } from "./find-command-file.ts";
 import { sandboxArguments, type Bubblewrap, type SandboxException, type SandboxPolicy } from "./bubblewrap.ts";
 import { excludeInherited, type StdioEntry } from "./inherited-descriptors.ts";

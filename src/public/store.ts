@@ -12,9 +12,9 @@ export type {
   RefusedRequest,
   RevokeKeyRequest,
   StoredKey,
-} from "../core/access-store.ts";
-export type { ApprovalPreview, PreviewedCall, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
-export type { ApprovalKey, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../core/approvals.ts";
+} from "../core/store/access-store.ts";
+export type { ApprovalPreview, PreviewedCall, PreviewedChange, PreviewedEffects } from "../core/approvals/approval-preview.ts";
+export type { ApprovalKey, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../core/approvals/approvals.ts";
 export type {
   AbandonedQuestions,
   ApprovalEnd,
@@ -27,10 +27,10 @@ export type {
   ListApprovalsOptions,
   NewApproval,
   StoredApprovalQuery,
-} from "../core/approval-store.ts";
+} from "../core/store/approval-store.ts";
 export { artifactId, artifactOf, artifactUri, type Artifact, type ArtifactStore } from "../core/artifact.ts";
-export type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
-export { type ChangedPart, type StoreChange, type StoreFollower, CHANGED_PARTS } from "../core/store-changes.ts";
+export type { ProcessDescription, StoredProcess } from "../core/store/process-store.ts";
+export { type ChangedPart, type StoreChange, type StoreFollower, CHANGED_PARTS } from "../core/store/store-changes.ts";
 export type {
   CancelRequest,
   JobKey,
@@ -39,9 +39,9 @@ export type {
   ListUnattendedOptions,
   PruneJobsOptions,
   StoredJob,
-} from "../core/job-store.ts";
-export type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/session-queue.ts";
-export type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../core/lease-store.ts";
+} from "../core/store/job-store.ts";
+export type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../core/store/session-queue.ts";
+export type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../core/store/lease-store.ts";
 export type {
   CacheRecord,
   CacheStore,
@@ -53,13 +53,13 @@ export type {
   ReadOptions,
   Store,
   StoredSession,
-} from "../core/store.ts";
-export type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/webhook-store.ts";
+} from "../core/store/store.ts";
+export type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../core/store/webhook-store.ts";
 export { StoredApprovals, type StoredApprovalsOptions } from "../policy/approval/stored-approvals.ts";
-export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store-feed.ts";
+export type { FeedEntry, FeedPage, ReadFeedOptions, StoreFeed } from "../core/store/store-feed.ts";
 export { attachArtifacts } from "../session/attach-artifacts.ts";
 export { artifactsOf } from "../runtime/runtime-session.ts";
 export { folderArtifacts, type FolderArtifactsOptions } from "../store/folder-artifacts.ts";
 export { memoryStore } from "../store/memory-store.ts";
-export type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../core/channel-store.ts";
-export type { KeyMaker, RequestHold } from "../core/access-store.ts";
+export type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../core/store/channel-store.ts";
+export type { KeyMaker, RequestHold } from "../core/store/access-store.ts";

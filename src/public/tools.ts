@@ -2,10 +2,10 @@
 export type { JsonPrimitive } from "../core/base/json.ts";
 export { type NameParts, qualifiedName, splitName } from "../core/call.ts";
 export type { ToolOutputOptions } from "../core/content.ts";
-export type { ResolvedEffects } from "../core/effects.ts";
+export type { ResolvedEffects } from "../core/resources/effects.ts";
 export type { Actor, ErrorCodeInfo } from "../core/error-codes.ts";
 export type { ToolErrorOptions } from "../core/error.ts";
-export type { RemoteJobWork } from "../core/remote-job.ts";
+export type { RemoteJobWork } from "../core/jobs/remote-job.ts";
 export type { SourceContext } from "../core/source.ts";
 export type { ToolPins } from "../core/tool-pins.ts";
 export { type CacheScope, type PastCall, type Reducer, type Supersedes, type ToolCategory, TOOL_CATEGORIES } from "../core/tool.ts";
@@ -21,7 +21,7 @@ export type { ToolFunction, ToolFunctionOptions } from "../registry/tool-functio
 export type { SearchQuery } from "../registry/tool-search.ts";
 export type { ToolHook, TypedCall } from "../call/define-hook.ts";
 export type { CallTools, NestedCallOptions } from "../core/context.ts";
-export type { LockKeys } from "../core/effects.ts";
+export type { LockKeys } from "../core/resources/effects.ts";
 export type { OfferedName } from "../core/result.ts";
 export type { NewTool } from "../registry/check-registration.ts";
 export type { ToolsetParts } from "../registry/prepare-toolset.ts";

@@ -1,5 +1,5 @@
 /** Checks a tool's cache settings: that they are valid, and that a cached answer is equivalent to running the tool. */
-import { declaresNoWrites } from "../core/effects.ts";
+import { declaresNoWrites } from "../core/resources/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { MILLISECONDS } from "../core/base/number-bounds.ts";
 import { isJsonObject } from "../core/base/json.ts";

@@ -1,9 +1,9 @@
 /** Checks that the templates in a tool's resource keys name properties of its input. */
 import { ToolError } from "../core/error.ts";
-import type { Effects } from "../core/effects.ts";
+import type { Effects } from "../core/resources/effects.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { getOwn } from "../core/base/get-own.ts";
-import { listTemplatePaths } from "../core/resource-keys.ts";
+import { listTemplatePaths } from "../core/resources/resource-keys.ts";
 import { findNearNames } from "../core/base/near-names.ts";
 
 /** Keywords next to which `properties` may not list all properties. */

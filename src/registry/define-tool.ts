@@ -1,7 +1,7 @@
 /** Defines a tool, checked at once and typed by its schema. */
 import type { StandardJSONSchemaV1, StandardSchemaV1 } from "@standard-schema/spec";
 import type { ToolOutput } from "../core/content.ts";
-import { declaresNoWrites, type Effects } from "../core/effects.ts";
+import { declaresNoWrites, type Effects } from "../core/resources/effects.ts";
 import type { ToolContext } from "../core/context.ts";
 import { ToolError, pickHints } from "../core/error.ts";
 import type { JsonSchema, ParsedInput, Reducer, Tool } from "../core/tool.ts";

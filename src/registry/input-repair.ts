@@ -1,5 +1,5 @@
 /** Repairs of a call's input. */
-import { declaresNoWrites } from "../core/effects.ts";
+import { declaresNoWrites } from "../core/resources/effects.ts";
 import { copyJson, type JsonObject } from "../core/base/json.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";

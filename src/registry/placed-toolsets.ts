@@ -3,7 +3,7 @@ import { isObject } from "../core/base/is-object.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { Engine } from "../core/engine.ts";
 import type { ToolSource } from "../core/source.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import type { Toolset } from "../core/toolset.ts";
 
 /** The options of a runtime that affect places. */

@@ -1,11 +1,11 @@
 /** A preset for tools that return `{success, error?, data?}`, as those of the Evennia AI assistant do. */
-import { ANSWER_LIMITS } from "../core/answer-limits.ts";
+import { ANSWER_LIMITS } from "../core/answers/answer-limits.ts";
 import { deepFreeze } from "../core/base/frozen.ts";
 import { fitJson, isJsonObject } from "../core/base/json.ts";
 import { ToolOutput } from "../core/content.ts";
 import { ToolError } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
-import { ReturnedFailure } from "../core/returned-failure.ts";
+import { ReturnedFailure } from "../core/answers/returned-failure.ts";
 import type { CacheScope, JsonSchema, Tool } from "../core/tool.ts";
 import { FilePlaceholders, replaceInAnswer } from "../policy/results/artifact-parts.ts";
 import { classifyError } from "../policy/attempts/classify-error.ts";

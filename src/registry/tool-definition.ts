@@ -1,7 +1,7 @@
 /** A tool as data: for a model, for MCP, or for a file. */
 import { CALL_SETTING_NAMES } from "../core/call-settings.ts";
 import { DEFAULT_NAMESPACE } from "../core/call.ts";
-import { declaresNoWrites, type Effects } from "../core/effects.ts";
+import { declaresNoWrites, type Effects } from "../core/resources/effects.ts";
 import { ToolError } from "../core/error.ts";
 import { checkRegistered, checkString } from "../core/check-argument.ts";
 import { isJsonObject } from "../core/base/json.ts";

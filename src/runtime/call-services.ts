@@ -4,7 +4,7 @@ import type { Engine } from "../core/engine.ts";
 import { ToolError } from "../core/error.ts";
 import type { RuntimeEvent } from "../core/event.ts";
 import type { Ports } from "../core/ports.ts";
-import type { Slots } from "../core/slots.ts";
+import type { Slots } from "../core/resources/slots.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { ApprovalGate } from "../policy/approval/approval-gate.ts";
 import { LargeResultStore } from "../policy/results/large-result-store.ts";

@@ -10,7 +10,7 @@ import { copyJson, type JsonValue } from "../core/base/json.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
 import { readRecording, type OpenRecording, type RecordingSource } from "../core/recording/recording.ts";
 import type { RecordingHeader } from "../core/recording/format.ts";
-import type { EventLog, Store } from "../core/store.ts";
+import type { EventLog, Store } from "../core/store/store.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { SessionFold } from "./resume/fold-events.ts";
 import { createCallEndEvents, type OpenCall } from "./resume/open-call.ts";

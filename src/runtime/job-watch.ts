@@ -1,8 +1,8 @@
 /** Keeps a runtime's jobs and their rows in the store in sync: cancels jobs on the request of other processes, and deletes old rows. */
 import { describeThrown } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
-import type { Store } from "../core/store.ts";
-import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../core/store-changes.ts";
+import type { Store } from "../core/store/store.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../core/store/store-changes.ts";
 import { jobLimits, type JobObserver, type JobTable } from "../call/jobs/job-table.ts";
 import type { RuntimeOptions } from "./runtime-options.ts";
 

@@ -1,9 +1,9 @@
 /** Lists the jobs of a store. Jobs whose calls wait for approval are `waiting`, which their rows do not say. */
 import { checkJobList } from "../store/records/store-options.ts";
-import type { ApprovalRecord } from "../core/approval-store.ts";
-import type { ListStoredJobsOptions, StoredJob } from "../core/job-store.ts";
-import { ACTIVE_JOB_STATES } from "../core/job-status.ts";
-import type { Store } from "../core/store.ts";
+import type { ApprovalRecord } from "../core/store/approval-store.ts";
+import type { ListStoredJobsOptions, StoredJob } from "../core/store/job-store.ts";
+import { ACTIVE_JOB_STATES } from "../core/jobs/job-status.ts";
+import type { Store } from "../core/store/store.ts";
 
 /** Maximum number of open questions that are looked at, the newest. */
 const MAX_QUESTIONS = 1_000;

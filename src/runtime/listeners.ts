@@ -1,7 +1,7 @@
 /** A program's listeners, wrapped so that an error of theirs does not end a call. */
 import { ToolError, describeThrown } from "../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../core/event.ts";
-import type { JobStatus } from "../core/job-status.ts";
+import type { JobStatus } from "../core/jobs/job-status.ts";
 import type { Log } from "../core/ports.ts";
 import { notifySafely } from "../policy/notify-safely.ts";
 import type { ProgressListener } from "../call/execute-options.ts";

@@ -1,7 +1,7 @@
 /** The session that the handler of a call begins: its id, and whether a log is that session's. */
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import { shortId } from "../session/session-id.ts";
 
 /** The id of the session that a call begins. */

@@ -1,6 +1,6 @@
 /** Begins sessions, new ones and those from a snapshot, with the steps that resumed sessions and branches share with them. */
 import type { CallPlace, BranchPoint, SessionEvent } from "../core/event.ts";
-import type { EventLog, Store } from "../core/store.ts";
+import type { EventLog, Store } from "../core/store/store.ts";
 import type { CallServices } from "../call/call-run.ts";
 import { NO_CALLS } from "../policy/faults/fault-tally.ts";
 import type { SessionSettings } from "../session/session.ts";

@@ -1,6 +1,6 @@
 /** Decides why calls that a crash interrupted are not run, or not run again. */
 import { ToolError } from "../core/error.ts";
-import { isRealSource } from "../core/answer-source.ts";
+import { isRealSource } from "../core/answers/answer-source.ts";
 import { isJsonObject } from "../core/base/json.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Answerer } from "../call/route.ts";

@@ -5,7 +5,7 @@ import { cancelSessionCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
 import { MultiMap } from "../core/base/multi-map.ts";
 import { checkString } from "../core/check-argument.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import { revokeSessionKeys } from "../session/revoke-session-keys.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { findBranch, removeClosed, removeStored } from "./resume/end-stored-calls.ts";

@@ -1,5 +1,5 @@
 /** Simulates a call that needs approval, to show what it would change. */
-import type { ApprovalPreview, PreviewedChange, PreviewedEffects } from "../core/approval-preview.ts";
+import type { ApprovalPreview, PreviewedChange, PreviewedEffects } from "../core/approvals/approval-preview.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import { resultText, type ToolResult } from "../core/result.ts";

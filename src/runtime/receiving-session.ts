@@ -5,7 +5,7 @@ import type { SessionMessage } from "../core/message.ts";
 import type { Ports } from "../core/ports.ts";
 import type { Tracing } from "../core/tracing.ts";
 import { checkSender, type SentBy } from "../core/sender.ts";
-import { readTraceparent } from "../core/traceparent.ts";
+import { readTraceparent } from "../core/formats/traceparent.ts";
 import { Inbox, isInboxEvent, type InboxEntry, type CreateInboxEvents, type StoredTrigger } from "../session/inbox.ts";
 import {
   createAddTriggerEvents,

@@ -7,7 +7,7 @@ import { findUnknownKeyError, type OptionNames } from "../core/known-keys.ts";
 import type { NativeMessage, SessionMessage } from "../core/message.ts";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
-import { readUsage } from "../core/token-usage.ts";
+import { readUsage } from "../core/formats/token-usage.ts";
 import { onAbort } from "../policy/attempts/deadline.ts";
 import { dropWrittenResults } from "../call/cache/announce-write.ts";
 import { Batch, admitNext, finalResults, type Admission, type AdmissionState } from "../call/batch.ts";

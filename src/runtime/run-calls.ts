@@ -1,5 +1,5 @@
 /** Runs the calls of one `execute`: without a session, or as a turn of a session, whose results are durable before they are returned. */
-import type { Ask } from "../core/ask.ts";
+import type { Ask } from "../core/approvals/ask.ts";
 import type { ToolCall } from "../core/call.ts";
 import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";

@@ -1,6 +1,6 @@
 /** Errors of sessions. */
 import { ToolError } from "../core/error.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import type { Session } from "../session/session.ts";
 
 export function closedSessionError(session: Session): ToolError {

@@ -2,9 +2,9 @@
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
-import type { JobStatus } from "../core/job-status.ts";
+import type { JobStatus } from "../core/jobs/job-status.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { createJobMessage, createPendingResult } from "../core/job-message.ts";
+import { createJobMessage, createPendingResult } from "../core/jobs/job-message.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { modelHistory, type ModelHistoryOptions } from "../history/model-history.ts";
 import { mentionFiles } from "../policy/results/artifact-parts.ts";

@@ -2,9 +2,9 @@
 import { formatList } from "../core/base/wording.ts";
 import { ToolError } from "../core/error.ts";
 import type { CancelOutcome, StoredJobName, StoredJobs } from "../call/jobs/jobs.ts";
-import type { StoredJob } from "../core/job-store.ts";
+import type { StoredJob } from "../core/store/job-store.ts";
 import type { Clock } from "../core/ports.ts";
-import type { EventLog, Store } from "../core/store.ts";
+import type { EventLog, Store } from "../core/store/store.ts";
 import { findNearNames } from "../core/base/near-names.ts";
 import { endSessionsLeftOpen, endStoredCalls, readFoldedLog, type EndingOptions } from "./resume/end-stored-calls.ts";
 import type { SessionFold } from "./resume/fold-events.ts";

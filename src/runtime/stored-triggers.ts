@@ -1,7 +1,7 @@
 /** The triggers of stored sessions, read and paused in their logs, so that no process needs to have the sessions open. */
 import { ToolError } from "../core/error.ts";
 import type { Ports } from "../core/ports.ts";
-import type { Store, StoredSession } from "../core/store.ts";
+import type { Store, StoredSession } from "../core/store/store.ts";
 import { createPauseEvents } from "../session/inbox-events.ts";
 import { Inbox, isInboxEvent, type StoredTrigger } from "../session/inbox.ts";
 import { readEventPages } from "../session/read-events.ts";

@@ -2,7 +2,7 @@
 import type { ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
-import { createPendingResult } from "../core/job-message.ts";
+import { createPendingResult } from "../core/jobs/job-message.ts";
 import { wasBlockedByStore } from "../core/not-started-error.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { Submission } from "../call/batch.ts";

@@ -1,6 +1,6 @@
 /** Reads the parts of a tool's definition, as a model and the runtime see it, and computes their fingerprint. */
 import { hash } from "node:crypto";
-import type { Effects } from "../core/effects.ts";
+import type { Effects } from "../core/resources/effects.ts";
 import { describeThrown } from "../core/error.ts";
 import { canonicalJson } from "../core/base/canonical-json.ts";
 import { copyJson, type JsonValue } from "../core/base/json.ts";

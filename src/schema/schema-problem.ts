@@ -1,5 +1,5 @@
 /** Describes how a value violates its schema. */
-import { losesIntegerDigits } from "../core/lost-digits.ts";
+import { losesIntegerDigits } from "../core/formats/lost-digits.ts";
 import { escapePointerStep } from "../core/base/json-pointer.ts";
 import { formatJsonPath } from "../core/base/json.ts";
 import { truncateText } from "../core/base/truncate-text.ts";

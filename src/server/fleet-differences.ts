@@ -1,5 +1,5 @@
 /** Compares the processes of one store, which should have the same version and tools. */
-import type { StoredProcess } from "../core/process-store.ts";
+import type { StoredProcess } from "../core/store/process-store.ts";
 
 /** The name of a process as shown to people. */
 export function processName({ name, host, pid }: StoredProcess): string {

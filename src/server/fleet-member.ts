@@ -4,7 +4,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Clock, Log } from "../core/ports.ts";
-import type { ProcessDescription } from "../core/process-store.ts";
+import type { ProcessDescription } from "../core/store/process-store.ts";
 import { getDefinitionDigests } from "../registry/definition-digests.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { describeFleetDifferences } from "./fleet-differences.ts";

@@ -1,6 +1,6 @@
 /** Removes expired sessions that the server made for itself; the audit keeps their calls. */
-import type { AuditedCall } from "../core/access-store.ts";
-import type { StoredSession } from "../core/store.ts";
+import type { AuditedCall } from "../core/store/access-store.ts";
+import type { StoredSession } from "../core/store/store.ts";
 import type { Runtime } from "../runtime/runtime.ts";
 import { copyCallsToAudit } from "./auth/copy-calls-to-audit.ts";
 

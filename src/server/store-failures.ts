@@ -5,10 +5,10 @@ import type { RuntimeEvent, SessionEvent } from "../core/event.ts";
 import { formatForOperator } from "../core/error.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { getOrAdd } from "../core/base/get-or-add.ts";
-import type { JobStatus } from "../core/job-status.ts";
+import type { JobStatus } from "../core/jobs/job-status.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import type { ToolResult } from "../core/result.ts";
-import { throttledLog } from "../core/throttled-log.ts";
+import { throttledLog } from "../core/system/throttled-log.ts";
 
 /** Codes, other than those of stores, of requests that failed as a whole for reasons that only the operator can act on. */
 const OPERATOR_ONLY_CODES: ReadonlySet<ErrorCode> = new Set<ErrorCode>(["execution_failed", "invalid_config"]);

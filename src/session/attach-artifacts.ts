@@ -5,7 +5,7 @@ import type { ContentPart } from "../core/content.ts";
 import { getContentParts, type ModelMessage, type NativeMessage } from "../core/message.ts";
 import { findNativeArtifactIds, restoreNativeData } from "../policy/results/artifact-parts.ts";
 import { mapTexts } from "../policy/results/data-urls.ts";
-import { imageType, isValidImage } from "../core/image-type.ts";
+import { imageType, isValidImage } from "../core/formats/image-type.ts";
 import { isValidPdf } from "../policy/results/extract-data-urls.ts";
 import { MAX_MEDIA_BYTES } from "../policy/results/media-limits.ts";
 

@@ -9,7 +9,7 @@ import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { SessionMessage } from "../core/message.ts";
 import type { Inbox, InboxScope, CreateInboxEvents, StoredTrigger } from "./inbox.ts";
 import { findPrincipalError } from "../core/sender.ts";
-import { checkTraceparent } from "../core/traceparent.ts";
+import { checkTraceparent } from "../core/formats/traceparent.ts";
 import { readMessage } from "./read-message.ts";
 
 /** Options for a received message. */

@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { checkStore, checkString } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { EventPage, LogDamage, ReadOptions, Store } from "../core/store.ts";
+import type { EventPage, LogDamage, ReadOptions, Store } from "../core/store/store.ts";
 
 const PAGE = 1_000;
 

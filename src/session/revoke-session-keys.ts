@@ -1,5 +1,5 @@
 /** Revokes the keys of a session that was removed. */
-import type { AccessStore } from "../core/access-store.ts";
+import type { AccessStore } from "../core/store/access-store.ts";
 
 /** Revokes every API key that is for the session: a later session with its id is a different one. Keys revoked before keep their time. */
 export async function revokeSessionKeys(access: AccessStore, sessionId: string, at: number): Promise<void> {

@@ -1,6 +1,6 @@
 /** Runs code with a value of an `AsyncLocalStorage`. */
 import { type AsyncLocalStorage, AsyncResource } from "node:async_hooks";
-import { IS_CLOUDFLARE_WORKER } from "../core/node-version.ts";
+import { IS_CLOUDFLARE_WORKER } from "../core/system/node-version.ts";
 
 /**
  * Like `storage.run`, which in Node.js 24 creates two contexts: one with the value, and a copy of the previous one. An `AsyncResource` restores the

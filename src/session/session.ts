@@ -7,7 +7,7 @@ import type { JsonValue } from "../core/base/json.ts";
 import { PersistentMap } from "../core/base/persistent-map.ts";
 import type { Ports } from "../core/ports.ts";
 import { shareJson } from "../core/base/share-json.ts";
-import type { EventLog } from "../core/store.ts";
+import type { EventLog } from "../core/store/store.ts";
 import { countCalls, type CallTally } from "../policy/faults/fault-tally.ts";
 import { EngineSessions } from "./engine-sessions.ts";
 import { SessionLog, historyOf } from "./session-log.ts";

@@ -1,5 +1,5 @@
 /** The state of a simulation: a branch whose calls have no side effects unless they are allowed. */
-import { isSameOrInside } from "../core/effects.ts";
+import { isSameOrInside } from "../core/resources/effects.ts";
 
 /** Whether calls of a tool may have side effects. */
 export type SideEffects = (qualifiedName: string) => boolean;

@@ -5,8 +5,8 @@ import type { Artifact, ArtifactStore } from "../core/artifact.ts";
 import { systemErrorCode } from "../core/base/system-error-code.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { makeFolder } from "../core/make-folder.ts";
-import { renameFile } from "../core/rename-file.ts";
+import { makeFolder } from "../core/system/make-folder.ts";
+import { renameFile } from "../core/system/rename-file.ts";
 import { checkArtifact } from "./records/check-artifact.ts";
 
 /** Options of `folderArtifacts`. */

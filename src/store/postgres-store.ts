@@ -1,6 +1,6 @@
 /** Sessions in a PostgreSQL database, shared by any number of processes on any number of machines. @packageDocumentation */
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import { bossQueue } from "./postgres/boss-queue.ts";
 import { checkPostgresSettings } from "./postgres/postgres-settings.ts";
 import { DEFAULT_BUFFERED_BYTES, requireInteger } from "./records/store-options.ts";

@@ -3,7 +3,7 @@ import { quoteValue } from "../core/base/wording.ts";
 import { resolve } from "node:path";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 import { DatabaseStore } from "./database/database-store.ts";
 import { InThreadDatabase } from "./database/in-thread-database.ts";
 import type { SqliteSettings } from "./sqlite/sqlite-settings.ts";

@@ -14,7 +14,7 @@ import type {
   TracedWork,
   Tracing,
 } from "../core/tracing.ts";
-import type { TraceHeaders } from "../core/trace-headers.ts";
+import type { TraceHeaders } from "../core/formats/trace-headers.ts";
 import { isSendableHeader } from "../net/request-head.ts";
 import { AGENT_NAME, CALL_ID } from "./context-keys.ts";
 import type { CallSpans } from "./call-spans.ts";

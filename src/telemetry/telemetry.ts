@@ -7,7 +7,7 @@ import { CallSpans } from "./call-spans.ts";
 import { ProviderDetector } from "./provider-detector.ts";
 import { RuntimeTracing } from "./runtime-tracing.ts";
 
-export type { TraceHeaders } from "../core/trace-headers.ts";
+export type { TraceHeaders } from "../core/formats/trace-headers.ts";
 
 /** Options of `telemetry`: which contents to record, and the providers. */
 export interface TelemetryOptions {

@@ -11,8 +11,8 @@ import {
   type RefusedRequest,
   type RequestHold,
   type StoredKey,
-} from "../core/access-store.ts";
-import type { Store } from "../core/store.ts";
+} from "../core/store/access-store.ts";
+import type { Store } from "../core/store/store.ts";
 import { singleStoreCase, twoStoreCase, assertRejects, type StoreCase } from "./store-case.ts";
 
 const DAY_MS = 86_400_000;

@@ -1,7 +1,7 @@
 /** The contract for the approvals of every store, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { ApprovalRecord, ApprovalRule, NewApproval, StoredApprovalQuery } from "../core/approval-store.ts";
-import type { Store } from "../core/store.ts";
+import type { ApprovalRecord, ApprovalRule, NewApproval, StoredApprovalQuery } from "../core/store/approval-store.ts";
+import type { Store } from "../core/store/store.ts";
 import { singleStoreCase, twoStoreCase, messageEvent, assertRejects, type StoreCase } from "./store-case.ts";
 
 const ODD_TEXTS: readonly string[] = ["a\u0000b", "\ud800", "'; drop table haft_approval; --", "__proto__", "\u202e", "x".repeat(1_000)];

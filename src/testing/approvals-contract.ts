@@ -1,10 +1,10 @@
 /** The contract of every implementation of `Approvals`, as cases for any test runner. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { ApprovalQuestion, Approvals } from "../core/approvals.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/ask.ts";
+import type { ApprovalQuestion, Approvals } from "../core/approvals/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/approvals/ask.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { onNextTurn } from "../core/lazy-timer.ts";
+import { onNextTurn } from "../core/system/lazy-timer.ts";
 import { assertRejects } from "./store-case.ts";
 import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 

@@ -6,7 +6,7 @@ import { ERROR_CODES } from "../core/error-codes.ts";
 import type { JsonObject, JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import type { Ports } from "../core/ports.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 import type { Tool } from "../core/tool.ts";
 import { compileSchema } from "../schema/compile-schema.ts";
 import {

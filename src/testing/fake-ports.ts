@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Clock, Ids, Log, LogFields, Ports } from "../core/ports.ts";
-import { onNextTurn } from "../core/lazy-timer.ts";
+import { onNextTurn } from "../core/system/lazy-timer.ts";
 import { seededRandom } from "../core/base/seeded-random.ts";
 
 export { seededRandom };

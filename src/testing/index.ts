@@ -5,7 +5,7 @@ export { type ApprovalsCase, type ApprovalsMaker, approvalsContract } from "./ap
 export { type ArtifactStoreCase, artifactStoreContract } from "./artifact-store-contract.ts";
 export type { EngineCase, EngineSubject } from "./engine-case.ts";
 export { engineContract } from "./engine-contract.ts";
-export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "../core/fault.ts";
+export { FAULT_TYPES, type FaultPlan, type FaultRule, type FaultType } from "../core/answers/fault.ts";
 export { FakeClock, type FakePorts, MemoryLog, countingIds, fakePorts, seededRandom, settle } from "./fake-ports.ts";
 export { jobStoreContract } from "./job-store-contract.ts";
 export { type LocksCase, type LocksSubject, locksContract } from "./locks-contract.ts";

@@ -2,9 +2,9 @@
 import { deepEqual, equal } from "node:assert/strict";
 import type { ErrorCode } from "../core/error-codes.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { StoredJob } from "../core/job-store.ts";
+import type { StoredJob } from "../core/store/job-store.ts";
 import type { ResultWithError, ToolResult } from "../core/result.ts";
-import type { EventLog, Store } from "../core/store.ts";
+import type { EventLog, Store } from "../core/store/store.ts";
 import { singleStoreCase, twoStoreCase, messageEvent, assertRejects, assertThrows, type StoreCase } from "./store-case.ts";
 
 const ODD_IDS: readonly string[] = ["", "a\u0000b", "\ud800", "'; drop table haft_job; --", "__proto__", "call_1", "x".repeat(1_000)];

@@ -1,6 +1,6 @@
 /** The contract of every implementation of locks, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
-import type { LockRequest, LockTicket, Locks } from "../core/locks.ts";
+import type { LockRequest, LockTicket, Locks } from "../core/resources/locks.ts";
 import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 
 /** The subject of a case: the same locks as seen by two processes. For locks of a single process both are one object. */

@@ -1,6 +1,6 @@
 /** Time limits for the steps of a contract, which a broken subject may never reach. */
 import { AssertionError } from "node:assert/strict";
-import { systemPorts } from "../core/system-ports.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 
 /** How long an expected step may take, in milliseconds, unless the subject sets `timeoutMs`. */
 export const PATIENCE_MS = 20_000;

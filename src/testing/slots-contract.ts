@@ -1,6 +1,6 @@
 /** The contract of every implementation of slots, as cases for any test runner. */
 import { deepEqual, equal } from "node:assert/strict";
-import type { SlotLimit, SlotWaiter, Slots } from "../core/slots.ts";
+import type { SlotLimit, SlotWaiter, Slots } from "../core/resources/slots.ts";
 import { assertThrows } from "./store-case.ts";
 import { PATIENCE_MS, assertSettlesWithin } from "./settles-within.ts";
 

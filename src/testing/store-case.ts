@@ -4,7 +4,7 @@ import type { ErrorCode } from "../core/error-codes.ts";
 import { isToolError } from "../core/error.ts";
 import type { SessionEvent } from "../core/event.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import type { Store } from "../core/store.ts";
+import type { Store } from "../core/store/store.ts";
 
 /** The subject of a case. The case opens and closes the stores that it asks for. */
 export interface StoreSubject {

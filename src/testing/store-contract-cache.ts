@@ -1,6 +1,6 @@
 /** The part of the store contract about cached results that outlive the process. */
 import { deepEqual, equal, notEqual } from "node:assert/strict";
-import type { CacheRecord, CacheStore } from "../core/store.ts";
+import type { CacheRecord, CacheStore } from "../core/store/store.ts";
 import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 export const cacheCases: readonly StoreCase[] = [

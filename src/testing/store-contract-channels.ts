@@ -1,7 +1,7 @@
 /** The part of the store contract about messages on channels. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { ChannelStore, NewChannelEntry } from "../core/channel-store.ts";
-import { systemPorts } from "../core/system-ports.ts";
+import type { ChannelStore, NewChannelEntry } from "../core/store/channel-store.ts";
+import { systemPorts } from "../core/system/system-ports.ts";
 import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 const NAMES = ["news", "a\u0000b", "\ud800"] as const;

@@ -1,7 +1,7 @@
 /** The part of the store contract about the feed: the order in which the events of all sessions became durable. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { FeedEntry } from "../core/store-feed.ts";
-import type { Store } from "../core/store.ts";
+import type { FeedEntry } from "../core/store/store-feed.ts";
+import type { Store } from "../core/store/store.ts";
 import { singleStoreCase, twoStoreCase, messageEvent, messageEvents, assertRejects, type StoreCase } from "./store-case.ts";
 
 export const feedCases: readonly StoreCase[] = [

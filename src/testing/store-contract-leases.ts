@@ -1,7 +1,7 @@
 /** The part of the store contract about leases. Which calls exclude each other is tested by the contract of locks, which leases satisfy too. */
 import { deepEqual, equal, ok } from "node:assert/strict";
-import type { LeaseAnswer, LeaseRequest } from "../core/lease-store.ts";
-import type { Store } from "../core/store.ts";
+import type { LeaseAnswer, LeaseRequest } from "../core/store/lease-store.ts";
+import type { Store } from "../core/store/store.ts";
 import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 function requestOf(ticket: string, wish: Partial<LeaseRequest>): LeaseRequest {

@@ -1,7 +1,7 @@
 /** The part of the store contract about several processes over the same data. */
 import { deepEqual, equal } from "node:assert/strict";
-import type { ProcessDescription, StoredProcess } from "../core/process-store.ts";
-import type { EventLog, Store } from "../core/store.ts";
+import type { ProcessDescription, StoredProcess } from "../core/store/process-store.ts";
+import type { EventLog, Store } from "../core/store/store.ts";
 import { twoStoreCase, messageEvent, messageEvents, assertRejects, assertThrows, type StoreCase } from "./store-case.ts";
 
 export const sharingCases: readonly StoreCase[] = [

@@ -1,7 +1,7 @@
 /** The part of the store contract about webhooks. */
 import { deepEqual } from "node:assert/strict";
-import type { NewApproval } from "../core/approval-store.ts";
-import type { WebhookStore } from "../core/webhook-store.ts";
+import type { NewApproval } from "../core/store/approval-store.ts";
+import type { WebhookStore } from "../core/store/webhook-store.ts";
 import { singleStoreCase, twoStoreCase, type StoreCase } from "./store-case.ts";
 
 const MINUTE_MS = 60_000;

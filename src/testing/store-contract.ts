@@ -2,8 +2,8 @@
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { artifactStoreContract } from "./artifact-store-contract.ts";
 import type { SessionEvent } from "../core/event.ts";
-import type { ProcessDescription } from "../core/process-store.ts";
-import type { EventLog, EventPage, LogOptions, Store } from "../core/store.ts";
+import type { ProcessDescription } from "../core/store/process-store.ts";
+import type { EventLog, EventPage, LogOptions, Store } from "../core/store/store.ts";
 import { callEndEvent, singleStoreCase, messageEvent, messageEvents, assertRejects, assertThrows, type StoreCase } from "./store-case.ts";
 import { cacheCases } from "./store-contract-cache.ts";
 import { feedCases } from "./store-contract-feed.ts";

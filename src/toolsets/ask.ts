@@ -2,8 +2,8 @@
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { markNoCircuit } from "../core/no-circuit.ts";
-import type { Effects } from "../core/effects.ts";
+import { markNoCircuit } from "../core/answers/no-circuit.ts";
+import type { Effects } from "../core/resources/effects.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";
 

@@ -5,7 +5,7 @@ import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Toolset } from "../core/toolset.ts";
-import { readTraceparent } from "../core/traceparent.ts";
+import { readTraceparent } from "../core/formats/traceparent.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Channel } from "../triggers/channel.ts";
 import { Channels } from "../triggers/channels.ts";

@@ -1,7 +1,7 @@
 /** The toolset `jobs`: a model manages the background jobs that it began. @packageDocumentation */
 import type { ToolContext } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
-import type { EndedJob, JobStatus } from "../core/job-status.ts";
+import type { EndedJob, JobStatus } from "../core/jobs/job-status.ts";
 import { resultText } from "../core/result.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { firstChars } from "../core/base/truncate-text.ts";
@@ -9,7 +9,7 @@ import { plural, singleLine } from "../core/base/wording.ts";
 import type { Jobs } from "../call/jobs/jobs.ts";
 import { callerVisibility, jobsOf } from "../call/context/tool-context.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
-import { markNoCircuit } from "../core/no-circuit.ts";
+import { markNoCircuit } from "../core/answers/no-circuit.ts";
 import { defineTool } from "../registry/define-tool.ts";
 import type { Triggers } from "../triggers/triggers.ts";
 import { asInputError } from "./as-input-error.ts";

@@ -5,7 +5,7 @@ import { isJsonObject } from "../core/base/json.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { ToolContext } from "../core/context.ts";
-import { markNoCircuit } from "../core/no-circuit.ts";
+import { markNoCircuit } from "../core/answers/no-circuit.ts";
 import type { Tool } from "../core/tool.ts";
 import type { Toolset } from "../core/toolset.ts";
 import { defineTool } from "../registry/define-tool.ts";

@@ -1,7 +1,7 @@
 /** The trigger `channel`: wakes an agent when another sender writes to a channel. */
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
-import { readTraceparent } from "../core/traceparent.ts";
+import { readTraceparent } from "../core/formats/traceparent.ts";
 import type { Channels } from "./channels.ts";
 import type { MessageReader } from "./message-reader.ts";
 import { MAX_PROMPT_CHARS } from "./prompt-limits.ts";

@@ -1,5 +1,5 @@
 /** The messages of a stored queue that this process holds. A store records which process has taken a message, but not which of its readers. */
-import type { ChannelStore } from "../core/channel-store.ts";
+import type { ChannelStore } from "../core/store/channel-store.ts";
 
 /** The store method that settles a message that was taken. */
 export type Settlement = "end" | "release";

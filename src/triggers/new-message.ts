@@ -6,7 +6,7 @@ import { ToolError } from "../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
 import { MAX_ID_LENGTH } from "../core/recording/read-event.ts";
-import { checkTraceparent } from "../core/traceparent.ts";
+import { checkTraceparent } from "../core/formats/traceparent.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 
 /** Options of a message to send. */

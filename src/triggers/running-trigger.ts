@@ -4,7 +4,7 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument, checkString } from "../core/check-argument.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
 import type { Ports } from "../core/ports.ts";
-import { checkTraceparent } from "../core/traceparent.ts";
+import { checkTraceparent } from "../core/formats/traceparent.ts";
 import type { StoredTrigger } from "../session/inbox.ts";
 import type { Channels } from "./channels.ts";
 import { notifySafely } from "../policy/notify-safely.ts";

@@ -1,12 +1,12 @@
 /** The messages of one channel that are kept in a store, and shared by all processes of the store. */
-import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/channel-store.ts";
+import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/store/channel-store.ts";
 import { ToolError } from "../core/error.ts";
-import { mayRecoverLater } from "../core/store-refusal.ts";
+import { mayRecoverLater } from "../core/store/store-refusal.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../core/recording/read-event.ts";
 import type { Ports } from "../core/ports.ts";
-import type { Store } from "../core/store.ts";
-import type { StoreFollower } from "../core/store-changes.ts";
+import type { Store } from "../core/store/store.ts";
+import type { StoreFollower } from "../core/store/store-changes.ts";
 import type { ChannelMessage } from "./channel-message.ts";
 import { getHeldMessages, getHeldQueues, forgetIfUnused, type HeldMessages, type Settlement } from "./held-messages.ts";
 import { isMessageFor, type MessageReader, type ReadMessage, type ReaderOptions } from "./message-reader.ts";

@@ -1,6 +1,6 @@
 /** Writes calls and results as plain text, for requests without tools: some providers then refuse a conversation with calls. */
 import type { ContentPart } from "../core/content.ts";
-import { readPdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/formats/data-uri.ts";
 import type { ModelMessage, SessionMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";
 import { answerText, contentParts, contentText, conversationSteps, type AssistantStep, type WireCall } from "./conversation-steps.ts";

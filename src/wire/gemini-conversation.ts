@@ -1,6 +1,6 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
 import type { ContentPart } from "../core/content.ts";
-import { readPdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/formats/data-uri.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText } from "../core/result.ts";

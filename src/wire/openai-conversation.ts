@@ -1,6 +1,6 @@
 /** A conversation as the messages of OpenAI's Chat Completions. */
 import type { ContentPart } from "../core/content.ts";
-import { readPdfData } from "../core/data-uri.ts";
+import { readPdfData } from "../core/formats/data-uri.ts";
 import { type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import { partText, type ToolResult } from "../core/result.ts";

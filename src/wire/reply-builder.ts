@@ -7,7 +7,7 @@ import type { NativeMessage } from "../core/message.ts";
 import { endedWell } from "../core/model.ts";
 import type { FinishReason, ModelCall, ModelEvent, ModelReply, ProviderCall, TokenUsage } from "../core/model.ts";
 import { parseJson } from "../core/base/parse-json.ts";
-import { readUsage } from "../core/token-usage.ts";
+import { readUsage } from "../core/formats/token-usage.ts";
 import { Candidates } from "./candidates.ts";
 import { isEmptyInput, joinArguments } from "./join-arguments.ts";
 import { expandParallelCalls } from "./parallel-calls.ts";

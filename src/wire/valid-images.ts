@@ -1,6 +1,6 @@
 /** Corrects images that providers would refuse, and with them every later request of the conversation. */
 import type { ContentPart } from "../core/content.ts";
-import { imageType, isImageType } from "../core/image-type.ts";
+import { imageType, isImageType } from "../core/formats/image-type.ts";
 import { partText, type ToolResult } from "../core/result.ts";
 
 /** Returns the parts with each image under the type that its bytes show, or its mention if they are no image. The same array if nothing changes. */

@@ -1,11 +1,11 @@
 /** What a call goes through, in order, and what can be seen of it (seed 003, steps 1 to 9). */
 import { expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import { Registry } from "../../src/registry/registry.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 
 /** A registry, a store, a log and a tool that each note what they are asked. */

@@ -1,6 +1,6 @@
 /** Tools in the manner of the Evennia AI assistant: classes with overridden methods that return `{success, error, data}` (seed 003, steps 5 to 9). */
 import { expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { enrich } from "../../src/generate/enrich.ts";
 import { outputSchemas } from "../../src/generate/output-schemas.ts";
 import { withSuccessShape } from "../../src/registry/success-shape.ts";

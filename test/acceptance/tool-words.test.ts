@@ -1,6 +1,6 @@
 /** Tools as data and as objects, in the words of both seeds: attributes, defaults, round trips, registration. */
 import { expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { ToolCall } from "../../src/core/call.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { Tool } from "../../src/core/tool.ts";

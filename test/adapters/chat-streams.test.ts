@@ -10,7 +10,7 @@ import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import type { Clock } from "../../src/core/ports.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";

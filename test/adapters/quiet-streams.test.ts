@@ -3,7 +3,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { agUiHandler } from "../../src/adapters/ag-ui.ts";
 import { uiChatHandler } from "../../src/adapters/ui-stream.ts";
 import type { Clock } from "../../src/core/ports.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { gate } from "../runtime/bench-runtime.ts";
 import { chatWorld } from "./chat-world.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { QuestionAnswer, AskRequest, Question } from "../../src/core/ask.ts";
+import type { QuestionAnswer, AskRequest, Question } from "../../src/core/approvals/ask.ts";
 import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 
 const QUESTION: Question = { message: "Which colour?", schema: { type: "object", properties: { colour: { type: "string" } } } };

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import { NoAnswer } from "../../src/core/no-answer.ts";
-import type { AnswerSources } from "../../src/core/answer-source.ts";
+import { NoAnswer } from "../../src/core/answers/no-answer.ts";
+import type { AnswerSources } from "../../src/core/answers/answer-source.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
 import type { AnswerOptions } from "../../src/call/fallback-chains.ts";

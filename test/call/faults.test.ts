@@ -2,9 +2,9 @@
 import { describe, expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { FAULT_TYPES, type FaultRule } from "../../src/core/fault.ts";
-import { RemoteJob } from "../../src/core/remote-job.ts";
-import { NoAnswer } from "../../src/core/no-answer.ts";
+import { FAULT_TYPES, type FaultRule } from "../../src/core/answers/fault.ts";
+import { RemoteJob } from "../../src/core/jobs/remote-job.ts";
+import { NoAnswer } from "../../src/core/answers/no-answer.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { lmEngine } from "../../src/engine/lm.ts";
 import { searchEngine } from "../../src/engine/search.ts";

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
-import type { Effects } from "../../src/core/effects.ts";
+import type { Effects } from "../../src/core/resources/effects.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../runtime/bench-runtime.ts";
 

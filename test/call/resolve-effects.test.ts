@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { external, isSameOrInside, pure, readOnly, type ResolvedEffects, type Effects } from "../../src/core/effects.ts";
-import type { ResourceKeys } from "../../src/core/resource-keys.ts";
+import { external, isSameOrInside, pure, readOnly, type ResolvedEffects, type Effects } from "../../src/core/resources/effects.ts";
+import type { ResourceKeys } from "../../src/core/resources/resource-keys.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { Tool } from "../../src/core/tool.ts";

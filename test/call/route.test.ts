@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ResolvedEffects } from "../../src/core/effects.ts";
+import type { ResolvedEffects } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { createEffectsResolver } from "../../src/call/admit/resolve-effects.ts";

@@ -1,6 +1,6 @@
 /** Tools that one copy of the package made, run by another: a project's own copy, and the one that `haft` was started from. */
 import { beforeAll, expect, test } from "vitest";
-import { NoAnswer } from "../../src/core/no-answer.ts";
+import { NoAnswer } from "../../src/core/answers/no-answer.ts";
 import { RemoteJob, ToolError, ToolExecutionError, ToolOutput, createLoop, createRuntime, type Engine } from "../../src/index.ts";
 import { createChain } from "../../src/compose/chain/chain.ts";
 import { runSequence } from "../../src/compose/sequence/run-sequence.ts";

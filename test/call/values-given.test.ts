@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { QuestionAnswer, AskRequest } from "../../src/core/ask.ts";
+import type { QuestionAnswer, AskRequest } from "../../src/core/approvals/ask.ts";
 import { createPersonAsk } from "../../src/cli/terminal/answer-question.ts";
 import type { Ask } from "../../src/cli/command.ts";
 import { hasOpenQuestion } from "../../src/cli/terminal/question-queue.ts";

@@ -1,7 +1,7 @@
 /** Issue 21.6: `haft fleet` shows the processes that use a store. */
 import { expect, onTestFinished, test } from "vitest";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import type { ProcessDescription } from "../../src/core/process-store.ts";
+import type { ProcessDescription } from "../../src/core/store/process-store.ts";
 import { messageEvent } from "../../src/testing/store-case.ts";
 import { SessionProject } from "./session-project.ts";
 

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { fileURLToPath } from "node:url";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { StoredJob } from "../../src/core/job-store.ts";
+import type { StoredJob } from "../../src/core/store/job-store.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { inCI } from "../ci.ts";

@@ -1,7 +1,7 @@
 /** Issue 19.5: `haft keys` makes, lists and revokes the keys of a server. */
 import { expect, test } from "vitest";
 import { Keys } from "../../src/server/auth/keys.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { requestWith } from "../server/auth/requests.ts";
 import { SessionProject } from "./session-project.ts";

@@ -5,7 +5,7 @@ import { delimiter, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { beforeAll, expect, test } from "vitest";
-import { findNodeVersionProblem } from "../../src/core/node-version.ts";
+import { findNodeVersionProblem } from "../../src/core/system/node-version.ts";
 import { PUBLISHED, builtPackage } from "../published-package.ts";
 import { IN_CI, inCI } from "../ci.ts";
 import { testInCI } from "../test-in-ci.ts";

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import type { Ask } from "../../src/cli/command.ts";
 import { runCli } from "../../src/cli/run-cli.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { folderWith, type Finished } from "./run-haft.ts";
 

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, test, vi } from "vitest";
-import type { Approver } from "../../src/core/ask.ts";
+import type { Approver } from "../../src/core/approvals/ask.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Hook } from "../../src/core/hook.ts";
 import type { ToolResult } from "../../src/core/result.ts";

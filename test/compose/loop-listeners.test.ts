@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { createLoop } from "../../src/compose/loop.ts";
 import type { LoopEvent } from "../../src/compose/loop-event.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

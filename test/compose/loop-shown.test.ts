@@ -8,7 +8,7 @@ import { ToolOutput } from "../../src/core/content.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import type { Model, ModelCall, ModelEvent } from "../../src/core/model.ts";
 import { resultText } from "../../src/core/result.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import type { Toolset } from "../../src/core/toolset.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";

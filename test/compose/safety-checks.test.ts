@@ -1,6 +1,6 @@
 /** Calls that the model's provider wants confirmed before they are run here: a person is asked, and the provider is told what was allowed. */
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ApprovalRequest } from "../../src/core/ask.ts";
+import type { ApprovalRequest } from "../../src/core/approvals/ask.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Engine } from "../../src/core/engine.ts";

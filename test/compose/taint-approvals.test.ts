@@ -2,9 +2,9 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { createLoop } from "../../src/compose/loop.ts";
 import { delegateTool } from "../../src/compose/delegate/delegate.ts";
-import type { ApprovalAnswer } from "../../src/core/ask.ts";
+import type { ApprovalAnswer } from "../../src/core/approvals/ask.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import type { Effects } from "../../src/core/effects.ts";
+import type { Effects } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";

@@ -4,7 +4,7 @@ import { buildAnswers, type AnswerBuildOptions } from "../../src/config/build/bu
 import { configuredRuntime } from "../../src/config/config.ts";
 import { loadConfig, type LoadedConfig } from "../../src/config/load-config.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";

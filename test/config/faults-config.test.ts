@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { readFaultRules, type FaultRulesOptions } from "../../src/config/tables/faults-config.ts";
 import { TableReader } from "../../src/config/table-reader.ts";
-import type { FaultRule } from "../../src/core/fault.ts";
+import type { FaultRule } from "../../src/core/answers/fault.ts";
 import { KeyPositions } from "../../src/documents/key-positions.ts";
 import { Problems } from "../../src/documents/problems.ts";
 import { faultPolicy } from "../../src/policy/faults/fault.ts";

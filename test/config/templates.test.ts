@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { configuredRuntime } from "../../src/config/config.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { resultText, type ToolResult } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { HAS_SANDBOX, SANDBOX, folderWith } from "../toolsets/programs/program-room.ts";

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpClientOf } from "../../src/server/mcp.ts";

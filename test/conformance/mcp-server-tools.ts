@@ -1,7 +1,7 @@
 /** The tools that the conformance suite's server scenarios call, under the names that it prescribes. */
 import type { ToolContext } from "../../src/core/context.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";

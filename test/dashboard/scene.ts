@@ -11,7 +11,7 @@ import { exampleEngine } from "haft/simulation";
 import { sqliteStore } from "haft/sqlite";
 import { scriptedModel } from "haft/testing";
 import { createTriggers } from "haft/triggers";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { hostileTools } from "./hostile-scene.ts";
 import { Keys } from "../../src/server/auth/keys.ts";
 import { openServerAccess } from "../../src/server/auth/server-access.ts";

@@ -3,7 +3,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import type { EngineContext, EngineRequest } from "../../src/core/engine.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";
 
 export function engineContext(options: Partial<EngineContext> = {}): EngineContext {

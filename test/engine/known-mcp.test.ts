@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { Clock } from "../../src/core/ports.ts";
 import { knownTools, serverStateOf } from "../../src/engine/known-tools.ts";
 import { mcpPeerOf } from "../../src/engine/mcp/peer.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { engineContext, requestOf, toolContext } from "./engine-contexts.ts";
 import { openStrange, strangeServerEngine } from "./mcp-engine.ts";
 import { FakeMemory } from "./remembered-server.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { Engine, EngineContext } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { RemoteJob } from "../../src/core/remote-job.ts";
+import { RemoteJob } from "../../src/core/jobs/remote-job.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { knownTools, serverStateOf, type KnownToolsOptions } from "../../src/engine/known-tools.ts";
 import { MCP_PEER, mcpPeerOf, type McpPeer } from "../../src/engine/mcp/peer.ts";

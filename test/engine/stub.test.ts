@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
-import { NoAnswer } from "../../src/core/no-answer.ts";
+import { NoAnswer } from "../../src/core/answers/no-answer.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { readStubs, stubEngine, type Stub, type StubEngine } from "../../src/engine/stub.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";

@@ -86,8 +86,8 @@ test("timers are set and cleared only in the ports, the dashboard and the listed
   expect(found).toEqual([
     "src/cli/open/start-telemetry.ts",
     "src/client/wait.ts",
-    "src/core/lazy-timer.ts",
-    "src/core/system-ports.ts",
+    "src/core/system/lazy-timer.ts",
+    "src/core/system/system-ports.ts",
     "src/store/database/in-thread-database.ts",
     "src/store/sqlite/sqlite-worker.ts",
   ]);

@@ -14,8 +14,6 @@ export interface HouseRules {
   readonly maxLines: number;
   /** In one folder, without those in its folders. */
   readonly maxFiles: number;
-  /** Folders that may have more. */
-  readonly largeFolders: readonly string[];
 }
 
 const WORLD = /^node:(?:fs|child_process|net|tls|http|https|http2|dgram|dns|cluster|worker_threads|sqlite)(?:\/|$)/u;
@@ -87,13 +85,11 @@ function folderOf(path: string): string {
   return parts.length > 3 ? (parts[2] ?? ".") : ".";
 }
 
-function findLargeFolders(tree: SourceTree, { maxFiles, largeFolders }: HouseRules): readonly string[] {
+function findLargeFolders(tree: SourceTree, { maxFiles }: HouseRules): readonly string[] {
   const counts = new Map<string, number>();
   for (const path of tree.keys()) counts.set(dirname(path), (counts.get(dirname(path)) ?? 0) + 1);
   return [...counts].flatMap(([folder, count]) =>
-    count > maxFiles && !largeFolders.includes(folder)
-      ? [`${folder}: ${count} files; with more than ${maxFiles}, folders say where to look`]
-      : [],
+    count > maxFiles ? [`${folder}: ${count} files; with more than ${maxFiles}, folders say where to look`] : [],
   );
 }
 

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as adapters from "../../src/adapters/adapters.ts";
 import * as config from "../../src/config/config.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import * as mcp from "../../src/engine/mcp.ts";
 import * as rest from "../../src/engine/rest.ts";
 import * as search from "../../src/engine/search.ts";

@@ -33,7 +33,7 @@ import * as server from "../../src/server/mcp.ts";
 import * as httpServer from "../../src/server.ts";
 import { CallClient } from "../../src/server/mcp/call-client.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { telemetry } from "../../src/telemetry/telemetry.ts";
 import * as testing from "../../src/testing/index.ts";

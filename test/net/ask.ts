@@ -5,7 +5,7 @@ import type { Clock, Log } from "../../src/core/ports.ts";
 import type { ResolveName } from "../../src/net/address-guard.ts";
 import { httpClient } from "../../src/net/http-client.ts";
 import type { HttpClient, HttpClientOptions, HttpHeader, HttpRequest } from "../../src/net/http-request.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 
 export interface TestClientOptions extends HttpClientOptions {
   /** What each name resolves to; any other name fails the test. */

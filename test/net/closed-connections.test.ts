@@ -4,7 +4,7 @@ import { createServer } from "node:http";
 import type { AddressInfo, Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { httpClient } from "../../src/net/http-client.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 
 test("a request that may not be repeated uses no connection whose end has arrived, even if the process was too busy to notice", async () => {
   const connections: Socket[] = [];

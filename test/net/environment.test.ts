@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { httpServer, httpsServer } from "./loopback-server.ts";
 
 const CLIENT = new URL("../../src/net/http-client.ts", import.meta.url).href;
-const PORTS = new URL("../../src/core/system-ports.ts", import.meta.url).href;
+const PORTS = new URL("../../src/core/system/system-ports.ts", import.meta.url).href;
 
 /** Prints the body of `url`, or the error's code and message, and does nothing to end the process. */
 const PROGRAM = `

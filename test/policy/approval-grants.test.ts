@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { ApprovalRule } from "../../src/core/approval-store.ts";
+import type { ApprovalRule } from "../../src/core/store/approval-store.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { approvalDigest } from "../../src/policy/approval/approval-digest.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

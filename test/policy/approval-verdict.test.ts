@@ -1,6 +1,6 @@
 /** Which rules answer a question, and which other questions an answer reaches. */
 import { expect, test } from "vitest";
-import type { ApprovalRecord, ApprovalRule, NewApproval } from "../../src/core/approval-store.ts";
+import type { ApprovalRecord, ApprovalRule, NewApproval } from "../../src/core/store/approval-store.ts";
 import {
   createAnswerRule,
   createApprovalRule,

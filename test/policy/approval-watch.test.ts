@@ -1,7 +1,7 @@
 /** When the store is read for answers that other processes gave. */
 import { expect, test } from "vitest";
-import type { StoreChange } from "../../src/core/store-changes.ts";
-import { APPROVAL_STATUSES, type ListApprovalsOptions } from "../../src/core/approval-store.ts";
+import type { StoreChange } from "../../src/core/store/store-changes.ts";
+import { APPROVAL_STATUSES, type ListApprovalsOptions } from "../../src/core/store/approval-store.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { describe, expect, test } from "vitest";
-import type { ApprovalQuestion } from "../../src/core/approvals.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/ask.ts";
+import type { ApprovalQuestion } from "../../src/core/approvals/approvals.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../src/core/approvals/ask.ts";
 import { ToolError, type ErrorInfo } from "../../src/core/error.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { ApprovalGate, type ApprovalSettings } from "../../src/policy/approval/approval-gate.ts";
 import { StoredApprovals } from "../../src/policy/approval/stored-approvals.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

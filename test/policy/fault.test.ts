@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import { FAULT_TYPES, type FaultPlan } from "../../src/core/fault.ts";
+import { FAULT_TYPES, type FaultPlan } from "../../src/core/answers/fault.ts";
 import { drawFault, faultPolicy, type FaultSubject } from "../../src/policy/faults/fault.ts";
 import { NO_CALLS, countCall } from "../../src/policy/faults/fault-tally.ts";
 import { createEmptyValue, keepFirstHalf, garbleAnswer } from "../../src/policy/faults/fault-output.ts";

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
-import type { SlotWaiter } from "../../src/core/slots.ts";
+import type { SlotWaiter } from "../../src/core/resources/slots.ts";
 import { Limit } from "../../src/policy/locks/limit.ts";
 import { Limits } from "../../src/policy/locks/limits.ts";
 import { settle } from "../../src/testing/fake-ports.ts";

@@ -1,6 +1,6 @@
 /** A store's cache in memory that notes what it is asked, and can be made to fail or to wait. */
 import { ToolError } from "../../src/core/error.ts";
-import type { CacheRecord, CacheStore } from "../../src/core/store.ts";
+import type { CacheRecord, CacheStore } from "../../src/core/store/store.ts";
 import { ResourceVersions } from "../../src/policy/cache/resource-versions.ts";
 
 export class MemoryCacheStore implements CacheStore {

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { LockRequest, LockTicket } from "../../src/core/locks.ts";
-import { isSameOrInside } from "../../src/core/effects.ts";
+import type { LockRequest, LockTicket } from "../../src/core/resources/locks.ts";
+import { isSameOrInside } from "../../src/core/resources/effects.ts";
 import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
 import { locksContract } from "../../src/testing/locks-contract.ts";
 import { seededRandom, settle } from "../../src/testing/fake-ports.ts";

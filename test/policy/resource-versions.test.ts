@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import { isSameOrInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/resources/effects.ts";
 import { ResourceVersions } from "../../src/policy/cache/resource-versions.ts";
 
 function isOutdated(read: string, written: string): boolean {

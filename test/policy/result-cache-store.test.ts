@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import type { CacheRecord } from "../../src/core/store.ts";
+import type { CacheRecord } from "../../src/core/store/store.ts";
 import { StoredResults } from "../../src/policy/cache/stored-results.ts";
 import { MemoryLog, settle } from "../../src/testing/fake-ports.ts";
 import { MemoryCacheStore } from "./memory-cache-store.ts";

@@ -3,7 +3,7 @@ import { once } from "node:events";
 import fs from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { hasMoreProcessesThan, countMachineTasks, killTree, readTreeUsage, treeCheck, treeRoot } from "../../src/processes/process-tree.ts";
 
 test.skipIf(process.platform !== "linux")(

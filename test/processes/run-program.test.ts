@@ -1,6 +1,6 @@
 import { tmpdir } from "node:os";
 import { describe, expect, test } from "vitest";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { runProgram } from "../../src/processes/run-program.ts";
 
 const LIMITS = { timeoutMs: 20_000, maxMemoryBytes: 2 ** 31, maxProcesses: 64, maxFileBytes: 2 ** 20, maxOutputBytes: 2 ** 20 };

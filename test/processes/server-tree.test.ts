@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { expect, test } from "vitest";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { endServer, startServer } from "../../src/processes/server-process.ts";
 import { IN_CI, inCI } from "../ci.ts";
 

@@ -6,7 +6,7 @@ import { z } from "zod";
 import { z as z3 } from "zod/v3";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";

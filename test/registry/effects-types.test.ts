@@ -3,7 +3,7 @@ import { toStandardJsonSchema } from "@valibot/to-json-schema";
 import * as v from "valibot";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
-import { external, pure, readOnly } from "../../src/core/effects.ts";
+import { external, pure, readOnly } from "../../src/core/resources/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { type DefinedTool, defineTool } from "../../src/registry/define-tool.ts";

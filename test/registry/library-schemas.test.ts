@@ -10,7 +10,7 @@ import { foreignTool } from "../../src/adapters/bridge.ts";
 import { validateInput, validateOutput } from "../../src/schema/validation-result.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { deepFreeze } from "../../src/core/base/frozen.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { StructuredOutput } from "../../src/compose/structured-output.ts";
 import { defineTool, type SchemaSource } from "../../src/registry/define-tool.ts";
 import { fromStandardSchema } from "../../src/schema/standard-schema.ts";

@@ -1,6 +1,6 @@
 import { specTypeSchemas } from "@modelcontextprotocol/client";
 import { describe, expect, test } from "vitest";
-import { external, pure, readOnly, type Effects } from "../../src/core/effects.ts";
+import { external, pure, readOnly, type Effects } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { Registry } from "../../src/registry/registry.ts";
 import type { RegisteredTool } from "../../src/registry/registered-tool.ts";

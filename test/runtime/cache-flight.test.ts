@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Origin, ToolResult } from "../../src/core/result.ts";
 import type { Tool } from "../../src/core/tool.ts";

@@ -1,6 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import type { VisibilityRules } from "../../src/policy/visibility.ts";

@@ -1,8 +1,8 @@
 /** Answers that are valid for their own call only, because of what the handler did, and not because of what its tool declares. */
 import { describe, expect, test } from "vitest";
-import type { ApprovalAnswer } from "../../src/core/ask.ts";
+import type { ApprovalAnswer } from "../../src/core/approvals/ask.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { CacheScope, Tool } from "../../src/core/tool.ts";
 import type { ExecuteOptions } from "../../src/call/execute-options.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { ToolOutput } from "../../src/core/content.ts";
-import { readOnly } from "../../src/core/effects.ts";
-import type { Store } from "../../src/core/store.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { settle } from "../../src/testing/fake-ports.ts";

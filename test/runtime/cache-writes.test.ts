@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { settle } from "../../src/testing/fake-ports.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { ToolOutput } from "../../src/core/content.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Hook } from "../../src/core/hook.ts";

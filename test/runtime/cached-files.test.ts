@@ -1,6 +1,6 @@
 /** Cached answers that name files, which may be pruned meanwhile. */
 import { expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { CacheScope } from "../../src/core/tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import type { Clock } from "../../src/core/ports.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
-import { roundMs } from "../../src/core/system-ports.ts";
+import { roundMs } from "../../src/core/system/system-ports.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

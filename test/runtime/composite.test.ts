@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import type { Effects } from "../../src/core/effects.ts";
+import type { Effects } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Hook } from "../../src/core/hook.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";

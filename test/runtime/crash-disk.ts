@@ -3,7 +3,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { parseJson } from "../../src/core/base/parse-json.ts";
 import { readEvent } from "../../src/core/recording/read-event.ts";
-import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
+import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store/store.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory/memory-approvals.ts";
 import { noFeed, noJobs } from "../store/no-jobs.ts";

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import type { Effects } from "../../src/core/effects.ts";
+import type { Effects } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import { toolDefinition } from "../../src/registry/tool-definition.ts";

@@ -1,6 +1,6 @@
 /** Approval rules and approvals of a program that fail. */
 import { expect, test, vi } from "vitest";
-import type { Approvals } from "../../src/core/approvals.ts";
+import type { Approvals } from "../../src/core/approvals/approvals.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

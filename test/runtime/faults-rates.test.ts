@@ -1,7 +1,7 @@
 /** Which calls meet which faults, over many calls, in any order and any session. */
 import { expect, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
-import type { FaultPlan } from "../../src/core/fault.ts";
+import type { FaultPlan } from "../../src/core/answers/fault.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { seededRandom, settle } from "../../src/testing/fake-ports.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { ApprovalRequest } from "../../src/core/ask.ts";
+import type { ApprovalRequest } from "../../src/core/approvals/ask.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Hook } from "../../src/core/hook.ts";

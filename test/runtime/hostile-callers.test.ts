@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import type { ToolCall } from "../../src/core/call.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import type { UndoContext } from "../../src/core/effects.ts";
+import type { UndoContext } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonSchema } from "../../src/core/tool.ts";

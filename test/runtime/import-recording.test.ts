@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { readRecording, writeRecording } from "../../src/core/recording/recording.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isSameOrInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/resources/effects.ts";
 import { isToolError } from "../../src/core/error.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";

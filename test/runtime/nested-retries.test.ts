@@ -1,6 +1,6 @@
 /** Handlers that fail after their own calls have had an effect. */
 import { describe, expect, test } from "vitest";
-import { readOnly, type Effects } from "../../src/core/effects.ts";
+import { readOnly, type Effects } from "../../src/core/resources/effects.ts";
 import type { Outcome } from "../../src/core/error-codes.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { ToolResult } from "../../src/core/result.ts";

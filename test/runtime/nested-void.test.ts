@@ -6,7 +6,7 @@ import type { Round } from "../../src/runtime/round.ts";
 import type { RuntimeOptions } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession, SessionTurn } from "../../src/runtime/runtime-session.ts";
 import { settle } from "../../src/testing/fake-ports.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { testRuntime, tool } from "./bench-runtime.ts";
 

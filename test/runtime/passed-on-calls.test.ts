@@ -6,7 +6,7 @@ import { createChain } from "haft/chain";
 import { stubEngine } from "haft/simulation";
 import type { Store } from "haft/store";
 import { fakePorts, settle } from "haft/testing";
-import { NoAnswer } from "../../src/core/no-answer.ts";
+import { NoAnswer } from "../../src/core/answers/no-answer.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";

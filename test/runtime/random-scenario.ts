@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
-import { isSameOrInside } from "../../src/core/effects.ts";
+import { isSameOrInside } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Hook } from "../../src/core/hook.ts";

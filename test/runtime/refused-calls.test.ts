@@ -4,7 +4,7 @@ import type { ToolCall } from "../../src/core/call.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { writeRecording } from "../../src/core/recording/recording.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { importRecording } from "../../src/runtime/import-recording.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";

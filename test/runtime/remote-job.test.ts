@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { RemoteJob } from "../../src/core/remote-job.ts";
+import { RemoteJob } from "../../src/core/jobs/remote-job.ts";
 import { gate, testRuntime } from "./bench-runtime.ts";
 
 const slow = { name: "slow", description: "Takes its time.", inputSchema: {}, timeoutMs: 1_000, maxAttempts: 1 };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { Effects } from "../../src/core/effects.ts";
+import type { Effects } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Outcome } from "../../src/core/error-codes.ts";
 import type { ToolResult } from "../../src/core/result.ts";

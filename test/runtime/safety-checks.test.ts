@@ -1,6 +1,6 @@
 /** Calls with checks of the model's provider: which answers allow them, in which forms they are found, and what the tool is given. */
 import { expect, onTestFinished, test } from "vitest";
-import type { ApprovalAnswer, ApprovalRequest } from "../../src/core/ask.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../src/core/approvals/ask.ts";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { replayEngine, toolsetsOfRecording } from "../../src/engine/replay.ts";

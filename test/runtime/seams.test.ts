@@ -1,9 +1,9 @@
 /** What a program may put in the place of a runtime's own locks, slots and approvals. */
 import { expect, test } from "vitest";
 import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
-import type { LockTicket, Locks } from "../../src/core/locks.ts";
+import type { LockTicket, Locks } from "../../src/core/resources/locks.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { Limits } from "../../src/policy/locks/limits.ts";

@@ -4,7 +4,7 @@ import type { ToolContext } from "../../src/core/context.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";

@@ -2,7 +2,7 @@ import { expect, onTestFinished, test, vi } from "vitest";
 import { createRuntime, defineTool, type RuntimeEvent, type ToolContext, type Toolset } from "../../src/index.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 
 /** A toolset whose calls run until they are told to end. */
 function gated(more: Partial<Toolset> = {}) {

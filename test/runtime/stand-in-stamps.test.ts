@@ -1,11 +1,11 @@
 /** What an answer says of where it comes from is true, and what only stood in for a tool leaves nothing behind that is taken for the tool's. */
 import { describe, expect, test } from "vitest";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import { NoAnswer } from "../../src/core/no-answer.ts";
+import { NoAnswer } from "../../src/core/answers/no-answer.ts";
 import type { ToolResult } from "../../src/core/result.ts";
 import { replayEngine } from "../../src/engine/replay.ts";
 import type { AnswerOptions } from "../../src/call/fallback-chains.ts";

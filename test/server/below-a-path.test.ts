@@ -14,7 +14,7 @@ import { createServer, openServerAccess, staticToken, type ServerOptions } from 
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { findBasePathProblem } from "../../src/core/base/base-path.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { MCP_PATH } from "../../src/server/base-path.ts";
 import { API } from "../../src/server/api.ts";
 import { SCREENS } from "../../src/server/dashboard/dashboard-files.ts";

@@ -1,6 +1,6 @@
 /** Who cancelled a call is in its result, whichever way the server was asked for it. */
 import { describe, expect, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { FakeClock, MemoryLog } from "../../src/testing/fake-ports.ts";
 import { startApi, type ApiServer } from "./api/api-server.ts";
 import { ERAS, listening, openRuntime, overHttp, overStdio } from "./mcp-clients.ts";

@@ -1,8 +1,8 @@
 /** Issue 19.7: an MCP server of its own whose callers are those of `openServerAccess`. */
 import { Keys, openServerAccess, type AccessRule } from "haft/server";
 import { expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { pure } from "../../src/core/resources/effects.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
 import { ERAS, listening, openRuntime, overHttp } from "./mcp-clients.ts";

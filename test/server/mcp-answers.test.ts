@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { ToolOutput, type ContentPart } from "../../src/core/content.ts";
 import { ToolError } from "../../src/core/error.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { copyJson, isJsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import { omitUndefined } from "../../src/core/base/omit-undefined.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";

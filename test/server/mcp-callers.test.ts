@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import type { Principal, Scope } from "../../src/server/auth/principal.ts";
 import { FakePeer } from "./fake-peer.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { listening, openRuntime } from "./mcp-clients.ts";

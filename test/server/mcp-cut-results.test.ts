@@ -1,7 +1,7 @@
 /** Results that are too large for a model: what their note says to clients that can and cannot read the rest, and through two servers. */
 import { expect, test } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { ERAS, listening, openRuntime, overHttp, type Era } from "./mcp-clients.ts";

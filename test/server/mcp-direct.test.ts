@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../src/core/base/json.ts";
 import type { ToolContext } from "../../src/core/context.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { Tool } from "../../src/core/tool.ts";

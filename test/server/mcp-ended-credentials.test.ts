@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { markHeadOnly, type Authenticator, type Principal } from "../../src/server/auth/principal.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { mcpHandler, type McpHttpOptions } from "../../src/server/mcp.ts";

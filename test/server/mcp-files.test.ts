@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { artifactOf, artifactUri } from "../../src/core/artifact.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import type { Scope } from "../../src/server/auth/principal.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

@@ -3,7 +3,7 @@ import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import type { Transport } from "@modelcontextprotocol/server";
 import { expect, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";

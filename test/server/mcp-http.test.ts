@@ -1,7 +1,7 @@
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
 import { describe, expect, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { JsonObject, JsonValue } from "../../src/core/base/json.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { compileSchema } from "../../src/schema/compile-schema.ts";
 import { inlineReferences } from "../../src/server/mcp/inline-references.ts";

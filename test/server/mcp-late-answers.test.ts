@@ -1,6 +1,6 @@
 /** Calls that take long and say nothing: a proxy in front closes a connection on which nothing comes, and the call would be cancelled with it. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { staticToken } from "../../src/server/auth/static-token.ts";
 import { createServer } from "../../src/server/create-server.ts";

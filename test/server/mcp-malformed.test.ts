@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline";
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { serveMcpStdio } from "../../src/server/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";

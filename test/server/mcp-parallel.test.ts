@@ -1,6 +1,6 @@
 /** Several calls of one connection at the same time: they run side by side in one session, as far as their effects allow. */
 import { describe, expect, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { FakeClock, MemoryLog, settle } from "../../src/testing/fake-ports.ts";

@@ -1,6 +1,6 @@
 /** Serves a tool over standard input and output that prints what it is given, in many ways, and prints once more when its client has gone. */
 import { createRuntime } from "../../src/index.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { serveMcpStdio } from "../../src/server/mcp.ts";
 
 const runtime = createRuntime({

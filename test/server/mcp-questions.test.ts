@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";

@@ -1,6 +1,6 @@
 /** A question of a server reaches the user of a client through a second server. */
 import { expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { ERAS, listening, openRuntime } from "./mcp-clients.ts";

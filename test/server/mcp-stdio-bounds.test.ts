@@ -3,7 +3,7 @@ import { once } from "node:events";
 import { PassThrough } from "node:stream";
 import { createInterface } from "node:readline";
 import { expect, onTestFinished, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { serveMcpStdio, type McpStdioServer } from "../../src/server/mcp.ts";
 import { MemoryLog } from "../../src/testing/fake-ports.ts";

@@ -2,7 +2,7 @@
 import { PassThrough } from "node:stream";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { ToolOutput } from "../../src/index.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";

@@ -1,4 +1,4 @@
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { Tool } from "../../src/core/tool.ts";
 
 /** A tool that is told a colour while it runs, and repeats it. */

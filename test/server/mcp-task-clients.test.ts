@@ -1,7 +1,7 @@
 /** Our own client and the official ones use the tasks of our own server, in the terms of either era. */
 import { expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
-import type { Question } from "../../src/core/ask.ts";
+import { pure } from "../../src/core/resources/effects.ts";
+import type { Question } from "../../src/core/approvals/ask.ts";
 import type { Tool } from "../../src/core/tool.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";
 import { ERAS, listening, openRuntime } from "./mcp-clients.ts";

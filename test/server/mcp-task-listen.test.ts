@@ -1,5 +1,5 @@
 import { expect, onTestFinished, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
 import { listening, openRuntime, overStdio } from "./mcp-clients.ts";
 import { eventsOf, raw, rawResponse, TASKS } from "./mcp-raw.ts";

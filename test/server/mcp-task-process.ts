@@ -4,7 +4,7 @@
  * cancelled: such a call is not noticed by the watch over claims.
  */
 import { createRuntime } from "../../src/index.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { listenMcp } from "../../src/server/mcp.ts";
 import { postgresStore } from "../../src/store/postgres-store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";

@@ -5,7 +5,7 @@ import { createInterface } from "node:readline";
 import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { JsonObject } from "../../src/core/base/json.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { createRuntime } from "../../src/index.ts";
 import { listenMcp } from "../../src/server/mcp.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";

@@ -8,7 +8,7 @@ import { createServer, createWorker, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { isJsonObject, type JsonObject } from "../../src/core/base/json.ts";
-import { readOnly } from "../../src/core/effects.ts";
+import { readOnly } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";

@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { ToolOutput } from "../../src/core/content.ts";
 import type { ToolContext } from "../../src/core/context.ts";

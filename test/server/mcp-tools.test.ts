@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from "vitest";
 import { programToolset } from "../../src/compose/program/program-toolset.ts";
 import { ToolOutput } from "../../src/core/content.ts";
-import { pure, readOnly } from "../../src/core/effects.ts";
+import { pure, readOnly } from "../../src/core/resources/effects.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test, vi } from "vitest";
 import type { Client } from "@modelcontextprotocol/client";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { UserLogins, mcpToolset } from "../../src/engine/mcp.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { createServer } from "../../src/server/create-server.ts";

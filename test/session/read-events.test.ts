@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { EventPage, ReadOptions } from "../../src/core/store.ts";
+import type { EventPage, ReadOptions } from "../../src/core/store/store.ts";
 import { collect } from "../core/recording/recording-lines.ts";
 import { readEventPages, readEvents } from "../../src/session/read-events.ts";
 

@@ -3,7 +3,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/result.ts";
-import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store.ts";
+import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../src/core/store/store.ts";
 import { MemoryCache } from "../../src/store/memory/memory-cache.ts";
 import { noAccess } from "../store/no-access.ts";
 import { MemoryApprovals } from "../../src/store/memory/memory-approvals.ts";

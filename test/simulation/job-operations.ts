@@ -1,6 +1,6 @@
 /** What is asked of background jobs: begun, promoted, talked to, waited for and ended, in any order. */
 import type { ToolCall } from "../../src/core/call.ts";
-import type { JobState, JobStatus } from "../../src/core/job-status.ts";
+import type { JobState, JobStatus } from "../../src/core/jobs/job-status.ts";
 import { isToolError } from "../../src/core/error.ts";
 import { Broken } from "./broken.ts";
 import type { SimulatedProcess } from "./process.ts";

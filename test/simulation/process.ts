@@ -2,7 +2,7 @@
 import type { ToolCall } from "../../src/core/call.ts";
 import type { ToolContext } from "../../src/core/context.ts";
 import type { RuntimeEvent } from "../../src/core/event.ts";
-import type { FaultPlan } from "../../src/core/fault.ts";
+import type { FaultPlan } from "../../src/core/answers/fault.ts";
 import type { Clock, Ports } from "../../src/core/ports.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import { RuntimeSession } from "../../src/runtime/runtime-session.ts";

@@ -1,5 +1,5 @@
 /** What must happen in some world, or the worlds prove nothing. */
-import { FAULT_TYPES } from "../../src/core/fault.ts";
+import { FAULT_TYPES } from "../../src/core/answers/fault.ts";
 
 /** Left out for want of the part: leases, slow clients, MCP servers, migrations and torn tails (the files of SQLite). */
 export const SOMETIMES: readonly string[] = [

@@ -1,8 +1,8 @@
 /** The tools of a simulated process: of every kind that the runtime treats in a way of its own. */
 import type { ToolContext } from "../../src/core/context.ts";
-import type { Effects } from "../../src/core/effects.ts";
+import type { Effects } from "../../src/core/resources/effects.ts";
 import type { Engine } from "../../src/core/engine.ts";
-import { RemoteJob } from "../../src/core/remote-job.ts";
+import { RemoteJob } from "../../src/core/jobs/remote-job.ts";
 import type { Clock } from "../../src/core/ports.ts";
 import type { CacheSettings, Tool } from "../../src/core/tool.ts";
 import type { Toolset } from "../../src/core/toolset.ts";

@@ -1,6 +1,6 @@
 /** One world from one seed: processes over a disk, one virtual clock, and a scheduler that decides what goes next. */
 import type { RuntimeEvent } from "../../src/core/event.ts";
-import { FAULT_TYPES, type FaultPlan } from "../../src/core/fault.ts";
+import { FAULT_TYPES, type FaultPlan } from "../../src/core/answers/fault.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { ToolExecutionError } from "../../src/call/tool-execution-error.ts";
 import { FakeClock, countingIds } from "../../src/testing/fake-ports.ts";

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { isSameOrInside } from "../../src/core/effects.ts";
-import type { CacheStore } from "../../src/core/store.ts";
+import { isSameOrInside } from "../../src/core/resources/effects.ts";
+import type { CacheStore } from "../../src/core/store/store.ts";
 import { MemoryCache } from "../../src/store/memory/memory-cache.ts";
 import { outerResources } from "../../src/store/sql/resource-versions.ts";
 import { localStore, type LocalStore } from "./local-store.ts";

@@ -1,7 +1,7 @@
 /** Kills processes that write sessions, and looks at what they left. */
 import { rmSync } from "node:fs";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
 import { localStore } from "./local-store.ts";
 import { readOutput, startProcess } from "./run-process.ts";

@@ -4,7 +4,7 @@ import { DatabaseSync } from "node:sqlite";
 import type { Worker } from "node:worker_threads";
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { explainSqlite } from "../../src/store/sqlite/sqlite-error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { FakeClock } from "../../src/testing/fake-ports.ts";

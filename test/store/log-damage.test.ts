@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
 import { isToolError } from "../../src/core/error.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { seededRandom } from "../../src/testing/fake-ports.ts";
 import { callEndEvent, messageEvent, messageEvents } from "../../src/testing/store-case.ts";
 import { localStore } from "./local-store.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KEYED_REQUEST_RETENTION_MS } from "../../src/core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS } from "../../src/core/store/access-store.ts";
 import { MemoryAccess } from "../../src/store/memory/memory-access.ts";
 
 test("issue 19.6 a full memory store refuses new keyed requests, retains stored ones, and accepts new ones a day later", async () => {

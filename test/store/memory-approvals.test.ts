@@ -1,5 +1,5 @@
 import { expect, test, vi } from "vitest";
-import type { NewApproval } from "../../src/core/approval-store.ts";
+import type { NewApproval } from "../../src/core/store/approval-store.ts";
 import { MemoryApprovals } from "../../src/store/memory/memory-approvals.ts";
 
 const asked = (id: string): NewApproval => ({

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { storedEvents } from "../../src/session/read-events.ts";
 import { localStore } from "./local-store.ts";
 import { temporaryFile } from "./temporary-file.ts";

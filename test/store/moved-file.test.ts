@@ -1,7 +1,7 @@
 import { renameSync, rmSync, statSync, truncateSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { expect, test } from "vitest";
-import type { EventLog } from "../../src/core/store.ts";
+import type { EventLog } from "../../src/core/store/store.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { messageEvents } from "../../src/testing/store-case.ts";
 import { temporaryFile } from "./temporary-file.ts";

@@ -1,5 +1,5 @@
 /** The keys, refusals, calls and keyed requests of a test's own store: there are none. */
-import type { AccessStore } from "../../src/core/access-store.ts";
+import type { AccessStore } from "../../src/core/store/access-store.ts";
 
 export const noAccess: AccessStore = {
   addKey: async () => {},

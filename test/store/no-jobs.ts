@@ -1,6 +1,6 @@
 /** The rows of jobs, and the feed, of a test's own store: there are none. */
-import type { JobStore } from "../../src/core/job-store.ts";
-import type { StoreFeed } from "../../src/core/store-feed.ts";
+import type { JobStore } from "../../src/core/store/job-store.ts";
+import type { StoreFeed } from "../../src/core/store/store-feed.ts";
 
 export const noJobs: JobStore = {
   list: async () => [],

@@ -1,5 +1,5 @@
 import { onTestFinished, expect, test } from "vitest";
-import type { NewApproval } from "../../src/core/approval-store.ts";
+import type { NewApproval } from "../../src/core/store/approval-store.ts";
 import { migrate } from "../../src/store/sql/migrate.ts";
 import { Owner } from "../../src/store/sql/owner.ts";
 import { SqlApprovals } from "../../src/store/sql/sql-approvals.ts";

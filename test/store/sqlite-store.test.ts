@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, statSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, test } from "vitest";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { requireVersion } from "../../src/store/sqlite/sqlite-version.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import { accessStoreContract } from "../../src/testing/access-store-contract.ts";

@@ -2,7 +2,7 @@
 import { trace } from "@opentelemetry/api";
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../src/runtime/runtime.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

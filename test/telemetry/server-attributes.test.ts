@@ -10,7 +10,7 @@ import { meteredModel } from "../../src/model/metered-model.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { textToolsModel } from "../../src/model/text-model.ts";
 import { UsageMeter } from "../../src/model/usage-meter.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";
 import { serverAttributes } from "../../src/telemetry/server-attributes.ts";

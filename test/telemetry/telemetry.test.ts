@@ -8,7 +8,7 @@ import { ToolError } from "../../src/core/error.ts";
 import type { ModelEvent } from "../../src/core/model.ts";
 import { fakePorts } from "../../src/testing/fake-ports.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { channelsToolset } from "../../src/toolsets/channels.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
 import { createTriggers } from "../../src/triggers/triggers.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import type { ToolContext } from "../../src/core/context.ts";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import type { Engine, EngineRequest } from "../../src/core/engine.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonValue } from "../../src/core/base/json.ts";

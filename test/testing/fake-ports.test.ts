@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

@@ -1,12 +1,12 @@
 /** The contracts of locks, slots, approvals and stored jobs find an implementation that breaks a promise. */
 import { expect, test } from "vitest";
 import { ResourceLocks } from "../../src/policy/locks/resource-locks.ts";
-import type { ApprovalDecision, Approvals } from "../../src/core/approvals.ts";
+import type { ApprovalDecision, Approvals } from "../../src/core/approvals/approvals.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
-import type { JobStore } from "../../src/core/job-store.ts";
-import type { LockRequest, Locks } from "../../src/core/locks.ts";
-import type { SlotWaiter, Slots } from "../../src/core/slots.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { JobStore } from "../../src/core/store/job-store.ts";
+import type { LockRequest, Locks } from "../../src/core/resources/locks.ts";
+import type { SlotWaiter, Slots } from "../../src/core/resources/slots.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { ApprovalGate } from "../../src/policy/approval/approval-gate.ts";
 import { Limit } from "../../src/policy/locks/limit.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import type { AskRequest, QuestionAnswer } from "../../src/core/ask.ts";
+import type { AskRequest, QuestionAnswer } from "../../src/core/approvals/ask.ts";
 import { askToolset } from "../../src/toolsets/ask.ts";
 import { gate, testRuntime } from "../runtime/bench-runtime.ts";
 

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { pure } from "../../src/core/effects.ts";
+import { pure } from "../../src/core/resources/effects.ts";
 import { resultText } from "../../src/core/result.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import { mcpToolset } from "../../src/engine/mcp.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
-import type { ApprovalRequest } from "../../src/core/ask.ts";
+import type { ApprovalRequest } from "../../src/core/approvals/ask.ts";
 import type { EventListener, RuntimeEvent } from "../../src/core/event.ts";
 import { resultText } from "../../src/core/result.ts";
 import { createRuntime } from "../../src/runtime/runtime.ts";

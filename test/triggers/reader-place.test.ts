@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../src/runtime/runtime-session.ts";
-import type { Store } from "../../src/core/store.ts";
+import type { Store } from "../../src/core/store/store.ts";
 import { memoryStore } from "../../src/store/memory-store.ts";
-import { systemPorts } from "../../src/core/system-ports.ts";
+import { systemPorts } from "../../src/core/system/system-ports.ts";
 import { FakeClock, MemoryLog, countingIds } from "../../src/testing/fake-ports.ts";
 import { createChannels } from "../../src/triggers/channels.ts";
 import type { NamedTrigger } from "../../src/triggers/session-triggers.ts";

@@ -1,10 +1,10 @@
 /** Messages that are kept in a store: what fails, what is full, and readers that are far behind. */
 import { expect, test } from "vitest";
-import type { ChannelStore } from "../../src/core/channel-store.ts";
+import type { ChannelStore } from "../../src/core/store/channel-store.ts";
 import { ToolError } from "../../src/core/error.ts";
 import { explainPostgres } from "../../src/store/postgres/postgres-error.ts";
 import { MemoryChannels } from "../../src/store/memory/memory-channels.ts";
-import type { StoreChange } from "../../src/core/store-changes.ts";
+import type { StoreChange } from "../../src/core/store/store-changes.ts";
 import { fakePorts, type FakePorts } from "../../src/testing/fake-ports.ts";
 import type { Channel, ChannelOptions } from "../../src/triggers/channel.ts";
 import { createChannels } from "../../src/triggers/channels.ts";

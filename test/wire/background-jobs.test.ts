@@ -1,7 +1,7 @@
 /** A conversation with a background job, in every wire format: the call answered at once, its end a message of its own. */
 import { afterAll, describe, expect, test } from "vitest";
 import type { JsonValue } from "../../src/core/base/json.ts";
-import { createJobMessage, createPendingResult } from "../../src/core/job-message.ts";
+import { createJobMessage, createPendingResult } from "../../src/core/jobs/job-message.ts";
 import type { ModelMessage } from "../../src/core/message.ts";
 import { anthropicMessages } from "../../src/wire/anthropic.ts";
 import { bedrockConverse } from "../../src/wire/bedrock.ts";

@@ -1,10 +1,10 @@
 /** Admits a call: finds its tool, passes the gates that need no input, resolves its effects, finds its route, and applies the rules of its turn. */
 import { OWN_NAMESPACE } from "../../core/call.ts";
-import type { ResolvedEffects } from "../../core/effects.ts";
+import type { ResolvedEffects } from "../../core/resources/effects.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
-import { noHandlerError } from "../../core/missing-handler.ts";
-import { readProviderApproval } from "../../core/provider-approval.ts";
+import { noHandlerError } from "../../core/answers/missing-handler.ts";
+import { readProviderApproval } from "../../core/approvals/provider-approval.ts";
 import { withoutSafetyChecks } from "../../core/safety-checks.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { chooseOverload, offeredFingerprint, toOverloadInput } from "../../registry/overload.ts";

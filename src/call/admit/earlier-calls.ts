@@ -1,5 +1,5 @@
 /** Calls that began before a crash and are resumed. */
-import type { EnclosingCall } from "../../core/approval-store.ts";
+import type { EnclosingCall } from "../../core/store/approval-store.ts";
 import type { EarlierJob } from "../jobs/job.ts";
 
 /** The nested calls of a background job from before a crash. Each gets its result before the job is run again. Call `run` or `end` once. */

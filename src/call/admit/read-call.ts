@@ -1,7 +1,7 @@
 /** Reads an untrusted call of a model: whatever it is, it becomes a ToolCall or an error that says why not. */
 import { MAX_NAME_LENGTH, type ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
-import { ignoreRejection } from "../../core/ignore-rejections.ts";
+import { ignoreRejection } from "../../core/system/ignore-rejections.ts";
 import type { JsonLimits } from "../../core/base/json-limits.ts";
 import { copyJson, isJsonObject, isStringArray, type JsonObject } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";

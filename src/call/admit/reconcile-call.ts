@@ -1,5 +1,5 @@
 /** Finds out what happened to a call that a crash interrupted, before it could be run twice. */
-import type { Effects } from "../../core/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { withoutSafetyChecks } from "../../core/safety-checks.ts";
 import { startWork, waitFor } from "../../policy/attempts/deadline.ts";

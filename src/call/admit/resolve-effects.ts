@@ -1,8 +1,8 @@
 /** Computes what one call reads and writes, and which keys it must lock for that. */
-import { ignoreRejection, ignoreRejections } from "../../core/ignore-rejections.ts";
+import { ignoreRejection, ignoreRejections } from "../../core/system/ignore-rejections.ts";
 import { qualifiedName } from "../../core/call.ts";
-import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../../core/effects.ts";
-import { areKeysComputed, compileKeys, type ResourceKeys } from "../../core/resource-keys.ts";
+import { isSessionKey, type ResolvedEffects, type Effects, type LockKeys } from "../../core/resources/effects.ts";
+import { areKeysComputed, compileKeys, type ResourceKeys } from "../../core/resources/resource-keys.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";

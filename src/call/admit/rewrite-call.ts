@@ -1,5 +1,5 @@
 /** Calls the hooks that may change, stop or accept a call, before the call is resolved. */
-import { ignoreRejection } from "../../core/ignore-rejections.ts";
+import { ignoreRejection } from "../../core/system/ignore-rejections.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";

@@ -1,5 +1,5 @@
 /** Why a call needs approval: the settings, the rules of its session and of those above it, or the model's provider. */
-import type { Approvals } from "../../core/approvals.ts";
+import type { Approvals } from "../../core/approvals/approvals.ts";
 import { splitName } from "../../core/call.ts";
 import { describeThrown } from "../../core/error.ts";
 import { formatSafetyReason } from "../../core/safety-checks.ts";

@@ -1,7 +1,7 @@
 /** Asks a person a question of the model's provider, like an approval. The answer goes back to the provider, which runs the tool. */
 import type { Engine } from "../../core/engine.ts";
 import type { ToolError } from "../../core/error.ts";
-import { readProviderApproval } from "../../core/provider-approval.ts";
+import { readProviderApproval } from "../../core/approvals/provider-approval.ts";
 import type { AdmittedCall } from "../call-run.ts";
 import { approvalReason } from "./approval-reason.ts";
 import { isCovered, wasApprovedBefore } from "./approve-whole.ts";

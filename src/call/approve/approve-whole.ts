@@ -1,5 +1,5 @@
 /** Approval of a composite call as a whole: it is simulated first, and one answer covers the calls that the simulation showed. */
-import type { CoveredCall } from "../../core/approval-store.ts";
+import type { CoveredCall } from "../../core/store/approval-store.ts";
 import { isToolError, type ToolError } from "../../core/error.ts";
 import { isComputerTool, readSafetyChecks } from "../../core/safety-checks.ts";
 import { approvalDigest, approvalId } from "../../policy/approval/approval-digest.ts";

@@ -1,7 +1,7 @@
 /** Asks a person or a rule for approval of a call. No lock is held meanwhile. */
-import type { ApprovalPreview } from "../../core/approval-preview.ts";
-import type { CoveredCall, EnclosingCall } from "../../core/approval-store.ts";
-import type { ApprovalNote } from "../../core/approvals.ts";
+import type { ApprovalPreview } from "../../core/approvals/approval-preview.ts";
+import type { CoveredCall, EnclosingCall } from "../../core/store/approval-store.ts";
+import type { ApprovalNote } from "../../core/approvals/approvals.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { describeValueKind } from "../../core/base/wording.ts";

@@ -1,8 +1,8 @@
 /** Finds the locks and slots of the callers of a nested call, and borrows them for it. */
-import { isSameOrInside, type LockKeys } from "../../core/effects.ts";
+import { isSameOrInside, type LockKeys } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
-import type { SlotLimit } from "../../core/slots.ts";
+import type { LockRequest, LockTicket, Locks } from "../../core/resources/locks.ts";
+import type { SlotLimit } from "../../core/resources/slots.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
 import { isScopedSessionKey } from "../admit/resolve-effects.ts";
 import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedQueues, type HeldSlot } from "./lent-resources.ts";

@@ -1,6 +1,6 @@
 /** Waits for work that an engine returned as a remote job, and cancels it when no call waits any more. */
 import type { ToolContext } from "../../core/context.ts";
-import { RemoteJob } from "../../core/remote-job.ts";
+import { RemoteJob } from "../../core/jobs/remote-job.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 
 /**

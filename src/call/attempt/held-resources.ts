@@ -1,8 +1,8 @@
 /** The resources that a call holds while its handler runs: its locks, then a slot of its tool, of its toolset and of the runtime. */
 import { ToolError, describeThrown } from "../../core/error.ts";
-import type { LockTicket } from "../../core/locks.ts";
-import type { SlotLimit } from "../../core/slots.ts";
-import { roundMs } from "../../core/system-ports.ts";
+import type { LockTicket } from "../../core/resources/locks.ts";
+import type { SlotLimit } from "../../core/resources/slots.ts";
+import { roundMs } from "../../core/system/system-ports.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { addLease, borrowLocks, findSlotLender } from "./borrow-resources.ts";
 import { lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";

@@ -2,9 +2,9 @@
 import type { ToolContext } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import type { FaultRule } from "../../core/fault.ts";
+import type { FaultRule } from "../../core/answers/fault.ts";
 import { copyJson, type JsonValue } from "../../core/base/json.ts";
-import { RemoteJob } from "../../core/remote-job.ts";
+import { RemoteJob } from "../../core/jobs/remote-job.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { Fault } from "../../policy/faults/fault.ts";
 import { createEmptyValue, keepFirstHalf, garbleAnswer } from "../../policy/faults/fault-output.ts";

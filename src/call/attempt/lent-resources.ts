@@ -1,6 +1,6 @@
 /** Locks and slots that a call lends to its nested calls: these take turns among themselves, and do not wait for the call that waits for them. */
-import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
-import type { SlotLimit, SlotWaiter } from "../../core/slots.ts";
+import type { LockRequest, LockTicket, Locks } from "../../core/resources/locks.ts";
+import type { SlotLimit, SlotWaiter } from "../../core/resources/slots.ts";
 import { Limit } from "../../policy/locks/limit.ts";
 import { ResourceLocks } from "../../policy/locks/resource-locks.ts";
 

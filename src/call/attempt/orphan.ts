@@ -1,7 +1,7 @@
 /**
  * Handlers that were abandoned while they ran: they keep locks and slots for a while, are counted, and their late end is never shown to the model.
  */
-import { roundMs } from "../../core/system-ports.ts";
+import { roundMs } from "../../core/system/system-ports.ts";
 import type { LateListener } from "../../policy/attempts/deadline.ts";
 import { announceWriteEnd } from "../cache/announce-write.ts";
 import type { AdmittedCall, CallServices } from "../call-run.ts";

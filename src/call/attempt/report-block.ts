@@ -1,5 +1,5 @@
 /** Reports a handler that blocked the event loop, which no deadline can interrupt. */
-import { roundMs } from "../../core/system-ports.ts";
+import { roundMs } from "../../core/system/system-ports.ts";
 import type { AdmittedCall } from "../call-run.ts";
 
 /** How long a handler must block the event loop to be reported to listeners, in milliseconds. */

@@ -1,6 +1,6 @@
 /** Waits until the records of a call that is about to run are durable. */
 import { ToolError } from "../../core/error.ts";
-import { mayRecoverLater } from "../../core/store-refusal.ts";
+import { mayRecoverLater } from "../../core/store/store-refusal.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import type { AdmittedCall } from "../call-run.ts";
 

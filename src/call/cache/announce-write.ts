@@ -1,5 +1,5 @@
 /** Tells the cache what calls write, before they begin and when they end, so that answers read from these resources are dropped. */
-import { isSessionKey } from "../../core/effects.ts";
+import { isSessionKey } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";

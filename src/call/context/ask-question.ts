@@ -1,5 +1,5 @@
 /** Asks the caller a handler's question, within the limits for untrusted questions. */
-import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/approvals/ask.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";

@@ -1,15 +1,15 @@
 /** The context of a handler in one attempt; costly parts are created on first use. */
 import { resolve } from "node:path";
-import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/approvals/ask.ts";
 import type { CallTools, ProgressUpdate, ToolContext, ToolState } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { ignoreRejection, ignoreRejections } from "../../core/ignore-rejections.ts";
+import { ignoreRejection, ignoreRejections } from "../../core/system/ignore-rejections.ts";
 import { describeValueType } from "../../core/base/wording.ts";
 import type { HistoryEntry } from "../../core/history.ts";
 import type { ModelMessage } from "../../core/message.ts";
-import { duplicatePackageError } from "../../core/duplicate-package.ts";
+import { duplicatePackageError } from "../../core/system/duplicate-package.ts";
 import type { LogFields, Ports } from "../../core/ports.ts";
-import type { TraceHeaders } from "../../core/trace-headers.ts";
+import type { TraceHeaders } from "../../core/formats/trace-headers.ts";
 import { visibilityOf, type Visibility, type VisibilityRules } from "../../policy/visibility.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { SessionEvent } from "../../core/event.ts";

@@ -2,7 +2,7 @@
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { ToolError } from "../../core/error.ts";
-import type { Fidelity } from "../../core/fidelity.ts";
+import type { Fidelity } from "../../core/answers/fidelity.ts";
 import type { ToolResult } from "../../core/result.ts";
 
 export interface CallAnswer {

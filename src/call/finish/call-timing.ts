@@ -3,7 +3,7 @@ import type { CallPhase } from "../../core/call-phase.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
-import { roundMs } from "../../core/system-ports.ts";
+import { roundMs } from "../../core/system/system-ports.ts";
 
 /** Shortest wait that is reported, in milliseconds. */
 export const REPORTED_WAIT_MS = 1;

@@ -1,12 +1,12 @@
 /** The end of every call: one result, passed to hooks, truncated, recorded and counted. */
-import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ANSWER_LIMITS } from "../../core/answers/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { describeThrown, errorInfo, type ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { ignoreRejection } from "../../core/ignore-rejections.ts";
-import { ReturnedFailure } from "../../core/returned-failure.ts";
-import { StandInError } from "../../core/stand-in-error.ts";
-import type { Fidelity } from "../../core/fidelity.ts";
+import { ignoreRejection } from "../../core/system/ignore-rejections.ts";
+import { ReturnedFailure } from "../../core/answers/returned-failure.ts";
+import { StandInError } from "../../core/answers/stand-in-error.ts";
+import type { Fidelity } from "../../core/answers/fidelity.ts";
 import type { Hook } from "../../core/hook.ts";
 import { hasAnswer, type OkResult, type Origin, type ResultWithError, type ToolResult } from "../../core/result.ts";
 import { copyJson, fitJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
@@ -34,7 +34,7 @@ import { outcomeUnknownError } from "../admit/reconcile-call.ts";
 import { setMetadata } from "./normalize-output.ts";
 import { deepFreeze } from "../../core/base/frozen.ts";
 import type { Mutable } from "../../core/base/mutable.ts";
-import { roundMs } from "../../core/system-ports.ts";
+import { roundMs } from "../../core/system/system-ports.ts";
 
 /** Builds and records the result. `error` is the error that ended the call; undefined if it succeeded. Never throws or rejects. */
 export function finishCall(run: CallRun, error: ToolError | undefined, status?: "skipped"): ResultOrPromise {

@@ -1,11 +1,11 @@
 /** Turns a handler's return value into recorded JSON and content, validated against the output schema. */
-import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ANSWER_LIMITS } from "../../core/answers/answer-limits.ts";
 import { ToolOutput } from "../../core/content.ts";
-import { TruncatedOutput } from "../../core/truncated-output.ts";
+import { TruncatedOutput } from "../../core/answers/truncated-output.ts";
 import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
-import { isForeignHandler } from "../../core/foreign-handler.ts";
-import { FIDELITIES } from "../../core/fidelity.ts";
-import { StruckOutput } from "../../core/struck-output.ts";
+import { isForeignHandler } from "../../core/answers/foreign-handler.ts";
+import { FIDELITIES } from "../../core/answers/fidelity.ts";
+import { StruckOutput } from "../../core/answers/struck-output.ts";
 import { isValidOutput } from "../../schema/long-integers.ts";
 import { findOpaqueProblem } from "../../core/base/class-instance.ts";
 import { copyJson, fitJson, isJsonObject } from "../../core/base/json.ts";

@@ -1,6 +1,6 @@
 /** The output of a job, as far as it is kept: the newest part. Positions count from the first character ever written. */
 import { detachText } from "../../core/base/detach-text.ts";
-import type { JobOutput, ReadJobOptions } from "../../core/job-status.ts";
+import type { JobOutput, ReadJobOptions } from "../../core/jobs/job-status.ts";
 
 const DEFAULT_MAX_CHARS = 65_536;
 const PREVIEW_CHARS = 200;

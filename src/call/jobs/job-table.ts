@@ -6,7 +6,7 @@ import { MultiMap } from "../../core/base/multi-map.ts";
 import { plural } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
-import type { JobStatus } from "../../core/job-status.ts";
+import type { JobStatus } from "../../core/jobs/job-status.ts";
 import { Limit } from "../../policy/locks/limit.ts";
 import { CallJob, type JobCall, type JobSettings } from "./job.ts";
 import { JobOutputBuffer } from "./job-output.ts";

@@ -9,12 +9,12 @@ import {
   type JobState,
   type JobStatus,
   type ReadJobOptions,
-} from "../../core/job-status.ts";
+} from "../../core/jobs/job-status.ts";
 import { detachText } from "../../core/base/detach-text.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolResult } from "../../core/result.ts";
-import type { EventLog } from "../../core/store.ts";
+import type { EventLog } from "../../core/store/store.ts";
 import { isLowSurrogate, type JobOutputBuffer } from "./job-output.ts";
 
 /** The part of a call that its job uses. */

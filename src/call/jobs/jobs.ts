@@ -14,8 +14,8 @@ import {
   type JobState,
   type JobStatus,
   type ReadJobOptions,
-} from "../../core/job-status.ts";
-import type { ListStoredJobsOptions, StoredJob } from "../../core/job-store.ts";
+} from "../../core/jobs/job-status.ts";
+import type { ListStoredJobsOptions, StoredJob } from "../../core/store/job-store.ts";
 import { checkSender, type SentBy } from "../../core/sender.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { CallServices } from "../call-run.ts";

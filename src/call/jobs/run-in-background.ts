@@ -1,9 +1,9 @@
 /** Runs calls as background jobs: the turn does not wait for them, and their caller gets `pending`. */
 import { ToolError } from "../../core/error.ts";
-import { createPendingResult } from "../../core/job-message.ts";
-import type { JobStatus } from "../../core/job-status.ts";
+import { createPendingResult } from "../../core/jobs/job-message.ts";
+import type { JobStatus } from "../../core/jobs/job-status.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { readTraceparent } from "../../core/traceparent.ts";
+import { readTraceparent } from "../../core/formats/traceparent.ts";
 import { waitFor } from "../../policy/attempts/deadline.ts";
 import { runAsHandler } from "../../session/turn-queue.ts";
 import { isAdmitted, type AdmittedCall, type ResultOrPromise, type CallRun } from "../call-run.ts";

@@ -1,6 +1,6 @@
 /** `haft audit`: who called what, when, where, and with which outcome. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { ToolError } from "../../core/error.ts";
 import { readAudit, type AuditEntry } from "../../server/auth/audit.ts";
 import type { CommandBody, CommandContext } from "../command.ts";

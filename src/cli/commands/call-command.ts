@@ -4,7 +4,7 @@ import type { ToolCall } from "../../core/call.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolResult } from "../../core/result.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";
 import { createPersonApprover } from "../terminal/ask-person.ts";
 import { withCallRecorder, type CallRecorder } from "../input/call-recorder.ts";

@@ -1,7 +1,7 @@
 /** `haft chat`: a person chats with a model that has the tools. */
 import type { UsageMeter } from "../../model/usage-meter.ts";
-import type { Approver } from "../../core/ask.ts";
-import type { Store } from "../../core/store.ts";
+import type { Approver } from "../../core/approvals/ask.ts";
+import type { Store } from "../../core/store/store.ts";
 import { plural } from "../../core/base/wording.ts";
 import { openStoredSession } from "../open/open-session.ts";
 import { hasOpenQuestion } from "../terminal/question-queue.ts";

@@ -1,6 +1,6 @@
 /** `haft fleet`: the processes that use a store, the sessions that each has open, and how they differ. */
-import type { StoredProcess } from "../../core/process-store.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import type { StoredProcess } from "../../core/store/process-store.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { describeFleetDifferences, processName } from "../../server/fleet-differences.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { withStore } from "../open/open-store.ts";

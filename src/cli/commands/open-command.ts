@@ -1,7 +1,7 @@
 /** `haft open`: shows a recording or a conversation in the dashboard. */
 import { basename } from "node:path";
 import { ToolError } from "../../core/error.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { createSecret } from "../../net/secret.ts";
 import { serveFile } from "../../server/dashboard/file-server.ts";
 import { HttpError } from "../../server/http/http-error.ts";

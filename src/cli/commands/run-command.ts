@@ -1,7 +1,7 @@
 /** `haft run`: plays a conversation through the tools, and prints what happens. */
 import type { UsageMeter } from "../../model/usage-meter.ts";
 import { ToolError } from "../../core/error.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { SessionDiff } from "../../session/session-diff.ts";

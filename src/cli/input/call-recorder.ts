@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { writeRecording } from "../../core/recording/recording.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { plural } from "../../core/base/wording.ts";
 import type { CommandContext } from "../command.ts";
 import { errorLines } from "../print/print-result.ts";

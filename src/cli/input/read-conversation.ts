@@ -1,5 +1,5 @@
 /** Reads a conversation file: JSON Lines in Haft's format, one message a line. */
-import type { ApprovalAnswer } from "../../core/ask.ts";
+import type { ApprovalAnswer } from "../../core/approvals/ask.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";

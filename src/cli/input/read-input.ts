@@ -2,7 +2,7 @@
 import { ToolError } from "../../core/error.ts";
 import { decodePieces, readTextFile, readTextPieces } from "../../documents/read-text-file.ts";
 import type { CommandContext } from "../command.ts";
-import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../../core/formats/chunk-buffer.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 
 /** Maximum size of an input that is read into memory as a whole. */

@@ -5,8 +5,8 @@ import { dirname, join, resolve } from "node:path";
 import { syncFile } from "../../core/base/sync-file.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { systemErrorCode } from "../../core/base/system-error-code.ts";
-import { renameFile } from "../../core/rename-file.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { renameFile } from "../../core/system/rename-file.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 
 /** The content of a file, in chunks. */
 type FileText = AsyncIterable<string | Uint8Array> | readonly (string | Uint8Array)[];

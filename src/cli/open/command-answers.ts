@@ -4,7 +4,7 @@ import type { LoadedConfig } from "../../config/load-config.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ModelListeners } from "../../config/build/model-listeners.ts";
-import { isRealSource, readAnswerSources, type AnswerSources } from "../../core/answer-source.ts";
+import { isRealSource, readAnswerSources, type AnswerSources } from "../../core/answers/answer-source.ts";
 import type { AnswerOptions } from "../../call/fallback-chains.ts";
 import type { RuntimeOptions } from "../../runtime/runtime.ts";
 import type { CallRecorder } from "../input/call-recorder.ts";

@@ -1,8 +1,8 @@
 /** Runs an agent in one process of a store at a time: in this process while it has the agent's session. */
 import type { Agent } from "../../compose/agent.ts";
 import { ToolError } from "../../core/error.ts";
-import { ACTIVE_JOB_STATES } from "../../core/job-status.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { ACTIVE_JOB_STATES } from "../../core/jobs/job-status.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { handOverWaiting, groupCallsBySession } from "../../server/api/sessions/calls-in-progress.ts";

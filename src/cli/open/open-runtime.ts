@@ -1,11 +1,11 @@
 /** Opens a runtime from a configuration file, and closes it when the command is done. */
 import { relative, resolve } from "node:path";
-import type { Approver } from "../../core/ask.ts";
+import type { Approver } from "../../core/approvals/ask.ts";
 import { splitName } from "../../core/call.ts";
 import { ToolError, pickHints } from "../../core/error.ts";
 import type { EventListener } from "../../core/event.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import type { ToolPins } from "../../core/tool-pins.ts";
 import { policyOptions } from "../../config/tables/policy-options.ts";
 import { buildArtifacts, buildStore } from "../../config/build/build-store.ts";

@@ -1,6 +1,6 @@
 /** Opens the session of a command: a new one, one that is resumed from the store, or a copy of one to simulate on. */
 import { writeRecording } from "../../core/recording/recording.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { importRecording } from "../../runtime/import-recording.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { ResumeOptions } from "../../runtime/resume/resume-session.ts";

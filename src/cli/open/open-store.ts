@@ -5,7 +5,7 @@ import { buildStore } from "../../config/build/build-store.ts";
 import { liesOutside } from "../../config/file-path.ts";
 import { findConfig, type LoadedConfig } from "../../config/load-config.ts";
 import { ToolError } from "../../core/error.ts";
-import type { Store, StoredSession } from "../../core/store.ts";
+import type { Store, StoredSession } from "../../core/store/store.ts";
 import { findNearNames } from "../../core/base/near-names.ts";
 import type { StoreLocation } from "../../store/connect-store.ts";
 import { isPostgresUrl } from "../../store/postgres/postgres-settings.ts";

@@ -1,6 +1,6 @@
 /** The clients that a server of the command line admits, and the addresses that it may have. */
 import { ToolError } from "../../core/error.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { createSecret } from "../../net/secret.ts";
 import { openServerAccess, type ServerAccess } from "../../server/auth/server-access.ts";
 import { staticToken } from "../../server/auth/static-token.ts";

@@ -2,7 +2,7 @@
 import { setTimeout } from "node:timers/promises";
 import type { TelemetryConfig } from "../../config/tables/telemetry-config.ts";
 import { ToolError } from "../../core/error.ts";
-import { packageLoadError, isNotInstalled } from "../../core/lazy-package.ts";
+import { packageLoadError, isNotInstalled } from "../../core/system/lazy-package.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 
 type SdkNode = typeof import("@opentelemetry/sdk-node");

@@ -1,6 +1,6 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { isLoopback } from "../../config/trust/server-rights.ts";
 import type { WebhookConfig } from "../../config/tables/webhooks-config.ts";
 import { decodeWebhookSecret } from "../../server/webhooks/sign-webhook.ts";

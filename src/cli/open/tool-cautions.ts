@@ -1,7 +1,7 @@
 /** Warnings about usable tools that do not do what their configuration seems to say. */
 import { formatListWithCount } from "../../core/base/wording.ts";
 import { addTo } from "../../core/base/add-to.ts";
-import { findNoHandlerReason } from "../../core/missing-handler.ts";
+import { findNoHandlerReason } from "../../core/answers/missing-handler.ts";
 import { createNameMatcher } from "../../policy/permission.ts";
 import type { LoadedConfig } from "../../config/load-config.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";

@@ -1,5 +1,5 @@
 /** Asks the person at the terminal the questions of tools and servers, field by field. */
-import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../../core/ask.ts";
+import type { QuestionAnswer, Ask as AskPerson, AskRequest } from "../../core/approvals/ask.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Ask, CommandContext } from "../command.ts";
 import { enqueueQuestion } from "./question-queue.ts";

@@ -1,6 +1,6 @@
 /** Asks the person at the terminal for approvals. */
-import type { CoveredCall } from "../../core/approval-store.ts";
-import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../core/ask.ts";
+import type { CoveredCall } from "../../core/store/approval-store.ts";
+import type { ApprovalAnswer, ApprovalRequest, Approver } from "../../core/approvals/ask.ts";
 import type { ApprovalConfig } from "../../config/tables/policy-config.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { previewLines } from "../commands/approvals/preview-lines.ts";

@@ -4,7 +4,7 @@ import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
 import { checkArgument } from "../../core/check-argument.ts";
-import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
+import { ONE_COPY_HINT } from "../../core/system/duplicate-package.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { checkKnownKeys, checkOptionTypes, type OptionNames } from "../../core/known-keys.ts";
 import { NotStartedError, toNotStartedError, markOnlyMakesCalls, wasBlockedByStore } from "../../core/not-started-error.ts";

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/j
 import { wasBlockedByStore } from "../../core/not-started-error.ts";
 import { followSteps, describeOutline } from "../../core/base/json-steps.ts";
 import { modelDetails, type ToolResult } from "../../core/result.ts";
-import { roundMs } from "../../core/system-ports.ts";
+import { roundMs } from "../../core/system/system-ports.ts";
 import type { WholeResult } from "../../policy/results/large-result-store.ts";
 import { answerOf } from "../sequence/whole-result.ts";
 import { describeMissingPath } from "./known-context.ts";

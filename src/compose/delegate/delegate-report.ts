@@ -7,7 +7,7 @@ import type { ModelReply, TokenUsage } from "../../core/model.ts";
 import { resultText, type ResultStatus } from "../../core/result.ts";
 import type { LoopEvent } from "../loop-event.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import { readUsage } from "../../core/token-usage.ts";
+import { readUsage } from "../../core/formats/token-usage.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { addUsage, NO_USAGE, type LoopResult } from "../loop-result.ts";
 import { modelTools } from "../prompt/model-tools.ts";

@@ -2,7 +2,7 @@
 import { isJsonObject } from "../../core/base/json.ts";
 import type { TokenUsage } from "../../core/model.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { readUsage } from "../../core/token-usage.ts";
+import { readUsage } from "../../core/formats/token-usage.ts";
 import type { Registry } from "../../registry/registry.ts";
 import type { LoopBudget } from "../loop-budget.ts";
 import type { LoopOptions } from "../loop-options.ts";

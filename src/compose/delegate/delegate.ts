@@ -6,7 +6,7 @@ import type { ToolContext } from "../../core/context.ts";
 import type { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument, wrongReturnError } from "../../core/check-argument.ts";
-import { ignoreRejection } from "../../core/ignore-rejections.ts";
+import { ignoreRejection } from "../../core/system/ignore-rejections.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText } from "../../core/result.ts";

@@ -2,7 +2,7 @@
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { describeThrown, ToolError } from "../../core/error.ts";
-import { packageLoadError } from "../../core/lazy-package.ts";
+import { packageLoadError } from "../../core/system/lazy-package.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import { parseJson } from "../../core/base/parse-json.ts";

@@ -1,6 +1,6 @@
 /** Finds integers of a program that JavaScript has rounded before they reach a tool, such as an id of 19 digits. */
 import { findStringEnd } from "../../core/base/parse-exactly.ts";
-import { losesIntegerDigits } from "../../core/lost-digits.ts";
+import { losesIntegerDigits } from "../../core/formats/lost-digits.ts";
 
 /** Integers long enough to lose digits, also in quotes, from which the program may make numbers. The suffix `n` is part of a word. */
 const LONG_INTEGER = /(?<![\w$.])\d[\d_]{15,399}(?:\.0*)?(?![\w$.])/gu;

@@ -1,6 +1,6 @@
 /** Runs a sequence of calls whose inputs refer to the outputs of earlier calls. */
 import { ToolError } from "../../core/error.ts";
-import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
+import { ONE_COPY_HINT } from "../../core/system/duplicate-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";

@@ -1,5 +1,5 @@
 /** The tools that a sequence may call, from a registry or a list of definitions. */
-import { declaresNoWrites } from "../../core/effects.ts";
+import { declaresNoWrites } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument } from "../../core/check-argument.ts";
 import type { Tool } from "../../core/tool.ts";

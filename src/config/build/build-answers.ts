@@ -1,10 +1,10 @@
 /** Builds the engines that answer in place of tools, and the faults, from a configuration. */
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, pickHints, formatForOperator } from "../../core/error.ts";
-import type { FaultPlan } from "../../core/fault.ts";
+import type { FaultPlan } from "../../core/answers/fault.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import type { ModelListeners } from "./model-listeners.ts";
-import { readAnswerSources, type AnswerSource, type AnswerSources } from "../../core/answer-source.ts";
+import { readAnswerSources, type AnswerSource, type AnswerSources } from "../../core/answers/answer-source.ts";
 import type { KeyPath } from "../../documents/key-positions.ts";
 import type { ReplayOptions } from "../../engine/replay.ts";
 import { ENGINE_SOURCES, type EngineSource, type AnswerOptions } from "../../call/fallback-chains.ts";

@@ -1,7 +1,7 @@
 /** Makes the store that a configuration names, and the store of its artifacts. */
 import { resolve } from "node:path";
 import type { ArtifactStore } from "../../core/artifact.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { postgresStore } from "../../store/postgres-store.ts";
 import { sqliteStore } from "../../store/sqlite-store.ts";
 import { folderArtifacts } from "../../store/folder-artifacts.ts";

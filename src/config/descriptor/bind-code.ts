@@ -1,6 +1,6 @@
 /** Binds tools that are described in a file to their code. */
 import { ToolError } from "../../core/error.ts";
-import { createMissingHandler } from "../../core/missing-handler.ts";
+import { createMissingHandler } from "../../core/answers/missing-handler.ts";
 import type { Tool } from "../../core/tool.ts";
 import { findBindings, moduleExports } from "../tools/module-tools.ts";
 import { toPlainTool } from "../../registry/check-tool-fields.ts";

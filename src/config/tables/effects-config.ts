@@ -1,9 +1,9 @@
 /** Reads the effects of calls, as far as they can be declared without code. */
-import * as presets from "../../core/effects.ts";
-import type { Effects } from "../../core/effects.ts";
+import * as presets from "../../core/resources/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { formatForOperator } from "../../core/error.ts";
-import { compileKeys } from "../../core/resource-keys.ts";
+import { compileKeys } from "../../core/resources/resource-keys.ts";
 import type { TableReader } from "../table-reader.ts";
 
 /** The effects that have a name. */

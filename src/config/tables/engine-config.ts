@@ -1,5 +1,5 @@
 /** Reads the engines that entries of a configuration name. */
-import type { FaultPlan } from "../../core/fault.ts";
+import type { FaultPlan } from "../../core/answers/fault.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import type { ReplayOptions } from "../../engine/replay.ts";

@@ -1,5 +1,5 @@
 /** Reads the faults that a configuration file injects into calls. */
-import { FAULT_TYPES, type FaultRule, type FaultType } from "../../core/fault.ts";
+import { FAULT_TYPES, type FaultRule, type FaultType } from "../../core/answers/fault.ts";
 import { COUNT, MILLISECONDS, FRACTION } from "../../core/base/number-bounds.ts";
 import { nearKey } from "../near-key.ts";
 import { patternFault } from "./policy-config.ts";

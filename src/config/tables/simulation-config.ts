@@ -1,7 +1,7 @@
 /** Reads the table that says which engines answer in place of tools, for which tools, and which faults are injected. */
 import { formatForOperator } from "../../core/error.ts";
-import type { FaultRule } from "../../core/fault.ts";
-import { isRealSource, readAnswerSources, type AnswerSource } from "../../core/answer-source.ts";
+import type { FaultRule } from "../../core/answers/fault.ts";
+import { isRealSource, readAnswerSources, type AnswerSource } from "../../core/answers/answer-source.ts";
 import type { Problems } from "../../documents/problems.ts";
 import type { Stub } from "../../engine/stub.ts";
 import { readFaultRules } from "./faults-config.ts";

@@ -4,7 +4,7 @@ import { COUNT } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { checkVisibleName } from "../../core/base/visible-name.ts";
 import { ToolError, formatForOperator } from "../../core/error.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import type { ChannelOptions } from "../../triggers/channel.ts";
 import { Channels, createChannels } from "../../triggers/channels.ts";
 import type { KnownTrigger } from "../../triggers/known-triggers.ts";

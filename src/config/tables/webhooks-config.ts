@@ -1,6 +1,6 @@
 /** Reads the services to which `haft serve` sends webhooks. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { WEBHOOK_TYPES, type WebhookType } from "../../core/webhook-store.ts";
+import { WEBHOOK_TYPES, type WebhookType } from "../../core/store/webhook-store.ts";
 import { findAllowPrivateFault } from "../../net/address-guard.ts";
 import { readKey } from "./model-config.ts";
 import { isSafeAddress } from "./serve-config.ts";

@@ -14,7 +14,7 @@ import type { Toolset } from "../../core/toolset.ts";
 import { watchFiles } from "../../documents/watch-files.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";
 import { checkTool } from "../../registry/check-registration.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { CodeBinder } from "../descriptor/bind-code.ts";
 import { readDescriptor } from "../descriptor/read-descriptor.ts";
 import type { Descriptor, DescriptorOptions, Ensemble, Invoker, InvokerEntry, LoneInvoker, Server } from "../descriptor/read-descriptor.ts";

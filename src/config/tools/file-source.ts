@@ -8,7 +8,7 @@ import { ToolError } from "../../core/error.ts";
 import { checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { watchFiles } from "../../documents/watch-files.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { TOOL_FILE_ENDINGS, readToolFile, type ReadTools } from "./tool-file.ts";
 
 /** The settings of every toolset of a source. */

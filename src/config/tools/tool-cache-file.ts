@@ -8,7 +8,7 @@ import { ToolError, describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { systemErrorCode } from "../../core/base/system-error-code.ts";
-import { makeFolder } from "../../core/make-folder.ts";
+import { makeFolder } from "../../core/system/make-folder.ts";
 import type { Tool } from "../../core/tool.ts";
 import { readTextFile } from "../../documents/read-text-file.ts";
 import type { ToolMemory } from "../../engine/known-tools.ts";

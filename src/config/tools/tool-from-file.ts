@@ -1,5 +1,5 @@
 /** Makes a tool from one definition in a file, in any of the common shapes. */
-import type { Effects } from "../../core/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";

@@ -2,7 +2,7 @@
 import type { ModelListeners } from "../build/model-listeners.ts";
 import type { Engine } from "../../core/engine.ts";
 import type { Model } from "../../core/model.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ToolSource } from "../../core/source.ts";
 import type { CallSettings } from "../../core/tool.ts";

@@ -1,7 +1,7 @@
 /** JSON values: their types, and a frozen copy with limits. */
 import { isInstanceOfClass, findOpaqueProblem, limitBytes } from "./class-instance.ts";
 import { ToolError, type ToolErrorOptions } from "../error.ts";
-import { ignoreRejections } from "../ignore-rejections.ts";
+import { ignoreRejections } from "../system/ignore-rejections.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import { firstChars } from "./truncate-text.ts";
 

@@ -3,7 +3,7 @@ import { ToolError } from "../error.ts";
 import type { JsonLimits } from "./json-limits.ts";
 import { DEFAULT_MAX_CHARS, DEFAULT_MAX_DEPTH, DEFAULT_MAX_NODES, isJsonArray, WIDE_OBJECT_KEYS, type JsonValue } from "./json.ts";
 import { findStringEnd, parseExactly } from "./parse-exactly.ts";
-import { losesIntegerDigits } from "../lost-digits.ts";
+import { losesIntegerDigits } from "../formats/lost-digits.ts";
 import { findJsonProblem } from "./json-problem.ts";
 import { shortenNumber } from "./truncate-text.ts";
 

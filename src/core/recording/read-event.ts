@@ -18,15 +18,15 @@ import {
   variantOf,
   type ShapeCheck,
 } from "../base/check-shape.ts";
-import { APPROVAL_SCOPES } from "../approval-store.ts";
+import { APPROVAL_SCOPES } from "../store/approval-store.ts";
 import { ERROR_CODES } from "../error-codes.ts";
 import { MAX_MESSAGE_LENGTH, ToolError } from "../error.ts";
 import type { SessionEvent } from "../event.ts";
-import { FIDELITIES } from "../fidelity.ts";
+import { FIDELITIES } from "../answers/fidelity.ts";
 import type { JsonLimits } from "../base/json-limits.ts";
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../base/json.ts";
 import { FINISH_REASONS } from "../model.ts";
-import { ANSWER_SOURCES } from "../answer-source.ts";
+import { ANSWER_SOURCES } from "../answers/answer-source.ts";
 
 /** Maximum length of an id, key or name in an event, in UTF-16 units. A longer one is refused when it is created. */
 export const MAX_ID_LENGTH = 1_024;

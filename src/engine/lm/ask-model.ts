@@ -2,7 +2,7 @@
 import { ToolError, pickHints } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
 import type { Model, ModelReply, ModelRequest } from "../../core/model.ts";
-import { NoAnswer } from "../../core/no-answer.ts";
+import { NoAnswer } from "../../core/answers/no-answer.ts";
 
 export interface AskOptions {
   readonly signal: AbortSignal;

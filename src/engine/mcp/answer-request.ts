@@ -1,5 +1,5 @@
 /** Answers the requests of a server: for a person's input (elicitation), a model's text (sampling), and roots. */
-import type { QuestionAnswer } from "../../core/ask.ts";
+import type { QuestionAnswer } from "../../core/approvals/ask.ts";
 import { describeThrown } from "../../core/error.ts";
 import { copyJson, isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";

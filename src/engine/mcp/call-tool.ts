@@ -1,7 +1,7 @@
 /** Makes one `tools/call` request, and returns the output or the job that continues the call. */
 import type { ToolContext } from "../../core/context.ts";
 import type { EngineRequest } from "../../core/engine.ts";
-import type { RemoteJob } from "../../core/remote-job.ts";
+import type { RemoteJob } from "../../core/jobs/remote-job.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -13,11 +13,11 @@ import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
 import { requestWithInput } from "./request-with-input.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
 import { extractTask, createTaskJob, type TaskOptions } from "./task-job.ts";
-import { fromAttachmentUri } from "../../core/attachment-uri.ts";
+import { fromAttachmentUri } from "../../core/formats/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { StruckOutput } from "../../core/struck-output.ts";
+import { StruckOutput } from "../../core/answers/struck-output.ts";
 import { truncateText } from "../../core/base/truncate-text.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 

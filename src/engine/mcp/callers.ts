@@ -1,5 +1,5 @@
 /** Tracks the callers of requests in flight, so that a question of the server reaches the right one. */
-import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/approvals/ask.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 

@@ -2,7 +2,7 @@
 import type { Client, ClientCapabilities, Transport } from "@modelcontextprotocol/client";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { ToolError, describeThrown, isToolError, pickHints } from "../../core/error.ts";
-import { loadPackage } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/system/lazy-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { redactError, type Redact } from "../../core/base/redact.ts";

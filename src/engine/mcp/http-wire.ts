@@ -7,7 +7,7 @@ import type {
 } from "@modelcontextprotocol/client";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { readRetryAfter } from "../../core/retry-after.ts";
+import { readRetryAfter } from "../../core/formats/retry-after.ts";
 import { guardedFetch } from "../../net/guarded-fetch.ts";
 import { httpClient } from "../../net/http-client.ts";
 import type { HttpHeader } from "../../net/http-request.ts";

@@ -1,6 +1,6 @@
 /** Lists a server's tools, within limits, and converts them to Haft tools without trusting their hints. */
 import { checkName } from "../../core/call.ts";
-import { type Effects, readOnly } from "../../core/effects.ts";
+import { type Effects, readOnly } from "../../core/resources/effects.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Log } from "../../core/ports.ts";

@@ -1,7 +1,7 @@
 /** Keeps the digits of numbers in a server's answers: a number that a double cannot hold is read as a string. */
 import { findStringEnd } from "../../core/base/parse-exactly.ts";
 import { LONG_NUMBER, stringifyLongNumber } from "../../core/base/parse-json.ts";
-import { BOUND_KEYWORDS } from "../../core/lost-digits.ts";
+import { BOUND_KEYWORDS } from "../../core/formats/lost-digits.ts";
 import { SCHEMA_MAP_KEYWORDS } from "../../schema/keyword-names.ts";
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][-+]?\d+)?/uy;

@@ -1,11 +1,11 @@
 import { addressCredentials, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
-import type { Effects } from "../../core/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { encodeBasicCredentials } from "../../net/basic-credentials.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
-import { isTokenCount } from "../../core/token-counts.ts";
+import { isTokenCount } from "../../core/formats/token-counts.ts";
 import type { UserLogins } from "./login/user-logins.ts";
 import type { HttpClientOptions } from "../../net/http-request.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";

@@ -1,5 +1,5 @@
 /** The features of a connected MCP server besides its tools, for a gateway that passes them on as JSON. */
-import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/approvals/ask.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, type ToolErrorOptions } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";

@@ -1,6 +1,6 @@
 /** Detects that a text asks for a secret, however it is written: with look-alike letters, with characters in between, in many languages. */
 import { LOOK_ALIKES, IGNORABLE_CHARACTERS } from "../../core/base/look-alikes.ts";
-import { COUNTING } from "../../core/token-counts.ts";
+import { COUNTING } from "../../core/formats/token-counts.ts";
 import { LONG_WORDS, PHRASES, PINNING_AFTER, PINNING_BEFORE, SHORT_WORDS } from "./secret-words.ts";
 
 /** Maximum number of characters of a text that are examined. */

@@ -1,7 +1,7 @@
 /** Follows work that a server continues after its answer (a task), in either era and over several connections if necessary. */
 import type { ProgressUpdate } from "../../core/context.ts";
 import { ToolError } from "../../core/error.ts";
-import { RemoteJob } from "../../core/remote-job.ts";
+import { RemoteJob } from "../../core/jobs/remote-job.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { ServerRequestContext } from "./answer-request.ts";

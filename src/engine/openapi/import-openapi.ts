@@ -1,5 +1,5 @@
 /** Makes a tool from every operation of an OpenAPI document. */
-import type { Effects } from "../../core/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import { describeThrown } from "../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
@@ -19,7 +19,7 @@ import { Servers } from "./servers.ts";
 import { MAX_INPUT_WEIGHT, MAX_OUTPUT_WEIGHT, ToolSchemas } from "./tool-schema.ts";
 import { ROOT, truncateText, quote } from "./warnings.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 
 export type { OperationFilter } from "./operation-filter.ts";
 

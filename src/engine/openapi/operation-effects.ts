@@ -1,5 +1,5 @@
 /** Determines the effects of an operation from its method, and from the document as far as it is trusted. */
-import { readOnly, type Effects } from "../../core/effects.ts";
+import { readOnly, type Effects } from "../../core/resources/effects.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { getOwn } from "../../core/base/get-own.ts";
 import { quote } from "./warnings.ts";

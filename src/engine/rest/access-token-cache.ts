@@ -7,7 +7,7 @@ import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import type { HttpClient, HttpHeader } from "../../net/http-request.ts";
 import type { OAuthClient } from "./rest-options.ts";
 import { encodeClientCredentials } from "../../net/basic-credentials.ts";
-import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../../core/formats/chunk-buffer.ts";
 
 /** How long before its expiry a token is no longer used, in milliseconds, as a request takes time. */
 const RENEW_EARLY_MS = 30_000;

@@ -2,10 +2,10 @@
 import type { ErrorCode, Outcome } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
-import { readRetryAfter } from "../../core/retry-after.ts";
+import { readRetryAfter } from "../../core/formats/retry-after.ts";
 import type { HttpResponse } from "../../net/http-request.ts";
 import { http } from "../../net/node-http.ts";
-import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../../core/formats/chunk-buffer.ts";
 import { decodeText, excerpt } from "./answer-text.ts";
 import { isTextType, parseMediaType } from "./media-type.ts";
 

@@ -1,8 +1,8 @@
 /** Converts a successful HTTP answer to a tool output: JSON, else text, images, audio or a file. */
-import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ANSWER_LIMITS } from "../../core/answers/answer-limits.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";
-import { StruckOutput } from "../../core/struck-output.ts";
+import { StruckOutput } from "../../core/answers/struck-output.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { findJsonProblem } from "../../core/base/json-problem.ts";
 import { parseJson } from "../../core/base/parse-json.ts";

@@ -1,5 +1,5 @@
 import { checkMs } from "../../core/call-settings.ts";
-import type { Effects } from "../../core/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, findUnknownKeyError, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonObject, type JsonObject, isStringArray } from "../../core/base/json.ts";

@@ -1,7 +1,7 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
 import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
 import { addressCredentials, redactTruncated, secretSpellings } from "../../core/base/redact.ts";
-import { isTokenCount } from "../../core/token-counts.ts";
+import { isTokenCount } from "../../core/formats/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
 

@@ -1,5 +1,5 @@
 import type { ErrorInfo } from "../../core/error.ts";
-import type { Fidelity } from "../../core/fidelity.ts";
+import type { Fidelity } from "../../core/answers/fidelity.ts";
 import type { Origin } from "../../core/result.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import { CHECK_NAMES, NO_PROBLEMS, type ConversationChecks } from "./check-conversation.ts";

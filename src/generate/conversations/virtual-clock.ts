@@ -1,8 +1,8 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Model, ModelEvent } from "../../core/model.ts";
 import type { Clock } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 
 /** The real clock, except while simulated work is fast-forwarded, whose waits take no real time. */
 export interface VirtualClock extends Clock {

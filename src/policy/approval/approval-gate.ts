@@ -1,7 +1,7 @@
 /** Asks a person or a rule for approval before a call may run, and keeps the answers. */
 import { MILLISECONDS, checkNumber } from "../../core/base/number-bounds.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
-import type { ApprovalPreview } from "../../core/approval-preview.ts";
+import type { ApprovalPreview } from "../../core/approvals/approval-preview.ts";
 import type {
   AbandonedQuestions,
   ApprovalEnd,
@@ -10,7 +10,7 @@ import type {
   ApprovalStore,
   ListApprovalsOptions,
   NewApproval,
-} from "../../core/approval-store.ts";
+} from "../../core/store/approval-store.ts";
 import type {
   ApprovalDecision,
   ApprovalQuestion,
@@ -20,9 +20,9 @@ import type {
   PendingApproval,
   SessionRule,
   ShownTool,
-} from "../../core/approvals.ts";
-import type { ApprovalAnswer, Approver } from "../../core/ask.ts";
-import type { Store } from "../../core/store.ts";
+} from "../../core/approvals/approvals.ts";
+import type { ApprovalAnswer, Approver } from "../../core/approvals/ask.ts";
+import type { Store } from "../../core/store/store.ts";
 import { MultiMap } from "../../core/base/multi-map.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";

@@ -1,6 +1,6 @@
 /** Grants of this process's sessions besides the stored rules: a tool until the session ends, a digest once, everything a simulation allows. */
-import type { ApprovalScope, NewApproval } from "../../core/approval-store.ts";
-import type { ShownTool } from "../../core/approvals.ts";
+import type { ApprovalScope, NewApproval } from "../../core/store/approval-store.ts";
+import type { ShownTool } from "../../core/approvals/approvals.ts";
 
 /** Grants that hold until a session ends. */
 interface Standing {

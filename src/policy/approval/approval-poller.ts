@@ -1,10 +1,10 @@
 /** While a question of this process is open, polls the store for answers from other processes and for previews they have requested. */
-import { APPROVAL_STATUSES, type ApprovalEnd, type ApprovalStatus, type ApprovalStore } from "../../core/approval-store.ts";
+import { APPROVAL_STATUSES, type ApprovalEnd, type ApprovalStatus, type ApprovalStore } from "../../core/store/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { Store } from "../../core/store.ts";
-import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
+import type { Store } from "../../core/store/store.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../../core/store/store-changes.ts";
 import { toApprovalEnd, type PendingQuestion } from "./pending-question.ts";
 
 /** How often the store is polled, in milliseconds. */

@@ -1,4 +1,4 @@
-import type { ApprovalEnd } from "../../core/approval-store.ts";
+import type { ApprovalEnd } from "../../core/store/approval-store.ts";
 import { ToolError } from "../../core/error.ts";
 
 interface RefusedCall {

@@ -1,8 +1,8 @@
 /** Decides which calls need approval: by the settings, by what the call does, and by a session's own rule. */
-import type { SessionRule } from "../../core/approvals.ts";
+import type { SessionRule } from "../../core/approvals/approvals.ts";
 import { describeValueKind, quoteValue } from "../../core/base/wording.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { ignoreRejections } from "../../core/ignore-rejections.ts";
+import { ignoreRejections } from "../../core/system/ignore-rejections.ts";
 import { MAX_CACHED_NAMES, createNameMatcher, type NameMatcher } from "../permission.ts";
 
 type Rule = "never" | "always" | "none";

@@ -1,8 +1,8 @@
 /** Reads answers to approval questions: the scope of each, and the rule that results from it. */
-import type { ApprovalRecord, ApprovalRule, ApprovalScope, NewApproval } from "../../core/approval-store.ts";
-import type { ApprovalVerdict, NewApprovalRule } from "../../core/approvals.ts";
-import type { ApprovalAnswer } from "../../core/ask.ts";
-import { APPROVAL_SCOPES } from "../../core/approval-store.ts";
+import type { ApprovalRecord, ApprovalRule, ApprovalScope, NewApproval } from "../../core/store/approval-store.ts";
+import type { ApprovalVerdict, NewApprovalRule } from "../../core/approvals/approvals.ts";
+import type { ApprovalAnswer } from "../../core/approvals/ask.ts";
+import { APPROVAL_SCOPES } from "../../core/store/approval-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";

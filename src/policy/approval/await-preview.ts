@@ -1,6 +1,6 @@
 /** Asks the process that asked an approval question what its call would change, and waits for the reply. */
-import type { ApprovalPreview } from "../../core/approval-preview.ts";
-import type { ApprovalRecord, ApprovalStore } from "../../core/approval-store.ts";
+import type { ApprovalPreview } from "../../core/approvals/approval-preview.ts";
+import type { ApprovalRecord, ApprovalStore } from "../../core/store/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock } from "../../core/ports.ts";
 import { sleep } from "../../processes/sleep.ts";

@@ -1,7 +1,7 @@
 /** One question, from when it is asked until it is settled. */
-import type { ApprovalEnd, ApprovalRecord, NewApproval } from "../../core/approval-store.ts";
-import type { ApprovalNote, ApprovalQuestion } from "../../core/approvals.ts";
-import type { ApprovalRequest } from "../../core/ask.ts";
+import type { ApprovalEnd, ApprovalRecord, NewApproval } from "../../core/store/approval-store.ts";
+import type { ApprovalNote, ApprovalQuestion } from "../../core/approvals/approvals.ts";
+import type { ApprovalRequest } from "../../core/approvals/ask.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ToolError } from "../../core/error.ts";
 

@@ -1,6 +1,6 @@
 /** The inbox: questions of all processes that share a store, which any of them can read and answer. */
 import { quoteValue } from "../../core/base/wording.ts";
-import type { ApprovalPreview } from "../../core/approval-preview.ts";
+import type { ApprovalPreview } from "../../core/approvals/approval-preview.ts";
 import type {
   ApprovalEnd,
   ApprovalRecord,
@@ -9,15 +9,15 @@ import type {
   ApprovalStore,
   ListApprovalsOptions,
   StoredApprovalQuery,
-} from "../../core/approval-store.ts";
-import { APPROVAL_STATUSES } from "../../core/approval-store.ts";
-import type { ApprovalDecision, ApprovalInbox, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../../core/approvals.ts";
+} from "../../core/store/approval-store.ts";
+import { APPROVAL_STATUSES } from "../../core/store/approval-store.ts";
+import type { ApprovalDecision, ApprovalInbox, ApprovalVerdict, ManyApprovals, NewApprovalRule } from "../../core/approvals/approvals.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkString } from "../../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { ruleAlsoAnswers, createApprovalRule, parseVerdict, createAnswerRule, type ParsedVerdict } from "./approval-verdict.ts";
 import { awaitPreview } from "./await-preview.ts";
 import { createNameMatcher, qualifyPattern } from "../permission.ts";

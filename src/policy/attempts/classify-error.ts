@@ -1,8 +1,8 @@
 /** Classifies what a handler threw: the kind of failure, and whether a retry may help. */
 import { MAX_MESSAGE_LENGTH, ToolError, describeThrown, isToolError, type ToolErrorOptions } from "../../core/error.ts";
-import { ignoreRejection } from "../../core/ignore-rejections.ts";
+import { ignoreRejection } from "../../core/system/ignore-rejections.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import { readRetryAfter } from "../../core/retry-after.ts";
+import { readRetryAfter } from "../../core/formats/retry-after.ts";
 import { wordSet } from "../../core/base/wording.ts";
 
 interface Finding {

@@ -1,7 +1,7 @@
 /** Keeps results in a store, where they outlive the process and other processes find them. */
 import { describeThrown } from "../../core/error.ts";
 import type { Log } from "../../core/ports.ts";
-import type { CacheRecord, Store } from "../../core/store.ts";
+import type { CacheRecord, Store } from "../../core/store/store.ts";
 
 export type ResultCacheStore = Pick<Store, "open" | "cache">;
 

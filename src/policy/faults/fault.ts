@@ -4,7 +4,7 @@ import { COUNT, MILLISECONDS, FRACTION, checkNumber, isWithinBounds, describeBou
 import { checkMs } from "../../core/call-settings.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { FAULT_TYPES, type FaultPlan, type FaultRule } from "../../core/fault.ts";
+import { FAULT_TYPES, type FaultPlan, type FaultRule } from "../../core/answers/fault.ts";
 import { shuffle, seededRandom } from "../../core/base/seeded-random.ts";
 import type { CallSample } from "./fault-tally.ts";
 import { createNameMatcher, type NameMatcher } from "../permission.ts";

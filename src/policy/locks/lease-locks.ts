@@ -1,8 +1,8 @@
 /** Locks and limits as leases of a store: calls of all processes that use it wait for each other, in one queue. */
-import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/lease-store.ts";
-import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
+import type { LeaseAnswer, LeaseRequest, LeaseStore } from "../../core/store/lease-store.ts";
+import type { LockRequest, LockTicket, Locks } from "../../core/resources/locks.ts";
 import { describeThrown, isToolError } from "../../core/error.ts";
-import { mayRecoverLater } from "../../core/store-refusal.ts";
+import { mayRecoverLater } from "../../core/store/store-refusal.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
 
 /** While a request waits, the store is polled after this time, then less and less often. */

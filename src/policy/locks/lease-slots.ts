@@ -1,5 +1,5 @@
 import { Limits } from "./limits.ts";
-import type { SlotLimit, SlotWaiter, Slots } from "../../core/slots.ts";
+import type { SlotLimit, SlotWaiter, Slots } from "../../core/resources/slots.ts";
 import type { LeaseLocks, LeaseTicket } from "./lease-locks.ts";
 
 /** Limits on the calls of all processes that use a store, as leases. The lanes of a process take turns; the processes share one queue. */

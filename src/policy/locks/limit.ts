@@ -1,6 +1,6 @@
 /** Limits how many calls run at a time, and shares the slots fairly among those that wait. */
 import { ToolError } from "../../core/error.ts";
-import type { SlotLimit, SlotWaiter } from "../../core/slots.ts";
+import type { SlotLimit, SlotWaiter } from "../../core/resources/slots.ts";
 
 /** One limit of this process. Every operation takes constant time. */
 export class Limit implements SlotLimit {

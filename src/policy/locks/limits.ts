@@ -1,5 +1,5 @@
 /** The limits of one process, by name. */
-import type { Slots } from "../../core/slots.ts";
+import type { Slots } from "../../core/resources/slots.ts";
 import { Limit } from "./limit.ts";
 
 export class Limits implements Slots {

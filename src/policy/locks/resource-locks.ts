@@ -1,6 +1,6 @@
 /** Makes calls that use the same resources wait for each other, in the order they came. */
-import type { LockRequest, LockTicket, Locks } from "../../core/locks.ts";
-import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
+import type { LockRequest, LockTicket, Locks } from "../../core/resources/locks.ts";
+import { ResourceTree, type Claim } from "../../core/resources/resource-tree.ts";
 
 const MAX_OWNERS = 20;
 const GRANTED = Promise.resolve();

@@ -1,7 +1,7 @@
 /** Replaces the files in an answer or a message by addresses, or by their types and sizes only. */
 import { artifactOf, artifactUri, type Artifact } from "../../core/artifact.ts";
 import { valueText, type ContentPart } from "../../core/content.ts";
-import { readDataUri } from "../../core/data-uri.ts";
+import { readDataUri } from "../../core/formats/data-uri.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ErrorInfo } from "../../core/error.ts";

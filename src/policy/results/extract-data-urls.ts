@@ -1,7 +1,7 @@
 /** Removes data URLs from a tool's answer, so that no base64 reaches a model as text: images are added as image parts, files are named. */
 import { type ContentPart, valueText } from "../../core/content.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { isValidImage } from "../../core/image-type.ts";
+import { isValidImage } from "../../core/formats/image-type.ts";
 import { partText } from "../../core/result.ts";
 import { mapTexts, mayHaveDataUrls, replaceDataUrls, type DataUrl } from "./data-urls.ts";
 

@@ -1,10 +1,10 @@
 /** Removes from a request the files that providers reject: one of them in a conversation would make every later request fail. */
 import type { ContentPart } from "../../core/content.ts";
-import { readFileData, readPdfData, readDataUri } from "../../core/data-uri.ts";
+import { readFileData, readPdfData, readDataUri } from "../../core/formats/data-uri.ts";
 import { getContentParts, type ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { mapTexts } from "./data-urls.ts";
-import { imageType, isImageType, isValidImage } from "../../core/image-type.ts";
+import { imageType, isImageType, isValidImage } from "../../core/formats/image-type.ts";
 import { isValidPdf } from "./extract-data-urls.ts";
 import { MAX_MEDIA_BYTES } from "./media-limits.ts";
 

@@ -1,7 +1,7 @@
 /** Truncates a tool's answer to the size that a model is shown, keeping its JSON structure if it has one. */
 import { detachText } from "../../core/base/detach-text.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { readFileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/formats/data-uri.ts";
 import { DEFAULT_MAX_DEPTH, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { plural } from "../../core/base/wording.ts";
 import { withCachedJsonText } from "../../core/base/cached-json-text.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { FromThread, ProgramEnd, ProgramStart, ToThread } from "./thread-messages.ts";
 
 /** Memory for the JavaScript objects of the thread itself, such as its messages; the program's memory is separate. */

@@ -4,7 +4,7 @@ import { ToolError } from "../../core/error.ts";
 import type { EventListener, RuntimeEvent } from "../../core/event.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { checkSessionId } from "../../session/session-id.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import { EventFeed } from "./event-feed.ts";

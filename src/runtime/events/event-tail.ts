@@ -2,7 +2,7 @@
 import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../core/event.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { Ports } from "../../core/ports.ts";
 import { EventWindow, isEvent } from "./event-window.ts";
 import type { FeedItem } from "./feed-item.ts";

@@ -1,7 +1,7 @@
 /** Reads events of sessions by position: from memory if the session is open here, else from the store. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { damagedLogError, takeFirst } from "../../session/read-events.ts";
 import type { OpenSessions } from "../open-sessions.ts";
 import { readSessionEvents } from "../recorded-events.ts";

@@ -2,8 +2,8 @@
 import { ToolError } from "../../core/error.ts";
 import { CopiedEventsFinder, findLastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import type { Store } from "../../core/store.ts";
-import type { FeedEntry } from "../../core/store-feed.ts";
+import type { Store } from "../../core/store/store.ts";
+import type { FeedEntry } from "../../core/store/store-feed.ts";
 import { EventTail, type SharedTailOptions, type TailPage } from "./event-tail.ts";
 import type { FeedItem } from "./feed-item.ts";
 import { durableLength, toFeedItem, type LogSource } from "./log-source.ts";

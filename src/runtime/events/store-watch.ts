@@ -1,8 +1,8 @@
 /** Follows the writes of other processes to a store. */
 import { ToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
-import type { Store } from "../../core/store.ts";
-import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../../core/store-changes.ts";
+import type { Store } from "../../core/store/store.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower } from "../../core/store/store-changes.ts";
 
 /** How often the store is read while there are readers, in milliseconds: without, and with, change notifications of other processes. */
 const POLL_MS = 500;

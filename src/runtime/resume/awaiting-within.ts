@@ -1,7 +1,7 @@
 /** Finds the jobs whose process ended while only calls of their delegates were open, and all of these waited for approval. */
 import { ToolError } from "../../core/error.ts";
 import type { CallPlace } from "../../core/event.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { SessionLog } from "../../session/session-log.ts";

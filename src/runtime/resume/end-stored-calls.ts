@@ -1,7 +1,7 @@
 /** Ends calls of sessions that no process has open, and everything that is open in the sessions that these calls began. */
 import { ToolError } from "../../core/error.ts";
 import type { CallPlace, SessionEvent } from "../../core/event.ts";
-import type { EventLog, Store } from "../../core/store.ts";
+import type { EventLog, Store } from "../../core/store/store.ts";
 import { readEventPages, type ReadableLog } from "../../session/read-events.ts";
 import { revokeSessionKeys } from "../../session/revoke-session-keys.ts";
 import { SessionFold } from "./fold-events.ts";

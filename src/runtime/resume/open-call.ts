@@ -1,5 +1,5 @@
 /** A call that had begun and not ended, according to the log of its session, and the end it gets if no process runs it. */
-import type { AnswerSource } from "../../core/answer-source.ts";
+import type { AnswerSource } from "../../core/answers/answer-source.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";

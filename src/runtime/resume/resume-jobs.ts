@@ -1,12 +1,12 @@
 /** Decides which background jobs and nested calls are run again after a crash, and in which order. */
-import { isRealSource } from "../../core/answer-source.ts";
+import { isRealSource } from "../../core/answers/answer-source.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import { outcomeUnknownError } from "../../call/admit/reconcile-call.ts";
 import { findCallsWithSession } from "../nested-session.ts";
 import { mayHaveWritten } from "../not-run-errors.ts";
 import { noteNestedIntent, type OpenCall } from "./open-call.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { servicesOf, type RuntimeSession } from "../runtime-session.ts";
 import { addTo } from "../../core/base/add-to.ts";
 

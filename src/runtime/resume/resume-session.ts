@@ -1,16 +1,16 @@
 /** Resumes the calls of a session that a crash interrupted: each open call gets its one result. */
-import type { EnclosingCall } from "../../core/approval-store.ts";
-import type { Ask } from "../../core/ask.ts";
+import type { EnclosingCall } from "../../core/store/approval-store.ts";
+import type { Ask } from "../../core/approvals/ask.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { isRealSource, type AnswerSource } from "../../core/answer-source.ts";
+import { isRealSource, type AnswerSource } from "../../core/answers/answer-source.ts";
 import { resumeCalls } from "../../call/batch.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { plural, quoteValue } from "../../core/base/wording.ts";
 import { principalIdOf } from "../../core/principal-id.ts";
-import { readProviderApproval } from "../../core/provider-approval.ts";
+import { readProviderApproval } from "../../core/approvals/provider-approval.ts";
 import { takeBackgroundFlag, type TakenFlag } from "../../call/jobs/background-flag.ts";
 import { CallRun } from "../../call/call-run.ts";
 import type { CallOptions } from "../../call/call-options.ts";

@@ -1,7 +1,7 @@
 /** The questions of a session that is resumed. Those of its open calls stay open and can be answered, until the calls ask them again or end. */
 import type { CallRun } from "../../call/call-run.ts";
 import { describeThrown } from "../../core/error.ts";
-import type { Approvals } from "../../core/approvals.ts";
+import type { Approvals } from "../../core/approvals/approvals.ts";
 import type { OpenCall } from "./open-call.ts";
 import type { RuntimeSession } from "../runtime-session.ts";
 

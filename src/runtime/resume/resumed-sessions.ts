@@ -3,7 +3,7 @@ import { formatCancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import type { CallPlace, SessionEvent } from "../../core/event.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { EventLog, Store } from "../../core/store.ts";
+import type { EventLog, Store } from "../../core/store/store.ts";
 import type { SessionAttempt } from "../../call/context/execute-nested.ts";
 import type { CallServices, CallRun } from "../../call/call-run.ts";
 import { cancelSessionCalls } from "../../call/running-calls.ts";

@@ -1,6 +1,6 @@
 /** Words without quotes in damaged JSON: numbers in any notation, constants of other languages, plain words. */
 import type { JsonValue } from "../../core/base/json.ts";
-import { losesIntegerDigits } from "../../core/lost-digits.ts";
+import { losesIntegerDigits } from "../../core/formats/lost-digits.ts";
 import type { MendKind } from "./mend.ts";
 import { Unreadable } from "./unreadable.ts";
 import { shortenNumber } from "../../core/base/truncate-text.ts";

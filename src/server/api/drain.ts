@@ -1,6 +1,6 @@
 /** Stops a server in an order that loses no accepted work. */
 import type { ToolCall } from "../../core/call.ts";
-import { declaresNoWrites } from "../../core/effects.ts";
+import { declaresNoWrites } from "../../core/resources/effects.ts";
 import { findCalledTool } from "../../registry/called-tool.ts";
 import { handOverResume } from "./sessions/calls-in-progress.ts";
 import { settlesWithin } from "./settles-within.ts";

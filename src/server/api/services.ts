@@ -1,7 +1,7 @@
 /** The services that handlers of the API use, and the type of a handler. */
 import type { Agent } from "../../compose/agent.ts";
 import type { Clock, Ids, Log } from "../../core/ports.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { CallLog } from "../auth/call-log.ts";
 import type { ServerAccess } from "../auth/server-access.ts";

@@ -1,5 +1,5 @@
 /** Outcomes and types of audit entries, for the API and its clients. */
-import type { AuditedCall } from "../../core/access-store.ts";
+import type { AuditedCall } from "../../core/store/access-store.ts";
 
 export const AUDIT_OUTCOMES = Object.freeze([
   "ok",

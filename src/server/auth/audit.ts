@@ -1,11 +1,17 @@
 /** The audit of a store: who called what, when, where and with which outcome. Read from session events, calls outside sessions, keys and refusals. */
-import { MAX_REFUSALS, type AuditedCall, type AuditedCallPlace, type RefusedRequest, type StoredKey } from "../../core/access-store.ts";
+import {
+  MAX_REFUSALS,
+  type AuditedCall,
+  type AuditedCallPlace,
+  type RefusedRequest,
+  type StoredKey,
+} from "../../core/store/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { CopiedEventsFinder } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { ToolError } from "../../core/error.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
-import type { Store, StoredSession } from "../../core/store.ts";
+import type { Store, StoredSession } from "../../core/store/store.ts";
 import { AUDIT_OUTCOMES } from "./audit-types.ts";
 import { matchesPieces, createFastMatcher } from "../../policy/permission.ts";
 

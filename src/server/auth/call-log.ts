@@ -1,12 +1,12 @@
 /** Records calls outside sessions for the audit, in the background, within the limits of memory and the store. */
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { AccessStore, AuditedCall } from "../../core/access-store.ts";
+import type { AccessStore, AuditedCall } from "../../core/store/access-store.ts";
 import { plural } from "../../core/base/wording.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/result.ts";
-import { throttledLog } from "../../core/throttled-log.ts";
+import { throttledLog } from "../../core/system/throttled-log.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { failureLog, isStoreFailure } from "../store-failures.ts";
 

@@ -1,7 +1,7 @@
 /** Copies the calls of the server's own sessions to the audit before the sessions are removed with their logs. */
-import type { AuditedCall } from "../../core/access-store.ts";
+import type { AuditedCall } from "../../core/store/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { readSessionEntries } from "./audit.ts";
 import { MAX_STORED_CALLS } from "./call-log.ts";
 

@@ -5,7 +5,7 @@ import { copyJson, isJsonObject, type JsonValue } from "../../core/base/json.ts"
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkArgument, checkString } from "../../core/check-argument.ts";
-import { loadPackage } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/system/lazy-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
 import { describeFetchFailure } from "../../net/guarded-fetch.ts";

@@ -2,7 +2,7 @@
 // oxlint-disable-next-line no-restricted-imports -- a secret that the program's own ports could foresee would be none
 import { randomBytes } from "node:crypto";
 import { quoteValue } from "../../core/base/wording.ts";
-import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/access-store.ts";
+import type { AccessStore, KeyMaker, KeyQuery, StoredKey } from "../../core/store/access-store.ts";
 import { COUNT, checkNumber } from "../../core/base/number-bounds.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { checkVisibleName } from "../../core/base/visible-name.ts";

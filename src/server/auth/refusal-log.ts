@@ -1,9 +1,9 @@
 /** Records refused requests in the store, at a limited rate. While the store cannot be written, they wait in memory. */
-import type { AccessStore, RefusedRequest } from "../../core/access-store.ts";
+import type { AccessStore, RefusedRequest } from "../../core/store/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { describeThrown } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { throttledLog } from "../../core/throttled-log.ts";
+import { throttledLog } from "../../core/system/throttled-log.ts";
 import type { RequestHead } from "../http/request-head.ts";
 
 /** A refused request. */

@@ -1,11 +1,11 @@
 /** Decides which requests a server accepts: authenticators, rules for tools, challenges, and the log of refusals. */
-import type { AccessStore } from "../../core/access-store.ts";
+import type { AccessStore } from "../../core/store/access-store.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { checkArgument, hasMethods } from "../../core/check-argument.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { safeLog } from "../../core/safe-log.ts";
+import { safeLog } from "../../core/system/safe-log.ts";
 import type { ExecuteOptions } from "../../call/execute-options.ts";
 import { AccessRules, type AccessRule } from "../../policy/access-rules.ts";
 import { httpClient } from "../../net/http-client.ts";

@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Clock } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import type { EventFilter } from "../../runtime/events/event-filter.ts";
 import type { EventFeed } from "../../runtime/events/event-feed.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

@@ -1,6 +1,6 @@
 /** Reads the body of a request, up to a maximum length. */
 import { ToolError } from "../../core/error.ts";
-import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../../core/formats/chunk-buffer.ts";
 
 /**
  * Limits for the JSON of clients. The message around an input may have a few levels more than the input itself. A key of an object with more than

@@ -1,7 +1,7 @@
 /** Ends responses that are ready before their requests have been received completely. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 
 /** A client that sends nothing for this long has finished, or does not read the response. */
 const SILENT_MS = 1_000;

@@ -3,7 +3,7 @@ import type { IncomingMessage } from "node:http";
 import { Readable } from "node:stream";
 import { quoteValue } from "../../core/base/wording.ts";
 import type { Clock } from "../../core/ports.ts";
-import { ChunkBuffer } from "../../core/chunk-buffer.ts";
+import { ChunkBuffer } from "../../core/formats/chunk-buffer.ts";
 import { BodyTimeout } from "./body-timeout.ts";
 import { storeAddress } from "./client-address.ts";
 import { HttpError } from "./http-error.ts";

@@ -1,7 +1,7 @@
 /** Closes quiet connections: idle ones between two requests, and those whose clients do not read their responses. */
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { OpenResponses } from "./open-responses.ts";
 
 export interface QuietConnectionOptions {

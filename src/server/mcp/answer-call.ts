@@ -3,7 +3,7 @@ import { artifactId, type Artifact, type ArtifactStore } from "../../core/artifa
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { readFileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/formats/data-uri.ts";
 import type { ToolResult } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

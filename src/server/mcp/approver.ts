@@ -1,5 +1,5 @@
 /** Asks for approvals through the MCP client that made the call. */
-import type { ApprovalAnswer, ApprovalRequest } from "../../core/ask.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../core/approvals/ask.ts";
 import { escapeInvisibleJson, escapeInvisible } from "../../core/base/escape-invisible.ts";
 import { ToolError } from "../../core/error.ts";
 import { renameTools } from "../../core/result.ts";

@@ -1,5 +1,5 @@
 /** The client of one exchange, as handlers use it. */
-import type { QuestionAnswer, AskRequest, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, AskRequest, Question } from "../../core/approvals/ask.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";

@@ -1,7 +1,7 @@
 /** Converts a result to the result of `tools/call`. */
 import { valueText, type ContentPart } from "../../core/content.ts";
-import { toAttachmentUri } from "../../core/attachment-uri.ts";
-import { readFileData } from "../../core/data-uri.ts";
+import { toAttachmentUri } from "../../core/formats/attachment-uri.ts";
+import { readFileData } from "../../core/formats/data-uri.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

@@ -1,7 +1,7 @@
 /** The MCP client that made the running call, and what a handler can request from it. */
 import { checkArgument } from "../../core/check-argument.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { QuestionAnswer, Question } from "../../core/ask.ts";
+import type { QuestionAnswer, Question } from "../../core/approvals/ask.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 

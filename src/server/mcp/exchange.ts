@@ -3,7 +3,7 @@ import { formatCancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { McpLogLevel } from "./client.ts";
 
 export interface InputRequest {

@@ -3,7 +3,7 @@ import type { McpHttpHandler } from "@modelcontextprotocol/server";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import { toAuthInfo, readCaller } from "./auth-info.ts";
 import { rewriteResponse } from "./rewrite-response.ts";

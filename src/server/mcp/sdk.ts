@@ -1,7 +1,7 @@
 /** Loads the official server library, an optional peer dependency, when a server is started. */
 import type { JSONRPCRequest, Result, ServerContext } from "@modelcontextprotocol/server";
 import { describeThrown } from "../../core/error.ts";
-import { loadPackage } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/system/lazy-package.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { INVALID_PARAMS } from "../../engine/mcp/rpc-codes.ts";
 

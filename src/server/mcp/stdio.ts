@@ -10,7 +10,7 @@ import { ObservedTransport, type TransportListeners } from "./observed-transport
 import { findRequestId } from "../../engine/mcp/oversize-answer.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import { ListenRequests } from "./listen-requests.ts";
 import { beginSession } from "./measure.ts";
 import { SERVER_OPTIONS, type McpServerOptions } from "./options.ts";

@@ -3,13 +3,13 @@ import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-b
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
 import { wrongTypeError } from "../../core/check-argument.ts";
-import { ONE_COPY_HINT } from "../../core/duplicate-package.ts";
+import { ONE_COPY_HINT } from "../../core/system/duplicate-package.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import type { SessionQueue, TakenSessions } from "../../core/session-queue.ts";
-import type { Store } from "../../core/store.ts";
-import { safeLog } from "../../core/safe-log.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import type { SessionQueue, TakenSessions } from "../../core/store/session-queue.ts";
+import type { Store } from "../../core/store/store.ts";
+import { safeLog } from "../../core/system/safe-log.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";

@@ -1,9 +1,9 @@
 /** Finds sessions whose jobs another process of the store can continue, and this one cannot. */
 import { ToolError } from "../../core/error.ts";
 import { splitName } from "../../core/call.ts";
-import { ACTIVE_JOB_STATES } from "../../core/job-status.ts";
+import { ACTIVE_JOB_STATES } from "../../core/jobs/job-status.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { Store } from "../../core/store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 

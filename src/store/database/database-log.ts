@@ -1,7 +1,7 @@
 /** A claimed log in a database: appends go into the store's buffer, reads return the stored events and then the buffered ones. */
 import { ToolError } from "../../core/error.ts";
 import type { SessionEvent } from "../../core/event.ts";
-import type { EventLog, EventPage, LogOptions, ReadOptions } from "../../core/store.ts";
+import type { EventLog, EventPage, LogOptions, ReadOptions } from "../../core/store/store.ts";
 import { readStoredPage, writeEvent } from "../records/event-text.ts";
 import { deriveJobChanges } from "../records/job-changes.ts";
 import { joinPieces } from "../records/json-pieces.ts";

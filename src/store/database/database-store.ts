@@ -2,19 +2,28 @@
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
-import type { AccessStore } from "../../core/access-store.ts";
-import type { ApprovalStore } from "../../core/approval-store.ts";
-import type { JobStore } from "../../core/job-store.ts";
-import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
-import type { SessionQueue } from "../../core/session-queue.ts";
-import type { StoreFeed } from "../../core/store-feed.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
+import type { AccessStore } from "../../core/store/access-store.ts";
+import type { ApprovalStore } from "../../core/store/approval-store.ts";
+import type { JobStore } from "../../core/store/job-store.ts";
+import { checkProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/store/process-store.ts";
+import type { SessionQueue } from "../../core/store/session-queue.ts";
+import type { StoreFeed } from "../../core/store/store-feed.ts";
 import type { ArtifactStore } from "../../core/artifact.ts";
-import type { ChannelStore } from "../../core/channel-store.ts";
-import type { LeaseStore } from "../../core/lease-store.ts";
-import type { WebhookStore } from "../../core/webhook-store.ts";
-import type { CacheStore, EventLog, EventPage, ListOptions, LogOptions, ReadOptions, Store, StoredSession } from "../../core/store.ts";
-import { NO_FOLLOWER, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
+import type { ChannelStore } from "../../core/store/channel-store.ts";
+import type { LeaseStore } from "../../core/store/lease-store.ts";
+import type { WebhookStore } from "../../core/store/webhook-store.ts";
+import type {
+  CacheStore,
+  EventLog,
+  EventPage,
+  ListOptions,
+  LogOptions,
+  ReadOptions,
+  Store,
+  StoredSession,
+} from "../../core/store/store.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store/store-changes.ts";
 import { guardParts, type StoreOperation } from "../records/store-operations.ts";
 import { DatabaseLog, type DatabaseLogOptions } from "./database-log.ts";
 import { readStoredPage } from "../records/event-text.ts";

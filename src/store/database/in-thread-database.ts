@@ -1,7 +1,7 @@
 /** A database that runs in the thread of its store: one that is reached over a network, or a file in a bundle that has no worker file. */
 import { ToolError } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import type { LogAnswer, LogDatabase, LogRequests } from "../records/log-database.ts";
 import type { SqlDatabase } from "../sql/sql-database.ts";
 

@@ -1,8 +1,8 @@
 /** Buffers appended events until they are durable, and writes them in groups, in the order in which they were appended. */
 import { ToolError } from "../../core/error.ts";
-import { notOnNextTurn, onNextTurn } from "../../core/lazy-timer.ts";
+import { notOnNextTurn, onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { LogOptions } from "../../core/store.ts";
+import type { LogOptions } from "../../core/store/store.ts";
 import type { JobChange } from "../records/job-changes.ts";
 import { bytesOfPieces } from "../records/json-pieces.ts";
 import type { EventRow, LogRefusal, LogWrite } from "../records/log-database.ts";

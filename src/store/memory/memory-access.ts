@@ -15,7 +15,7 @@ import {
   type RefusedRequest,
   type RevokeKeyRequest,
   type StoredKey,
-} from "../../core/access-store.ts";
+} from "../../core/store/access-store.ts";
 import { ToolError } from "../../core/error.ts";
 import { DAY_MS, DEFAULT_ACCESS_LIMIT, toCallPage, duplicateKeyError } from "../sql/access-rows.ts";
 

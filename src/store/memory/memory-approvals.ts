@@ -8,7 +8,7 @@ import type {
   ApprovalStore,
   NewApproval,
   StoredApprovalQuery,
-} from "../../core/approval-store.ts";
+} from "../../core/store/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";

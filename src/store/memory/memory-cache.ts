@@ -1,5 +1,5 @@
 /** The persistent result cache of a store in memory: results by key, valid while their resources keep their versions. */
-import type { CacheRecord, CacheStore } from "../../core/store.ts";
+import type { CacheRecord, CacheStore } from "../../core/store/store.ts";
 import { hasExpired } from "../records/cache-expiry.ts";
 import { generationsOfWrite, computeVersion, type Generation } from "../sql/resource-versions.ts";
 

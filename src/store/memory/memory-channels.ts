@@ -1,5 +1,12 @@
 /** Messages on channels in memory. */
-import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../../core/channel-store.ts";
+import type {
+  ChannelEntry,
+  ChannelEntryKey,
+  ChannelStore,
+  NewChannelEntry,
+  ReadChannel,
+  TakeEntry,
+} from "../../core/store/channel-store.ts";
 import type { Clock } from "../../core/ports.ts";
 
 interface StoredEntry extends ChannelEntry {

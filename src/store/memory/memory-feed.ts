@@ -1,6 +1,6 @@
 /** The feed of a store in memory. */
-import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store/store-feed.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { parseMark, unknownMarkError, formatMark } from "../records/feed-mark.ts";
 
 interface FeedPosition {

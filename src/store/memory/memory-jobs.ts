@@ -1,6 +1,6 @@
 /** The rows of jobs in memory. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/store/job-store.ts";
 import type { JobChange } from "../records/job-changes.ts";
 import type { CheckedJobList } from "../records/store-options.ts";
 

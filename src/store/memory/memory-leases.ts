@@ -1,5 +1,5 @@
 /** Leases in memory, for the runtimes of one process that share a store. */
-import type { LeaseAnswer, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
+import type { LeaseAnswer, LeaseStore, LeaseUpdate, StoredLease } from "../../core/store/lease-store.ts";
 import { LeaseQueue, type LeaseQueueEntry } from "../records/lease-queue.ts";
 
 export class MemoryLeases implements LeaseStore {

@@ -1,7 +1,7 @@
 /** The one process that can use a store in memory. */
 import { hostname } from "node:os";
-import { MAX_NAMED_SESSIONS, mergeDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { MAX_NAMED_SESSIONS, mergeDescription, type ProcessDescription, type StoredProcess } from "../../core/store/process-store.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 
 export class MemoryProcess {
   readonly id = systemPorts.ids.next("process");

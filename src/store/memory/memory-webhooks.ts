@@ -1,5 +1,5 @@
 /** Webhooks in memory. */
-import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/webhook-store.ts";
+import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/store/webhook-store.ts";
 import type { WebhookMessage } from "../records/webhook-messages.ts";
 
 interface PendingDelivery {

@@ -1,10 +1,10 @@
 /** The queue of sessions in PostgreSQL: pg-boss, in a schema of its own next to the store's. */
 import type { ConstructorOptions, PgBoss } from "pg-boss";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import { loadPackage } from "../../core/lazy-package.ts";
-import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/session-queue.ts";
-import { NO_FOLLOWER, type StoreChange, type StoreNotifier } from "../../core/store-changes.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { loadPackage } from "../../core/system/lazy-package.ts";
+import type { SessionQueue, TakeSessionsOptions, TakenSessions } from "../../core/store/session-queue.ts";
+import { NO_FOLLOWER, type StoreChange, type StoreNotifier } from "../../core/store/store-changes.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { Batcher } from "../records/batcher.ts";
 import { QueueConsumer } from "./queue-consumer.ts";
 import { parseStoredText, toStoredKey, toStoredText } from "../records/stored-text.ts";

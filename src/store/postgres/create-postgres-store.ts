@@ -1,8 +1,8 @@
 /** A store over a PostgreSQL database, independent of how it is connected. */
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import type { SessionQueue } from "../../core/session-queue.ts";
-import type { Store } from "../../core/store.ts";
-import type { StoreNotifier } from "../../core/store-changes.ts";
+import type { SessionQueue } from "../../core/store/session-queue.ts";
+import type { Store } from "../../core/store/store.ts";
+import type { StoreNotifier } from "../../core/store/store-changes.ts";
 import { DatabaseStore } from "../database/database-store.ts";
 import { InThreadDatabase } from "../database/in-thread-database.ts";
 import { HEARTBEATS_IN_LEASE } from "../records/store-options.ts";

@@ -3,7 +3,7 @@ import { Kysely, PostgresDialect, PostgresQueryCompiler, sql } from "kysely";
 import type { DataTypeNode, PostgresPool, QueryCompiler } from "kysely";
 import type { ToolError } from "../../core/error.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import {
   explainPostgres,
   isConnectionLost,

@@ -1,7 +1,7 @@
 /** Explains PostgreSQL's errors to users of a store, with hints that help. */
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { ErrorCode } from "../../core/error-codes.ts";
-import { StoreRefusal } from "../../core/store-refusal.ts";
+import { StoreRefusal } from "../../core/store/store-refusal.ts";
 
 interface ErrorMeaning {
   readonly hint: string;

@@ -8,9 +8,15 @@
 import { hash } from "node:crypto";
 import type { Client } from "pg";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { CHANGED_PARTS, type ChangedPart, type StoreChange, type StoreFollower, type StoreNotifier } from "../../core/store-changes.ts";
+import {
+  CHANGED_PARTS,
+  type ChangedPart,
+  type StoreChange,
+  type StoreFollower,
+  type StoreNotifier,
+} from "../../core/store/store-changes.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { isStringArray } from "../../core/base/json.ts";
 import { loadPostgresDriver } from "./postgres-pool.ts";
 import { KEEP_ALIVE, type PostgresSettings } from "./postgres-settings.ts";

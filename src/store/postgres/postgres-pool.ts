@@ -2,7 +2,7 @@
 import type { PostgresPool, PostgresPoolClient, PostgresQueryResult } from "kysely";
 import type { PoolClient } from "pg";
 import { ToolError } from "../../core/error.ts";
-import { loadPackage } from "../../core/lazy-package.ts";
+import { loadPackage } from "../../core/system/lazy-package.ts";
 import { isConnectionLost } from "./postgres-error.ts";
 import { KEEP_ALIVE, type PostgresSettings } from "./postgres-settings.ts";
 

@@ -1,5 +1,5 @@
 /** When a cached result expires, by wall clocks that may be set and may differ between machines. */
-import type { CacheRecord } from "../../core/store.ts";
+import type { CacheRecord } from "../../core/store/store.ts";
 
 /** Maximum difference between the clocks of two machines, in milliseconds: a result may have been stored this far in the future. */
 const MAX_SKEW_MS = 60_000;

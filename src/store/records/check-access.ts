@@ -1,5 +1,5 @@
 /** Wraps the keys, refusals and audited calls of a store so that their arguments are checked. */
-import type { AccessStore, AuditedCallQuery, KeyQuery, RefusalQuery, StoredKey } from "../../core/access-store.ts";
+import type { AccessStore, AuditedCallQuery, KeyQuery, RefusalQuery, StoredKey } from "../../core/store/access-store.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { requireInteger } from "./store-options.ts";

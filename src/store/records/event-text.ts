@@ -4,7 +4,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS, MAX_ID_LENGTH, isKnownType, readEvent } from "../../core/recording/read-event.ts";
-import type { EventPage, LogDamage } from "../../core/store.ts";
+import type { EventPage, LogDamage } from "../../core/store/store.ts";
 import { maxCharsOf, splitOutputEvent, type JsonPieces } from "./json-pieces.ts";
 import type { EventRow, StoredPage } from "./log-database.ts";
 import { toStoredTime } from "./stored-text.ts";

@@ -1,5 +1,5 @@
 /** A cache that opens its store before each request. */
-import type { CacheStore } from "../../core/store.ts";
+import type { CacheStore } from "../../core/store/store.ts";
 
 /** @param open opens the store if necessary, and rejects if it is closed */
 export function guardCache(cache: CacheStore, open: () => Promise<void>): CacheStore {

@@ -2,7 +2,7 @@
 import { CopiedEventsFinder, findLastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { toStoredTime } from "./stored-text.ts";
-import { toEndState, type EndedJob } from "../../core/job-status.ts";
+import { toEndState, type EndedJob } from "../../core/jobs/job-status.ts";
 
 type Start = SessionEvent & { readonly type: "job-start" };
 

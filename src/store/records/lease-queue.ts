@@ -1,7 +1,7 @@
 /** Decides which lease requests can be granted. Uses the same tree as the locks of one process, filled in the order of the queue. */
 import { createHash } from "node:crypto";
-import type { LeaseRequest } from "../../core/lease-store.ts";
-import { ResourceTree, type Claim } from "../../core/resource-tree.ts";
+import type { LeaseRequest } from "../../core/store/lease-store.ts";
+import { ResourceTree, type Claim } from "../../core/resources/resource-tree.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 /** A lease request in the queue. */

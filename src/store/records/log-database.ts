@@ -2,8 +2,8 @@
 import type { CheckedListOptions } from "./store-options.ts";
 import type { BranchPoint } from "../../core/event.ts";
 import type { ErrorInfo } from "../../core/error.ts";
-import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
-import type { CacheRecord, LogDamage, LogOptions, StoredSession } from "../../core/store.ts";
+import type { ProcessDescription, StoredProcess } from "../../core/store/process-store.ts";
+import type { CacheRecord, LogDamage, LogOptions, StoredSession } from "../../core/store/store.ts";
 import type { StoreOperation } from "./store-operations.ts";
 import type { JobChange } from "./job-changes.ts";
 import type { JsonPieces } from "./json-pieces.ts";

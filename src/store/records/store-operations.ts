@@ -1,12 +1,12 @@
 /** The parts of a store besides its logs and cache, in a database that may be in another thread. Each method call is one message. */
-import type { AccessStore } from "../../core/access-store.ts";
-import type { ApprovalStore } from "../../core/approval-store.ts";
+import type { AccessStore } from "../../core/store/access-store.ts";
+import type { ApprovalStore } from "../../core/store/approval-store.ts";
 import type { ArtifactStore } from "../../core/artifact.ts";
-import type { ChannelStore } from "../../core/channel-store.ts";
-import type { JobStore } from "../../core/job-store.ts";
-import type { LeaseStore } from "../../core/lease-store.ts";
-import type { StoreFeed } from "../../core/store-feed.ts";
-import type { WebhookStore } from "../../core/webhook-store.ts";
+import type { ChannelStore } from "../../core/store/channel-store.ts";
+import type { JobStore } from "../../core/store/job-store.ts";
+import type { LeaseStore } from "../../core/store/lease-store.ts";
+import type { StoreFeed } from "../../core/store/store-feed.ts";
+import type { WebhookStore } from "../../core/store/webhook-store.ts";
 import { withCheckedAccess } from "./check-access.ts";
 import { checkCancelRequest, checkFeedOptions, checkJobList, checkJobPrune, checkUnattended } from "./store-options.ts";
 

@@ -3,10 +3,10 @@ import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
-import { checkJobStates } from "../../core/job-status.ts";
-import type { CancelRequest, ListStoredJobsOptions, ListUnattendedOptions, PruneJobsOptions } from "../../core/job-store.ts";
-import type { ReadFeedOptions } from "../../core/store-feed.ts";
-import type { ListOptions, LogOptions, ReadOptions } from "../../core/store.ts";
+import { checkJobStates } from "../../core/jobs/job-status.ts";
+import type { CancelRequest, ListStoredJobsOptions, ListUnattendedOptions, PruneJobsOptions } from "../../core/store/job-store.ts";
+import type { ReadFeedOptions } from "../../core/store/store-feed.ts";
+import type { ListOptions, LogOptions, ReadOptions } from "../../core/store/store.ts";
 
 /** Default maximum size of the persistent result cache, in bytes. */
 export const DEFAULT_CACHE_BYTES = 64 * 1024 * 1024;

@@ -1,7 +1,7 @@
 /** The messages of webhooks. They say what happened and where to look it up, without inputs and outputs, which may contain secrets. */
 import { hash } from "node:crypto";
-import type { NewApproval } from "../../core/approval-store.ts";
-import type { WebhookType } from "../../core/webhook-store.ts";
+import type { NewApproval } from "../../core/store/approval-store.ts";
+import type { WebhookType } from "../../core/store/webhook-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { replaceLoneSurrogates } from "../../core/base/lone-surrogates.ts";

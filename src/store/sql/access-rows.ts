@@ -1,5 +1,12 @@
 /** Reads the rows of keys, refused requests, audited calls and keyed requests. */
-import type { AuditedCall, AuditedCallPage, AuditedCallPlace, KeyedRequest, RefusedRequest, StoredKey } from "../../core/access-store.ts";
+import type {
+  AuditedCall,
+  AuditedCallPage,
+  AuditedCallPlace,
+  KeyedRequest,
+  RefusedRequest,
+  StoredKey,
+} from "../../core/store/access-store.ts";
 import {
   anyText,
   count,

@@ -24,7 +24,7 @@ import {
   type ApprovalRule,
   type ApprovalStatus,
   type NewApproval,
-} from "../../core/approval-store.ts";
+} from "../../core/store/approval-store.ts";
 import { ToolError } from "../../core/error.ts";
 import { parseStoredTextOrRaw } from "../records/stored-text.ts";
 import type { ApprovalRuleTable, ApprovalTable } from "./tables.ts";

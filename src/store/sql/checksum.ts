@@ -3,7 +3,7 @@
  * inserted without the next one revealing it. They detect damage, not forgery: anyone who can write the file can compute them.
  */
 import { hash } from "node:crypto";
-import type { LogOptions } from "../../core/store.ts";
+import type { LogOptions } from "../../core/store/store.ts";
 import type { LogWrite } from "../records/log-database.ts";
 import { toStoredText, toStoredTime } from "../records/stored-text.ts";
 import type { CacheTable, EventTable, SessionTable } from "./tables.ts";

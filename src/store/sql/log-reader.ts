@@ -1,7 +1,7 @@
 /** Reads stored logs, including the events that a branch shares with its parents, and verifies every checksum. */
 import type { Kysely } from "kysely";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import type { LogDamage } from "../../core/store.ts";
+import type { LogDamage } from "../../core/store/store.ts";
 import { eventChecksum, rootChecksum, sessionChecksum } from "./checksum.ts";
 import type { StoredPage } from "../records/log-database.ts";
 import { toStoredText } from "../records/stored-text.ts";

@@ -1,7 +1,7 @@
 /** Writes groups of events, each group in one transaction, for sessions that this owner still has. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError, describeThrown } from "../../core/error.ts";
-import type { LogOptions } from "../../core/store.ts";
+import type { LogOptions } from "../../core/store/store.ts";
 import { plural } from "../../core/base/wording.ts";
 import { advanceRecord, createRecord, rootChecksum } from "./checksum.ts";
 import { toEventRows } from "./event-rows.ts";

@@ -2,9 +2,9 @@
 import { readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import type { Kysely, Transaction } from "kysely";
-import { mergeDescription, type ProcessDescription } from "../../core/process-store.ts";
+import { mergeDescription, type ProcessDescription } from "../../core/store/process-store.ts";
 import type { Clock } from "../../core/ports.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { ClockWatch } from "./clock-watch.ts";
 import { evaluateExpression } from "./database-time.ts";
 import { parseMark } from "../records/feed-mark.ts";

@@ -1,7 +1,7 @@
 /** Claims sessions, one at a time, and ensures that a session is free before it is removed. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
-import type { LogOptions } from "../../core/store.ts";
+import type { LogOptions } from "../../core/store/store.ts";
 import type { ClaimAnswer, ClaimRequest, ClaimFacts } from "../records/log-database.ts";
 import { outerLostError } from "../records/outer-lost-error.ts";
 import type { FoundSession, LogReader } from "./log-reader.ts";

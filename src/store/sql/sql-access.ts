@@ -14,7 +14,7 @@ import {
   type RefusedRequest,
   type RevokeKeyRequest,
   type StoredKey,
-} from "../../core/access-store.ts";
+} from "../../core/store/access-store.ts";
 import { DEFAULT_ACCESS_LIMIT, DAY_MS, toCallPage, readCall, readKey, readRefusal, readRequest, duplicateKeyError } from "./access-rows.ts";
 import { lockCounter } from "./counters.ts";
 import type { OperationTries } from "../records/store-operations.ts";

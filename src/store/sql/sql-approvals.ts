@@ -9,7 +9,7 @@ import type {
   ApprovalStore,
   NewApproval,
   StoredApprovalQuery,
-} from "../../core/approval-store.ts";
+} from "../../core/store/approval-store.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
 import { Batcher } from "../records/batcher.ts";

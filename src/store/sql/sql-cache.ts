@@ -1,7 +1,7 @@
 /** The persistent result cache: bodies by key, valid while the resources that they were read from keep their versions. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
-import type { CacheRecord } from "../../core/store.ts";
+import type { CacheRecord } from "../../core/store/store.ts";
 import { hasExpired } from "../records/cache-expiry.ts";
 import { cacheChecksum } from "./checksum.ts";
 import { lockCounter, setCounter } from "./counters.ts";

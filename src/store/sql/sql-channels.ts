@@ -1,6 +1,13 @@
 /** Messages on channels in SQL tables. */
 import { sql, type Transaction } from "kysely";
-import type { ChannelEntry, ChannelEntryKey, ChannelStore, NewChannelEntry, ReadChannel, TakeEntry } from "../../core/channel-store.ts";
+import type {
+  ChannelEntry,
+  ChannelEntryKey,
+  ChannelStore,
+  NewChannelEntry,
+  ReadChannel,
+  TakeEntry,
+} from "../../core/store/channel-store.ts";
 import { evaluateExpression } from "./database-time.ts";
 import { DoubtfulTakes } from "./doubtful-takes.ts";
 import type { Owner } from "./owner.ts";

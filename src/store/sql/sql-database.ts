@@ -1,10 +1,10 @@
 /** Sessions, claims and the cache in SQL tables. The statements work on every database that Kysely supports. */
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
-import type { CacheRecord, StoredSession } from "../../core/store.ts";
+import type { CacheRecord, StoredSession } from "../../core/store/store.ts";
 import { sessionChecksum } from "./checksum.ts";
-import type { ProcessDescription, StoredProcess } from "../../core/process-store.ts";
-import type { JobStore } from "../../core/job-store.ts";
+import type { ProcessDescription, StoredProcess } from "../../core/store/process-store.ts";
+import type { JobStore } from "../../core/store/job-store.ts";
 import { runOperation, type OperationTries, type StoreOperation, type StoreParts } from "../records/store-operations.ts";
 import {
   NONE_TO_VERIFY,

@@ -1,7 +1,7 @@
 /** The feed in SQL tables, ordered by the events' sequence numbers. Read up to where an open transaction may still add events. */
 import type { Kysely, Transaction } from "kysely";
 import { isToolError } from "../../core/error.ts";
-import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store-feed.ts";
+import type { FeedPage, ReadFeedOptions, StoreFeed } from "../../core/store/store-feed.ts";
 import { parseMark, unknownMarkError, formatMark } from "../records/feed-mark.ts";
 import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";

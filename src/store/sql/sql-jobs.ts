@@ -2,8 +2,8 @@
 import type { Kysely, Transaction } from "kysely";
 import { ToolError } from "../../core/error.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { JOB_STATES, type JobMode, type JobState } from "../../core/job-status.ts";
-import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/job-store.ts";
+import { JOB_STATES, type JobMode, type JobState } from "../../core/jobs/job-status.ts";
+import type { CancelRequest, JobStore, ListUnattendedOptions, PruneJobsOptions, StoredJob } from "../../core/store/job-store.ts";
 import type { CheckedJobList } from "../records/store-options.ts";
 import { requirePart } from "./migrate.ts";
 import type { Owner } from "./owner.ts";

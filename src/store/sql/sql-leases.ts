@@ -1,6 +1,6 @@
 /** Leases in SQL tables. */
 import { sql, type Kysely, type Transaction } from "kysely";
-import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../../core/lease-store.ts";
+import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../../core/store/lease-store.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { EVENT_LIMITS } from "../../core/recording/read-event.ts";
 import { LeaseQueue, slotsOf, type LeaseQueueEntry } from "../records/lease-queue.ts";

@@ -2,7 +2,7 @@
 import { sql, type Kysely } from "kysely";
 import { parseJson } from "../../core/base/parse-json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { MAX_NAMED_SESSIONS, readProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/process-store.ts";
+import { MAX_NAMED_SESSIONS, readProcessDescription, type ProcessDescription, type StoredProcess } from "../../core/store/process-store.ts";
 import type { Owner } from "./owner.ts";
 import { parseStoredTextOrRaw } from "../records/stored-text.ts";
 import type { Tables } from "./tables.ts";

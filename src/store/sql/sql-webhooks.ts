@@ -1,6 +1,6 @@
 /** Webhooks in SQL tables: the endpoints, and the messages to send. */
 import type { CompiledQuery, Kysely, Transaction } from "kysely";
-import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/webhook-store.ts";
+import type { DeliveryKey, WebhookClaim, WebhookDelivery, WebhookEndpoint, WebhookStore } from "../../core/store/webhook-store.ts";
 import { evaluateExpression, databaseTimeAfter } from "./database-time.ts";
 import type { SqlConnection } from "./sql-connection.ts";
 import type { Tables } from "./tables.ts";

@@ -1,6 +1,6 @@
 /** Deletes old data of a store, in batches between which other processes may write. */
 import type { SelectQueryBuilder } from "kysely";
-import { KEYED_REQUEST_RETENTION_MS } from "../../core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS } from "../../core/store/access-store.ts";
 import { requireCurrent } from "../sql/migrate.ts";
 import { selectOldEntries, pruneEntries } from "../sql/sql-cache.ts";
 import type { SqlConnection } from "../sql/sql-connection.ts";

@@ -1,5 +1,5 @@
 /** Options of long-running work on a store, for progress and cancellation. */
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 
 export interface UpkeepOptions {
   /** Ends the work before its next step; the work rejects with the reason of the signal. */

@@ -2,8 +2,8 @@
 import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
-import { packageLoadError, type LazyPackage } from "../../core/lazy-package.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { packageLoadError, type LazyPackage } from "../../core/system/lazy-package.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 
 export type DocumentKind = "html" | "pdf";
 

@@ -4,7 +4,7 @@ import type { Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
-import { onNextTurn } from "../../core/lazy-timer.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { OpenFile } from "./open-resolved-path.ts";
 
 /** Maximum size of a text file that is loaded, to change it or to compare it byte by byte, in bytes. */

@@ -1,5 +1,5 @@
 /** The tools `json_read` and `json_write`: one value of a JSON file. */
-import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ANSWER_LIMITS } from "../../core/answers/answer-limits.ts";
 import type { ToolContext } from "../../core/context.ts";
 import { ToolOutput } from "../../core/content.ts";
 import { ToolError } from "../../core/error.ts";

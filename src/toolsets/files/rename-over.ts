@@ -4,8 +4,8 @@ import { linkSync, lstatSync, renameSync } from "node:fs";
 import { link, lstat, rename, rm } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { systemErrorCode } from "../../core/base/system-error-code.ts";
-import { renameFile } from "../../core/rename-file.ts";
-import { systemPorts } from "../../core/system-ports.ts";
+import { renameFile } from "../../core/system/rename-file.ts";
+import { systemPorts } from "../../core/system/system-ports.ts";
 import { sleep } from "../../processes/sleep.ts";
 
 const TRY_EVERY_MS = 10;

@@ -1,5 +1,5 @@
 /** Parses a Jupyter notebook and its cells. */
-import { ANSWER_LIMITS } from "../../core/answer-limits.ts";
+import { ANSWER_LIMITS } from "../../core/answers/answer-limits.ts";
 import { getOwn } from "../../core/base/get-own.ts";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";

@@ -2,7 +2,7 @@
 import { delimiter, resolve } from "node:path";
 import { ToolOutput } from "../../core/content.ts";
 import type { ToolContext } from "../../core/context.ts";
-import type { Effects } from "../../core/effects.ts";
+import type { Effects } from "../../core/resources/effects.ts";
 import type { EngineContext } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";

@@ -7,7 +7,7 @@ import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts"
 import { ToolError } from "../../core/error.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { JsonSchema, Tool } from "../../core/tool.ts";
-import type { TraceHeaders } from "../../core/trace-headers.ts";
+import type { TraceHeaders } from "../../core/formats/trace-headers.ts";
 import { checkHeaderValue } from "../../engine/rest/build-request.ts";
 import { toHttpError } from "../../engine/rest/http-error.ts";
 import { percentEncode } from "../../engine/rest/percent-encode.ts";

@@ -3,7 +3,7 @@ import { singleLine } from "../../core/base/wording.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
-import { markToolsWithoutCircuit } from "../../core/no-circuit.ts";
+import { markToolsWithoutCircuit } from "../../core/answers/no-circuit.ts";
 import type { Clock } from "../../core/ports.ts";
 import type { Tool } from "../../core/tool.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";

@@ -1,6 +1,6 @@
 /** A conversation as the system prompt and messages of Bedrock's Converse API. */
 import type { ContentPart } from "../../core/content.ts";
-import { readFileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/formats/data-uri.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
 import { partText, type ToolResult } from "../../core/result.ts";

@@ -1,6 +1,6 @@
 /** Converts approval requests of OpenAI's Responses, for calls that the provider makes, and their answers. */
 import { copyJson, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
-import { toApprovalInput } from "../../core/provider-approval.ts";
+import { toApprovalInput } from "../../core/approvals/provider-approval.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { answerText, isErrorAnswer, type AssistantStep, type ConversationStep, type WireCall } from "../conversation-steps.ts";
 import { asString } from "../read-field.ts";

@@ -1,7 +1,7 @@
 /** Writes the items that answer calls in OpenAI's Responses. */
 import { contentParts, answerText, isErrorAnswer, isSupportedImage, toWellFormedJson } from "../conversation-steps.ts";
 import type { ContentPart } from "../../core/content.ts";
-import { readFileData } from "../../core/data-uri.ts";
+import { readFileData } from "../../core/formats/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { partText, type ToolResult } from "../../core/result.ts";
 import { readPendingChecks, wasConfirmed } from "../../core/safety-checks.ts";

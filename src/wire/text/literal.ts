@@ -3,7 +3,7 @@
  *
  * Python strings have other escapes, which a JSON reader would misread. Damaged JSON is read only by `schema/json-text`.
  */
-import { losesIntegerDigits } from "../../core/lost-digits.ts";
+import { losesIntegerDigits } from "../../core/formats/lost-digits.ts";
 import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 
 export interface LiteralOptions {

@@ -1,5 +1,5 @@
 /** What must be true of every combination of features: it watches the tools and the events of a world. */
-import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/ask.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/approvals/ask.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { RuntimeEvent } from "../../../src/core/event.ts";

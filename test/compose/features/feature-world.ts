@@ -1,5 +1,5 @@
 /** Plays random conversations on runtimes with fake ports, and checks what must be true of every combination of features. */
-import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/ask.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/approvals/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import type { ToolCall } from "../../../src/core/call.ts";

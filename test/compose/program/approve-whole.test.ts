@@ -1,9 +1,9 @@
 /** Programs that are approved as a whole: simulated first, one question with all calls, whose answer covers exactly those. */
 import { describe, expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { ApprovalRecord, CoveredCall } from "../../../src/core/approval-store.ts";
+import type { ApprovalRecord, CoveredCall } from "../../../src/core/store/approval-store.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
-import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/ask.ts";
+import type { ApprovalAnswer, ApprovalRequest } from "../../../src/core/approvals/ask.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createChain } from "../../../src/compose/chain/chain.ts";

@@ -1,6 +1,6 @@
 /** The tool `run_program`: what a program can do, and that its calls are calls of the session. */
 import { describe, expect, test } from "vitest";
-import type { EnclosingCall } from "../../../src/core/approval-store.ts";
+import type { EnclosingCall } from "../../../src/core/store/approval-store.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { pure, readOnly } from "../../../src/core/effects.ts";
+import { pure, readOnly } from "../../../src/core/resources/effects.ts";
 import type { JsonSchema } from "../../../src/core/tool.ts";
 import { checkSequence, type CheckSequenceOptions } from "../../../src/compose/sequence/check-sequence.ts";
 import { SEQUENCE_REASONS, type SequenceProblem } from "../../../src/compose/sequence/sequence-problem.ts";

@@ -2,7 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { pure } from "../../../src/core/effects.ts";
+import { pure } from "../../../src/core/resources/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../src/core/base/json.ts";
 import { seededRandom } from "../../../src/core/base/seeded-random.ts";

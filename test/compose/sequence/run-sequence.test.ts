@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { checkSequence } from "../../../src/compose/sequence/check-sequence.ts";
-import { pure, readOnly } from "../../../src/core/effects.ts";
+import { pure, readOnly } from "../../../src/core/resources/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";

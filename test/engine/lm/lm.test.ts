@@ -5,7 +5,7 @@ import { ToolError } from "../../../src/core/error.ts";
 import type { ErrorCode } from "../../../src/core/error-codes.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Model, ModelRequest } from "../../../src/core/model.ts";
-import { NoAnswer } from "../../../src/core/no-answer.ts";
+import { NoAnswer } from "../../../src/core/answers/no-answer.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { lmEngine, type LmEngineOptions } from "../../../src/engine/lm.ts";
 import { httpModel } from "../../../src/model/http-model.ts";

@@ -1,10 +1,10 @@
 import { describe, expect, test } from "vitest";
-import type { QuestionAnswer, Question } from "../../../src/core/ask.ts";
+import type { QuestionAnswer, Question } from "../../../src/core/approvals/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Clock } from "../../../src/core/ports.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { engineContext, request, toolContext } from "../engine-contexts.ts";
 import { openReference, openStrange, rejection } from "../mcp-engine.ts";

@@ -4,7 +4,7 @@ import { once } from "node:events";
 import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { expect, onTestFinished, test } from "vitest";
-import { RemoteJob } from "../../../src/core/remote-job.ts";
+import { RemoteJob } from "../../../src/core/jobs/remote-job.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { request, toolContext } from "../engine-contexts.ts";

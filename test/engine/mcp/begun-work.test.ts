@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { RemoteJob } from "../../../src/core/remote-job.ts";
+import { RemoteJob } from "../../../src/core/jobs/remote-job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";

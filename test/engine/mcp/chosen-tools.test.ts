@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { pure, readOnly } from "../../../src/core/effects.ts";
+import { pure, readOnly } from "../../../src/core/resources/effects.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { mcpEngine, type McpUrlOptions } from "../../../src/engine/mcp.ts";
 import { toolContext } from "../engine-contexts.ts";

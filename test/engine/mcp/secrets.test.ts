@@ -7,7 +7,7 @@ import { mcpToolset } from "../../../src/engine/mcp.ts";
 import { collectCredentials, collectSecrets, type McpUrlOptions } from "../../../src/engine/mcp/options.ts";
 import { isJsonObject, type JsonObject } from "../../../src/core/base/json.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
-import type { QuestionAnswer } from "../../../src/core/ask.ts";
+import type { QuestionAnswer } from "../../../src/core/approvals/ask.ts";
 import { mcpPeerOf, type McpPeer } from "../../../src/engine/mcp/peer.ts";
 import { event, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";
 import { createRedactor } from "../../../src/core/base/redact.ts";

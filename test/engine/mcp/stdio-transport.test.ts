@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from "vitest";
 import { StdioTransport } from "../../../src/engine/mcp/stdio-transport.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 /** Reads its input once it gets SIGUSR2, and says with a notification that it waits for that. */

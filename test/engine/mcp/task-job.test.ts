@@ -1,6 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { ToolOutput } from "../../../src/core/content.ts";
-import { RemoteJob } from "../../../src/core/remote-job.ts";
+import { RemoteJob } from "../../../src/core/jobs/remote-job.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { request, requestOf, toolContext } from "../engine-contexts.ts";

@@ -3,7 +3,7 @@ import { writeFileSync } from "node:fs";
 import { expect, onTestFinished, test } from "vitest";
 import { ToolOutput } from "../../../src/core/content.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
-import { RemoteJob } from "../../../src/core/remote-job.ts";
+import { RemoteJob } from "../../../src/core/jobs/remote-job.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { mcpEngine } from "../../../src/engine/mcp.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";

@@ -3,7 +3,7 @@ import type { JsonObject } from "../../../src/core/base/json.ts";
 import { buildRequest } from "../../../src/engine/rest/build-request.ts";
 import type { HttpOperation, HttpParameter } from "../../../src/engine/rest/http-operation.ts";
 import { httpClient } from "../../../src/net/http-client.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import type { RecordingServer, ReceivedRequest } from "./recording-server.ts";
 
 export function operation(fields: Partial<HttpOperation> = {}): HttpOperation {

@@ -1,6 +1,6 @@
 /** A call that is cancelled while its question is being kept: its one result is its last event, and its caller has it. */
 import { expect, onTestFinished, test } from "vitest";
-import type { ApprovalStore } from "../../../src/core/approval-store.ts";
+import type { ApprovalStore } from "../../../src/core/store/approval-store.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

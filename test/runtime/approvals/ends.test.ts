@@ -1,6 +1,6 @@
 /** The ends of a session, over SQLite, with each kind of question that a call of it may wait for: none stays open that nobody can answer. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { AskRequest } from "../../../src/core/ask.ts";
+import type { AskRequest } from "../../../src/core/approvals/ask.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";

@@ -1,8 +1,8 @@
 /** The inbox of a runtime: what is kept of a question, how far an answer reaches, and what counts. */
 import { describe, expect, test } from "vitest";
-import type { ApprovalRecord } from "../../../src/core/approval-store.ts";
-import type { ApprovalDecision } from "../../../src/core/approvals.ts";
-import type { ApprovalRequest } from "../../../src/core/ask.ts";
+import type { ApprovalRecord } from "../../../src/core/store/approval-store.ts";
+import type { ApprovalDecision } from "../../../src/core/approvals/approvals.ts";
+import type { ApprovalRequest } from "../../../src/core/approvals/ask.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { Hook } from "../../../src/core/hook.ts";
 import type { Tool } from "../../../src/core/tool.ts";

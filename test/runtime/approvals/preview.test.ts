@@ -1,7 +1,7 @@
 /** What a call would change is simulated before it is approved: nothing is done for real. */
 import { expect, test } from "vitest";
-import type { ApprovalPreview } from "../../../src/core/approval-preview.ts";
-import type { ApprovalRequest } from "../../../src/core/ask.ts";
+import type { ApprovalPreview } from "../../../src/core/approvals/approval-preview.ts";
+import type { ApprovalRequest } from "../../../src/core/approvals/ask.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { exampleEngine } from "../../../src/engine/example.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";

@@ -1,6 +1,6 @@
 /** Readers of events that other processes write, in a store that loses the events it had written last: its server was replaced by one that was behind. */
 import { expect, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";

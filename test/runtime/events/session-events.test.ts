@@ -3,7 +3,7 @@ import { setTimeout as pause } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";

@@ -1,7 +1,7 @@
 /** When the store is read for events of other processes. */
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { NO_FOLLOWER, type StoreChange } from "../../../src/core/store-changes.ts";
+import { NO_FOLLOWER, type StoreChange } from "../../../src/core/store/store-changes.ts";
 import { StoreWatch } from "../../../src/runtime/events/store-watch.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { fakePorts, FakeClock } from "../../../src/testing/fake-ports.ts";

@@ -2,7 +2,7 @@
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { FeedItem } from "../../../src/runtime/events/feed-item.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

@@ -1,10 +1,10 @@
 /** Work that an engine goes on with elsewhere is asked for after a crash, and not begun a second time. */
 import { expect, test } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
-import type { Effects } from "../../../src/core/effects.ts";
+import type { Effects } from "../../../src/core/resources/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import type { EndedJob } from "../../../src/core/job-status.ts";
-import { RemoteJob } from "../../../src/core/remote-job.ts";
+import type { EndedJob } from "../../../src/core/jobs/job-status.ts";
+import { RemoteJob } from "../../../src/core/jobs/remote-job.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime } from "../bench-runtime.ts";
 import { FailingStore } from "../session/failing-store.ts";

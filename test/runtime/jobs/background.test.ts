@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from "vitest";
 import { createRuntime, pure } from "../../../src/index.ts";
 import type { RuntimeEvent } from "../../../src/core/event.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
-import type { EndedJob } from "../../../src/core/job-status.ts";
+import type { EndedJob } from "../../../src/core/jobs/job-status.ts";
 import { resultText } from "../../../src/core/result.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { Tool } from "../../../src/core/tool.ts";

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { createLoop } from "../../../src/compose/loop.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
 import type { Tool } from "../../../src/core/tool.ts";
-import type { EndedJob } from "../../../src/core/job-status.ts";
+import type { EndedJob } from "../../../src/core/jobs/job-status.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";

@@ -3,7 +3,7 @@ import { describe, expect, test } from "vitest";
 import { heapBytes } from "../../../scripts/exact-accounting.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { EndedJob } from "../../../src/core/job-status.ts";
+import type { EndedJob } from "../../../src/core/jobs/job-status.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { ToolExecutionError } from "../../../src/call/tool-execution-error.ts";

@@ -1,7 +1,7 @@
 /** When the store is read for jobs that other processes cancel. */
 import { expect, test } from "vitest";
-import type { EndedJob } from "../../../src/core/job-status.ts";
-import type { StoreChange } from "../../../src/core/store-changes.ts";
+import type { EndedJob } from "../../../src/core/jobs/job-status.ts";
+import type { StoreChange } from "../../../src/core/store/store-changes.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";
 import { localStore } from "../../store/local-store.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";

@@ -1,6 +1,6 @@
 /** The calls that background jobs make, after a crash. */
 import { describe, expect, test } from "vitest";
-import type { Effects } from "../../../src/core/effects.ts";
+import type { Effects } from "../../../src/core/resources/effects.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createChain } from "../../../src/compose/chain/chain.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

@@ -2,7 +2,7 @@
 import fc from "fast-check";
 import { describe, expect, test, vi } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { JobStatus } from "../../../src/core/job-status.ts";
+import type { JobStatus } from "../../../src/core/jobs/job-status.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";

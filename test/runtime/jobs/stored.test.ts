@@ -1,8 +1,8 @@
 /** Jobs as the rows of a store: what they say of sessions open here, elsewhere or nowhere, and how a job is cancelled from outside. */
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { EndedJob } from "../../../src/core/job-status.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { EndedJob } from "../../../src/core/jobs/job-status.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";

@@ -1,6 +1,6 @@
 /** Lists of stored jobs by state, while calls wait for approval. */
 import { expect, test } from "vitest";
-import type { ListStoredJobsOptions, StoredJob } from "../../../src/core/job-store.ts";
+import type { ListStoredJobsOptions, StoredJob } from "../../../src/core/store/job-store.ts";
 import { listStoredJobs } from "../../../src/runtime/list-stored-jobs.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";

@@ -1,6 +1,6 @@
 /** Ending a branch costs as much as the branch itself, however long the session is. Shown by what is read, never by time. */
 import { expect, onTestFinished, test, vi } from "vitest";
-import type { EventLog, Store } from "../../../src/core/store.ts";
+import type { EventLog, Store } from "../../../src/core/store/store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { MemoryFeed } from "../../../src/store/memory/memory-feed.ts";

@@ -1,6 +1,6 @@
 /** A session that is closed while a call of it waits for something: the call, its caller and everyone who waits with it get one result each. */
 import { expect, test } from "vitest";
-import { readOnly } from "../../../src/core/effects.ts";
+import { readOnly } from "../../../src/core/resources/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";

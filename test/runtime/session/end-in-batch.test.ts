@@ -1,7 +1,7 @@
 /** Sessions whose end is asked for while the calls of a long batch still begin: the event loop comes round between them. */
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import * as fc from "fast-check";
 import { expect, test } from "vitest";
-import type { ApprovalAnswer } from "../../../src/core/ask.ts";
+import type { ApprovalAnswer } from "../../../src/core/approvals/ask.ts";
 import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { RuntimeEvent, SessionEvent } from "../../../src/core/event.ts";

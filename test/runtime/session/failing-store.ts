@@ -1,10 +1,10 @@
 /** A store in memory that survives the process it plays, and fails when a test tells it to. */
-import type { ApprovalStore } from "../../../src/core/approval-store.ts";
+import type { ApprovalStore } from "../../../src/core/store/approval-store.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { BranchPoint, SessionEvent } from "../../../src/core/event.ts";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { EVENT_LIMITS, readEvent } from "../../../src/core/recording/read-event.ts";
-import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store.ts";
+import type { CacheStore, EventLog, EventPage, LogOptions, ReadOptions, Store, StoredSession } from "../../../src/core/store/store.ts";
 import { noAccess } from "../../store/no-access.ts";
 import { MemoryApprovals } from "../../../src/store/memory/memory-approvals.ts";
 import { noFeed, noJobs } from "../../store/no-jobs.ts";

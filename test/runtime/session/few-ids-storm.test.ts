@@ -5,7 +5,7 @@ import type { ToolContext } from "../../../src/core/context.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

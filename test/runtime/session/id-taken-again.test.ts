@@ -1,6 +1,6 @@
 /** Removals of branches: what ends with them, and what another session has that takes the id, before they have ended or later. */
 import { describe, expect, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";

@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";

@@ -1,11 +1,11 @@
 /** Sessions that ended calls left open in a crash, when the first claim of the session around them comes to nothing. */
 import { expect, test } from "vitest";
-import type { Store, StoredSession } from "../../../src/core/store.ts";
+import type { Store, StoredSession } from "../../../src/core/store/store.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
 import { pauseStoredTrigger } from "../../../src/runtime/stored-triggers.ts";
 import { storedEvents } from "../../../src/session/read-events.ts";

@@ -1,7 +1,7 @@
 /** The sessions that calls have begun, looked for when the session of these calls is resumed after a crash. */
 import { expect, test } from "vitest";
-import { pure } from "../../../src/core/effects.ts";
-import type { ListOptions } from "../../../src/core/store.ts";
+import { pure } from "../../../src/core/resources/effects.ts";
+import type { ListOptions } from "../../../src/core/store/store.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { testRuntime, tool } from "../bench-runtime.ts";
 

@@ -1,7 +1,7 @@
 /** What was to be pretended when the process ended is not done for real afterwards, and what was real is not called pretended. */
 import { describe, expect, test } from "vitest";
 import { runSequence } from "../../../src/compose/sequence/run-sequence.ts";
-import type { Effects, ReconcileContext } from "../../../src/core/effects.ts";
+import type { Effects, ReconcileContext } from "../../../src/core/resources/effects.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { readEvent } from "../../../src/core/recording/read-event.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";

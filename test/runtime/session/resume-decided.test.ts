@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import type { JsonObject } from "../../../src/core/base/json.ts";
 import type { ToolCall } from "../../../src/core/call.ts";
-import type { Effects } from "../../../src/core/effects.ts";
+import type { Effects } from "../../../src/core/resources/effects.ts";
 import type { Hook } from "../../../src/core/hook.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";

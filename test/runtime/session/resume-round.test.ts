@@ -1,6 +1,6 @@
 /** After a crash in the middle of a message: a call is said not to have run only where it cannot have run. */
 import { expect, test } from "vitest";
-import type { Effects } from "../../../src/core/effects.ts";
+import type { Effects } from "../../../src/core/resources/effects.ts";
 import type { JsonSchema, Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { settle } from "../../../src/testing/fake-ports.ts";

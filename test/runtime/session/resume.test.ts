@@ -1,10 +1,10 @@
 /** After a crash: what was acknowledged is there once, and what was under way ends with what is known of it. */
 import { describe, expect, test } from "vitest";
 import type { ToolContext } from "../../../src/core/context.ts";
-import type { Effects, ReconcileContext, Reconciled } from "../../../src/core/effects.ts";
+import type { Effects, ReconcileContext, Reconciled } from "../../../src/core/resources/effects.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import { ToolError } from "../../../src/core/error.ts";
-import type { Locks } from "../../../src/core/locks.ts";
+import type { Locks } from "../../../src/core/resources/locks.ts";
 import type { Outcome } from "../../../src/core/error-codes.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";

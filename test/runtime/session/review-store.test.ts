@@ -10,7 +10,7 @@ import type { RuntimeOptions } from "../../../src/runtime/runtime.ts";
 import { importRecording } from "../../../src/runtime/import-recording.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { submitCalls } from "../../../src/runtime/submit-calls.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { FallbackChains } from "../../../src/call/fallback-chains.ts";
 import { CallRunner } from "../../../src/runtime/run-calls.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

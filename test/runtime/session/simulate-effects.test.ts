@@ -1,6 +1,6 @@
 /** Who answers the calls of a simulation: reads run, writes are pretended, and nothing ever falls back to live. */
 import { expect, test } from "vitest";
-import type { ApprovalRequest } from "../../../src/core/ask.ts";
+import type { ApprovalRequest } from "../../../src/core/approvals/ask.ts";
 import type { Engine } from "../../../src/core/engine.ts";
 import type { Hook } from "../../../src/core/hook.ts";
 import type { ToolResult } from "../../../src/core/result.ts";

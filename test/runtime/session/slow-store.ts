@@ -1,5 +1,5 @@
 /** A store that answers late, after a number of turns of the event loop that a seed decides. */
-import type { EventLog, Store } from "../../../src/core/store.ts";
+import type { EventLog, Store } from "../../../src/core/store/store.ts";
 
 /** Numbers from 0 to below `below`, the same for a seed in every run. */
 export function numbersOf(seed: number): (below: number) => number {

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { sqliteStore } from "../../../src/store/sqlite-store.ts";
 import { seededRandom } from "../../../src/testing/fake-ports.ts";

@@ -1,7 +1,7 @@
 /** Tools that answer as they did when they were recorded, and only to the calls that were recorded, in their order. */
 import { isDeepStrictEqual } from "node:util";
 import type { ToolContext, ToolState } from "../../../src/core/context.ts";
-import type { Effects } from "../../../src/core/effects.ts";
+import type { Effects } from "../../../src/core/resources/effects.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import { applyPatch } from "../../../src/core/base/json-patch.ts";
 import type { JsonObject, JsonValue } from "../../../src/core/base/json.ts";

@@ -2,7 +2,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Keys, openServerAccess } from "haft/server";
 import { expect, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { startApi } from "./api-server.ts";
 import { testInCI } from "../../test-in-ci.ts";

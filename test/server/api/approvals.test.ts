@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { createClient, type HaftClient } from "haft/client";
 import { Keys, staticToken } from "haft/server";
 import { expect, test, vi } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { combineAuthenticators } from "../../../src/server/auth/principal.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, startApi, type ApiServer } from "./api-server.ts";

@@ -2,7 +2,7 @@
 import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
 import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { readAudit, type AuditEntry, type AuditOptions } from "../../../src/server/auth/audit.ts";
 import { removeExpiredSessions } from "../../../src/server/remove-expired-sessions.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

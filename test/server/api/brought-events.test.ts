@@ -3,7 +3,7 @@ import { createRuntime, defineTool } from "haft";
 import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, test } from "vitest";
 import { sessionWithin } from "../../../src/runtime/session-within.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { testInCI } from "../../test-in-ci.ts";

@@ -6,7 +6,7 @@ import { createServer, openServerAccess, staticToken } from "haft/server";
 import { memoryStore } from "haft/store";
 import { expect, onTestFinished, test } from "vitest";
 import type { Agent } from "../../../src/compose/agent.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 
 const TOKEN = "a-token-for-the-tests";
 

@@ -8,7 +8,7 @@ import { createServer, openServerAccess, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { createTriggers } from "haft/triggers";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { jobsToolset } from "../../../src/toolsets/jobs.ts";
 import { Gate } from "./api-server.ts";
 

@@ -2,7 +2,7 @@
 import { createClient } from "haft/client";
 import { Keys, openServerAccess, staticToken } from "haft/server";
 import { expect, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { API, OPERATION_IDS } from "../../../src/server/api.ts";
 import type { Route } from "../../../src/server/api/requests/route.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

@@ -5,7 +5,7 @@ import { createServer, openServerAccess, staticToken, Keys, type ServerLimits } 
 import { expect, onTestFinished, test, vi } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
 import { markHeadOnly } from "../../../src/server/auth/principal.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 

@@ -7,7 +7,7 @@ import { createClient } from "haft/client";
 import { createServer, openServerAccess, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, Gate } from "./api-server.ts";
 

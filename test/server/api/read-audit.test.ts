@@ -5,7 +5,7 @@ import { createRuntime } from "haft";
 import { createServer, Keys, openServerAccess, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { tool } from "../../runtime/bench-runtime.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { TOKEN, startApi } from "./api-server.ts";

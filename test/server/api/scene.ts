@@ -1,7 +1,7 @@
 /** The sessions, calls and questions that the examples of the document are about. */
 import { openServerAccess, staticToken, type ServerAccess } from "haft/server";
 import { artifactOf } from "../../../src/core/artifact.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { TOKEN, type ApiServer } from "./api-server.ts";
 

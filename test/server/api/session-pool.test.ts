@@ -8,7 +8,7 @@ import { sqliteStore } from "haft/sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { writeRecording } from "../../../src/core/recording/recording.ts";
 import type { Engine } from "../../../src/core/engine.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { SessionPool } from "../../../src/server/api/sessions/session-pool.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";

@@ -1,7 +1,7 @@
 /** Titles of sessions for lists: what is read for them, how often and how many at a time. */
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { ApiSession } from "../../../src/server/api/openapi/component-types.ts";
 import { SessionTitles } from "../../../src/server/api/sessions/session-titles.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

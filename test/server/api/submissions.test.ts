@@ -3,7 +3,7 @@ import { FakeClock } from "haft/testing";
 import { expect } from "vitest";
 import { Submissions } from "../../../src/server/api/handlers/submissions.ts";
 import { TextResponse } from "../../../src/server/http/text-response.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { testInCI } from "../../test-in-ci.ts";
 
 const MEGABYTE = 1024 * 1024;

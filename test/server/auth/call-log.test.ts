@@ -1,6 +1,6 @@
 /** DESIGN 14: the audit has the calls that no session has, and a store that cannot take them holds up nothing. */
 import { expect, test } from "vitest";
-import type { AuditedCall } from "../../../src/core/access-store.ts";
+import type { AuditedCall } from "../../../src/core/store/access-store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import { CallLog } from "../../../src/server/auth/call-log.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";

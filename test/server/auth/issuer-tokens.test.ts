@@ -6,7 +6,7 @@ import { httpClient } from "../../../src/net/http-client.ts";
 import { issuerTokens, type IssuerTokensOptions } from "../../../src/server/auth/issuer-tokens.ts";
 import type { Authenticator } from "../../../src/server/auth/principal.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { LoopbackIssuer, type TokenParts } from "./loopback-issuer.ts";
 import { requestWith } from "./requests.ts";
 

@@ -1,7 +1,7 @@
 /** Issue 19.5: keys are made once, kept as hashes, and let in as long as they are valid. */
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
-import type { AccessStore } from "../../../src/core/access-store.ts";
+import type { AccessStore } from "../../../src/core/store/access-store.ts";
 import { FakeClock } from "../../../src/testing/fake-ports.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { Keys, type NewKey } from "../../../src/server/auth/keys.ts";

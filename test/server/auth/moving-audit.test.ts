@@ -1,7 +1,7 @@
 /** The audit of a store in which others write while it is read. */
 import { expect, test } from "vitest";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { ListOptions } from "../../../src/core/store.ts";
+import type { ListOptions } from "../../../src/core/store/store.ts";
 import { auditHandlers } from "../../../src/server/api/handlers/audit.ts";
 import { readAudit } from "../../../src/server/auth/audit.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";

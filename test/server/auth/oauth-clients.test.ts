@@ -6,7 +6,7 @@ import { createServer } from "../../../src/server/create-server.ts";
 import { openServerAccess, type IssuerOptions, type ServerAccess } from "../../../src/server/auth/server-access.ts";
 import { listenMcp } from "../../../src/server/mcp.ts";
 import type { Clock } from "../../../src/core/ports.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { LoopbackIssuer } from "./loopback-issuer.ts";
 import { requestWith } from "./requests.ts";

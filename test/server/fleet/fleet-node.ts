@@ -5,10 +5,10 @@
 import { createChain } from "../../../src/compose/chain/chain.ts";
 import { delegateTool } from "../../../src/compose/delegate/delegate.ts";
 import { programToolset } from "../../../src/compose/program/program-toolset.ts";
-import { readOnly } from "../../../src/core/effects.ts";
-import type { EventLog, Store } from "../../../src/core/store.ts";
+import { readOnly } from "../../../src/core/resources/effects.ts";
+import type { EventLog, Store } from "../../../src/core/store/store.ts";
 import type { JsonObject } from "../../../src/core/base/json.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { isToolError } from "../../../src/core/error.ts";
 import { defineTool } from "../../../src/registry/define-tool.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";

@@ -1,7 +1,7 @@
 /** Compares what a store has of a fleet's sessions with the answers of clients and the effects that were counted. */
 import { isDeepStrictEqual } from "node:util";
 import type { ToolResult } from "../../../src/core/result.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { withoutStorePlace } from "../../../src/server/store-failures.ts";
 import type { EffectService } from "./effect-service.ts";
 import { claimsOf, type Order } from "./fleet-orders.ts";

@@ -2,7 +2,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
 import { MemoryLog } from "haft/testing";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { countRequestBody } from "../../../src/server/api/requests/count-bytes.ts";
 import { requestWithoutBasePath } from "../../../src/server/base-path.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";

@@ -1,7 +1,7 @@
 /** CONNECT after other requests on the same connection, which Node hands to the server and no longer watches. */
 import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { listenOn, type FetchHandler } from "../../../src/server/http/listen.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 

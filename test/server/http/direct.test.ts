@@ -3,7 +3,7 @@ import { createServer, type ServerResponse } from "node:http";
 import { connect, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { defineTool, pure } from "haft";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { NodeReply } from "../../../src/server/http/direct.ts";
 import { listening, openRuntime } from "../mcp-clients.ts";
 import { testInCI } from "../../test-in-ci.ts";

@@ -1,7 +1,7 @@
 /** Answers that come before the end of their requests, and streams whose readers leave. */
 import { connect } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { TOKEN, startApi } from "../api/api-server.ts";

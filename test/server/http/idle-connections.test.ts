@@ -6,7 +6,7 @@ import { createRuntime } from "haft";
 import { expect, onTestFinished, test } from "vitest";
 import { listenOn } from "../../../src/server/http/listen.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { TOKEN } from "../api/api-server.ts";
 
 const IDLE_MS = 1_000;

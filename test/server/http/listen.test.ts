@@ -1,5 +1,5 @@
 import { onTestFinished, expect, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { listenOn } from "../../../src/server/http/listen.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 

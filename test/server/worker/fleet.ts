@@ -1,8 +1,8 @@
 /** Workers as processes over one PostgreSQL server, and what became of their jobs. */
 import { once } from "node:events";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
-import type { StoredJob } from "../../../src/core/job-store.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { StoredJob } from "../../../src/core/store/job-store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { bundledProgram } from "../../bundled-program.ts";
 import { readOutput, startProgram, type StoreProcess } from "../../store/run-process.ts";
 import type { PostgresServer } from "../../store/postgres/server.ts";

@@ -12,7 +12,7 @@ import { createWorker } from "../../../src/server/worker/create-worker.ts";
 import { memoryStore } from "../../../src/store/memory-store.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { Toolset } from "../../../src/core/toolset.ts";
 import type { JobLimits } from "../../../src/call/jobs/job-table.ts";
 import { IN_CI, inCI } from "../../ci.ts";

@@ -2,7 +2,7 @@
 import type { ToolCall } from "../../../src/core/call.ts";
 import { ToolError } from "../../../src/core/error.ts";
 import type { ToolResult } from "../../../src/core/result.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { createRuntime, type Runtime } from "../../../src/runtime/runtime.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { findOwnerAddress } from "../../../src/server/api/requests/forward.ts";

@@ -1,7 +1,7 @@
 /** The store of a node: the real one, over the simulated server. */
 import { Kysely, SqliteAdapter, SqliteIntrospector, SqliteQueryCompiler, sql } from "kysely";
 import type { Clock } from "../../../src/core/ports.ts";
-import type { EventLog, Store } from "../../../src/core/store.ts";
+import type { EventLog, Store } from "../../../src/core/store/store.ts";
 import { DatabaseStore } from "../../../src/store/database/database-store.ts";
 import { migrate } from "../../../src/store/sql/migrate.ts";
 import { withRetries } from "../../../src/store/postgres/postgres-connection.ts";

@@ -1,6 +1,6 @@
 import pg from "pg";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import { messageEvent } from "../../../src/testing/store-case.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";

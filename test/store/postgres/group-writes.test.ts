@@ -1,7 +1,7 @@
 /** What is written to PostgreSQL in one statement, and what becomes of it when its answer is lost or another process is in the way. */
 import type { PostgresPool, PostgresPoolClient } from "kysely";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { openPostgresDatabase } from "../../../src/store/postgres/postgres-database.ts";
 import { createPostgresPool } from "../../../src/store/postgres/postgres-pool.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";

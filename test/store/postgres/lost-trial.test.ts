@@ -2,7 +2,7 @@
 import { once } from "node:events";
 import { createServer, type Socket } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { PostgresNotifier } from "../../../src/store/postgres/postgres-notifier.ts";
 import { MemoryLog } from "../../../src/testing/fake-ports.ts";
 

@@ -2,9 +2,9 @@
 import { hash } from "node:crypto";
 import { setTimeout } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { Store } from "../../../src/core/store.ts";
-import { CHANGED_PARTS, type StoreChange } from "../../../src/core/store-changes.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import type { Store } from "../../../src/core/store/store.ts";
+import { CHANGED_PARTS, type StoreChange } from "../../../src/core/store/store-changes.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { PostgresNotifier } from "../../../src/store/postgres/postgres-notifier.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import { IN_CI, inCI } from "../../ci.ts";

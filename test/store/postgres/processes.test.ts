@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { IN_CI, inCI } from "../../ci.ts";
 import { runCrashDrill, type KillReport } from "../crash-drill.ts";

@@ -1,6 +1,6 @@
 /** The queue of sessions over a real PostgreSQL server, by pg-boss. */
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
-import type { SessionQueue } from "../../../src/core/session-queue.ts";
+import type { SessionQueue } from "../../../src/core/store/session-queue.ts";
 import { postgresStore } from "../../../src/store/postgres-store.ts";
 import { postgresPrograms, startPostgres, type PostgresServer } from "./server.ts";
 import { withTelemetry } from "../../telemetry/with-telemetry.ts";

@@ -4,7 +4,7 @@ import { openPostgresDatabase } from "../../../src/store/postgres/postgres-datab
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";
 import { postgresStore, type PostgresStoreOptions } from "../../../src/store/postgres-store.ts";
 import { createPostgresStore } from "../../../src/store/postgres/create-postgres-store.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { pgliteDatabase } from "./pglite-pool.ts";
 import { startPostgres } from "./server.ts";
 

@@ -3,7 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { onTestFinished } from "vitest";
 import { artifactOf } from "../../../src/core/artifact.ts";
 import type { SessionEvent } from "../../../src/core/event.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { connectStore } from "../../../src/store/connect-store.ts";
 import { connectPostgres } from "../../../src/store/postgres/postgres-connection.ts";
 import { checkPostgresSettings } from "../../../src/store/postgres/postgres-settings.ts";

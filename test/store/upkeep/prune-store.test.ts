@@ -1,7 +1,7 @@
 import { sql } from "kysely";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { artifactOf } from "../../../src/core/artifact.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { Owner } from "../../../src/store/sql/owner.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { pruneStore } from "../../../src/store/upkeep/prune-store.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vit
 import { DatabaseStore } from "../../../src/store/database/database-store.ts";
 import { CURRENT_VERSION, migrate, findPendingSteps } from "../../../src/store/sql/migrate.ts";
 import { SqlDatabase } from "../../../src/store/sql/sql-database.ts";
-import type { Store } from "../../../src/core/store.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import { checkStore } from "../../../src/store/upkeep/check-store.ts";
 import { messageEvent, messageEvents } from "../../../src/testing/store-case.ts";
 import { InThreadDatabase } from "../../../src/store/database/in-thread-database.ts";

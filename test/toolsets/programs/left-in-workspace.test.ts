@@ -5,7 +5,7 @@ import { basename, delimiter, join } from "node:path";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { resultText } from "../../../src/core/result.ts";
 import type { Runtime } from "../../../src/runtime/runtime.ts";
-import { systemPorts } from "../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { runProgram } from "../../../src/processes/run-program.ts";
 import { findBubblewrap, findProgram, sortSystemFirst } from "../../../src/processes/bubblewrap.ts";
 import { HAS_PYTHON, HAS_SANDBOX, SANDBOX, bash, folderWith, openedRuntime } from "./program-room.ts";

@@ -1,6 +1,6 @@
 /** `haft approvals allow` and `haft approvals deny`: answer calls that wait for approval. */
-import { APPROVAL_SCOPES, type ApprovalRecord, type ApprovalScope } from "../../../core/approval-store.ts";
-import type { ApprovalVerdict } from "../../../core/approvals.ts";
+import { APPROVAL_SCOPES, type ApprovalRecord, type ApprovalScope } from "../../../core/store/approval-store.ts";
+import type { ApprovalVerdict } from "../../../core/approvals/approvals.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";

@@ -1,5 +1,5 @@
 /** `haft approvals rules`: rules that allow calls without asking. */
-import type { ApprovalRule } from "../../../core/approval-store.ts";
+import type { ApprovalRule } from "../../../core/store/approval-store.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Command, CommandContext } from "../../command.ts";

@@ -1,7 +1,7 @@
 /** Formats approvals as text, and finds the approval that a command line names. */
 import { userInfo } from "node:os";
-import type { ApprovalRecord, ApprovalStatus } from "../../../core/approval-store.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import type { ApprovalRecord, ApprovalStatus } from "../../../core/store/approval-store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { ToolError } from "../../../core/error.ts";
 import { StoredApprovals } from "../../../policy/approval/stored-approvals.ts";
 import { withStore } from "../../open/open-store.ts";

@@ -1,5 +1,5 @@
 /** `haft approvals list`: calls that wait or waited for approval, in the order in which approval was asked. */
-import { APPROVAL_STATUSES, type ApprovalRecord, type ApprovalStatus } from "../../../core/approval-store.ts";
+import { APPROVAL_STATUSES, type ApprovalRecord, type ApprovalStatus } from "../../../core/store/approval-store.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";

@@ -1,5 +1,5 @@
 /** Formats the preview of a call as lines for a terminal. */
-import type { ApprovalPreview, PreviewedChange } from "../../../core/approval-preview.ts";
+import type { ApprovalPreview, PreviewedChange } from "../../../core/approvals/approval-preview.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { formatChanges } from "../../print/print-simulation.ts";
 import { toOneLine, safeText } from "../../terminal/terminal-text.ts";

@@ -1,6 +1,6 @@
 /** `haft approvals show`: one call that waits for approval, with its whole input and what it would change. */
-import type { ApprovalPreview } from "../../../core/approval-preview.ts";
-import type { ApprovalRecord } from "../../../core/approval-store.ts";
+import type { ApprovalPreview } from "../../../core/approvals/approval-preview.ts";
+import type { ApprovalRecord } from "../../../core/store/approval-store.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { formatTime } from "../sessions/format-time.ts";
 import { safeJson, safeName, safeText, wrap } from "../../terminal/terminal-text.ts";

@@ -12,7 +12,7 @@ import { findStore } from "../../open/open-store.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 import { safeJson, wrap } from "../../terminal/terminal-text.ts";
 import { findChain } from "./named-chains.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 
 export const runChain: Command = {
   name: "chain run",

@@ -5,7 +5,7 @@ import type { LoopEvent } from "../../../compose/loop-event.ts";
 import { NO_USAGE, type LoopResult } from "../../../compose/loop-result.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import type { ApprovalDecisions } from "../../../compose/pending-calls.ts";
-import type { Approver } from "../../../core/ask.ts";
+import type { Approver } from "../../../core/approvals/ask.ts";
 import type { ToolError } from "../../../core/error.ts";
 import type { RuntimeEvent } from "../../../core/event.ts";
 import { approvalId } from "../../../policy/approval/approval-digest.ts";

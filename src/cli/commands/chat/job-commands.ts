@@ -3,7 +3,7 @@ import { formatForOperator } from "../../../core/error.ts";
 import type { JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { plural } from "../../../core/base/wording.ts";
-import type { JobStatus } from "../../../core/job-status.ts";
+import type { JobStatus } from "../../../core/jobs/job-status.ts";
 import { toOneLine, safeText, type Screen } from "../../terminal/terminal-text.ts";
 import type { Chat } from "./chat.ts";
 import { lineWidth } from "../../terminal/text-width.ts";

@@ -3,7 +3,7 @@ import { listStandIns } from "../../../config/build/build-answers.ts";
 import { toLoopOptions } from "../../../config/build/build-model.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { ToolError } from "../../../core/error.ts";
-import { isRealSource } from "../../../core/answer-source.ts";
+import { isRealSource } from "../../../core/answers/answer-source.ts";
 import { SAMPLE_KINDS, type ConversationPlan } from "../../../generate/conversations/conversation-plan.ts";
 import type { ConversationTemplate } from "../../../generate/conversations/conversation-template.ts";
 import { modelWriter } from "../../../generate/conversations/model-writer.ts";

@@ -2,7 +2,7 @@
 import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import { readRecording } from "../../../core/recording/recording.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import type { RecordedSource } from "../../../generate/conversations/recorded/recorded-plan.ts";
 import { REDACTED_KINDS, type Redaction } from "../../../generate/conversations/recorded/redaction.ts";
 import { storedEvents } from "../../../session/read-events.ts";

@@ -1,7 +1,7 @@
 /** `haft jobs cancel`: cancels a job, in whichever process it runs. */
-import { systemPorts } from "../../../core/system-ports.ts";
-import type { JobKey, StoredJob } from "../../../core/job-store.ts";
-import type { Store } from "../../../core/store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
+import type { JobKey, StoredJob } from "../../../core/store/job-store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { sleep } from "../../../processes/sleep.ts";
 import { cancelStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";

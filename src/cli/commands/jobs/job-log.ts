@@ -1,7 +1,7 @@
 import type { SessionEvent } from "../../../core/event.ts";
-import type { ReadOptions, Store } from "../../../core/store.ts";
+import type { ReadOptions, Store } from "../../../core/store/store.ts";
 import { readEvents } from "../../../session/read-events.ts";
-import type { JobKey } from "../../../core/job-store.ts";
+import type { JobKey } from "../../../core/store/job-store.ts";
 
 /** Reads the events of one job from the log of its session. Each read continues after the last one. */
 export class JobLog {

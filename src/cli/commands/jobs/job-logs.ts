@@ -1,9 +1,9 @@
 /** `haft jobs logs`: the output of a job so far, and with `--follow` its further output. */
 import { ERROR_CODES } from "../../../core/error-codes.ts";
 import type { SessionEvent } from "../../../core/event.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
-import type { JobKey, StoredJob } from "../../../core/job-store.ts";
-import type { Store } from "../../../core/store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
+import type { JobKey, StoredJob } from "../../../core/store/job-store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { sleep } from "../../../processes/sleep.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { waitForDrain } from "../../terminal/wait-for-drain.ts";

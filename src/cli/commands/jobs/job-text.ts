@@ -1,9 +1,9 @@
 /** Formats jobs as text, and finds the job that a command line names. */
 import { ToolError } from "../../../core/error.ts";
-import type { JobState } from "../../../core/job-status.ts";
-import type { JobKey, StoredJob } from "../../../core/job-store.ts";
-import type { Store } from "../../../core/store.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import type { JobState } from "../../../core/jobs/job-status.ts";
+import type { JobKey, StoredJob } from "../../../core/store/job-store.ts";
+import type { Store } from "../../../core/store/store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { findStoredJob } from "../../../runtime/stored-jobs.ts";
 import type { CommandContext } from "../../command.ts";
 import { quoteForShell } from "../../../core/base/quote-for-shell.ts";

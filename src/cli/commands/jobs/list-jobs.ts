@@ -1,9 +1,9 @@
 /** `haft jobs list`: the background jobs of the store, the newest first. */
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
-import { JOB_STATES, type JobState } from "../../../core/job-status.ts";
-import type { StoredJob } from "../../../core/job-store.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import { JOB_STATES, type JobState } from "../../../core/jobs/job-status.ts";
+import type { StoredJob } from "../../../core/store/job-store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { listStoredJobs } from "../../../runtime/list-stored-jobs.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

@@ -1,6 +1,6 @@
 /** `haft jobs show`: one job, its input, its output and its result. */
 import type { SessionEvent } from "../../../core/event.ts";
-import type { StoredJob } from "../../../core/job-store.ts";
+import type { StoredJob } from "../../../core/store/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

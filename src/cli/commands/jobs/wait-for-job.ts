@@ -1,9 +1,9 @@
 /** `haft jobs wait`: waits for a job to end, and prints its result. */
 import { ERROR_CODES } from "../../../core/error-codes.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
-import type { StoredJob } from "../../../core/job-store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
+import type { StoredJob } from "../../../core/store/job-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { sleep } from "../../../processes/sleep.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

@@ -1,6 +1,6 @@
 /** `haft keys add`: makes a key and shows it once. */
 import { ToolError } from "../../../core/error.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import { SCOPES, type Scope } from "../../../server/auth/principal.ts";
 import type { Command } from "../../command.ts";

@@ -1,6 +1,6 @@
 /** `haft keys list`: the keys of the store, the newest first. */
-import type { StoredKey } from "../../../core/access-store.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import type { StoredKey } from "../../../core/store/access-store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

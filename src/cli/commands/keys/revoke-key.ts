@@ -1,5 +1,5 @@
 /** `haft keys revoke`: revokes a key for good. */
-import { systemPorts } from "../../../core/system-ports.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { Keys } from "../../../server/auth/keys.ts";
 import type { Command } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

@@ -1,6 +1,6 @@
 /** `haft mcp login` and `haft mcp logout`: the person at this terminal logs in to or out of an MCP server. */
 import type { LoadedConfig } from "../../../config/load-config.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { LOCAL_USER } from "../../../engine/mcp/login/login-store.ts";
 import { findDistrust } from "../../../server/http/guard.ts";
 import { listenOn, type PortListener } from "../../../server/http/listen.ts";

@@ -2,7 +2,7 @@
 import { ApiError, createClient } from "../../../client/client.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { pauseStoredTrigger } from "../../../runtime/stored-triggers.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

@@ -1,6 +1,6 @@
 /** `haft sessions check`: verifies every checksum, and changes nothing. */
 import { ERROR_CODES } from "../../../core/error-codes.ts";
-import type { Store, StoredSession } from "../../../core/store.ts";
+import type { Store, StoredSession } from "../../../core/store/store.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../../open/open-store.ts";

@@ -2,10 +2,10 @@
 import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { storedEvents } from "../../../session/read-events.ts";
 import { CONVERSATION_EVENTS, buildConversation } from "../../../runtime/session-messages.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { plural } from "../../../core/base/wording.ts";
 import { toAnthropicMessages } from "../../../wire/anthropic-conversation.ts";
 import { toGeminiContents } from "../../../wire/gemini-conversation.ts";

@@ -1,5 +1,5 @@
 /** `haft sessions list`: the sessions in the store, the newest first. */
-import type { StoredSession } from "../../../core/store.ts";
+import type { StoredSession } from "../../../core/store/store.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";

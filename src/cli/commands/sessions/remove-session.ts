@@ -1,7 +1,7 @@
 /** `haft sessions remove`: removes a session for good. */
 import { ToolError } from "../../../core/error.ts";
-import type { Store, StoredSession } from "../../../core/store.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import type { Store, StoredSession } from "../../../core/store/store.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { removeStored } from "../../../runtime/resume/end-stored-calls.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";

@@ -7,7 +7,7 @@ import { InterruptedCalls } from "../../open/interrupted-calls.ts";
 import { withRuntime } from "../../open/open-runtime.ts";
 import { requireExistingStore } from "../../open/open-store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 
 export const resumeSession: Command = {

@@ -1,7 +1,7 @@
 /** `haft sessions show`: prints one session as it happened. */
 import { storedEvents } from "../../../session/read-events.ts";
 import type { Command, CommandContext } from "../../command.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { waitForDrain } from "../../terminal/wait-for-drain.ts";
 import { findSession, withSession, withStore } from "../../open/open-store.ts";
 import { LogPrinter } from "./log-printer.ts";

@@ -1,7 +1,7 @@
 /** `haft store prune`: removes old data. */
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
-import { systemPorts } from "../../../core/system-ports.ts";
+import { systemPorts } from "../../../core/system/system-ports.ts";
 import { parseChoice } from "../../command-line.ts";
 import type { Command } from "../../command.ts";
 import { PRUNED_PARTS, type PrunedPart } from "../../../store/upkeep/pruned-parts.ts";

@@ -1,7 +1,7 @@
 /** The configuration files that this user trusts to start programs and widen rights, with the digest that was trusted. */
 import { dirname, join } from "node:path";
 import { ToolError, describeThrown } from "../../../core/error.ts";
-import { makeFolder } from "../../../core/make-folder.ts";
+import { makeFolder } from "../../../core/system/make-folder.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { stateFolder } from "../../open/state-folder.ts";

@@ -6,7 +6,7 @@ import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";
 import { systemErrorCode } from "../../../core/base/system-error-code.ts";
-import { makeFolder } from "../../../core/make-folder.ts";
+import { makeFolder } from "../../../core/system/make-folder.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import { readTextFile } from "../../../documents/read-text-file.ts";
 import { replaceFile } from "../../../documents/replace-file.ts";

@@ -5,7 +5,7 @@ import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError } from "../../../core/error.ts";
 import { redactError, createRedactor, type Redact } from "../../../core/base/redact.ts";
-import { RemoteJob } from "../../../core/remote-job.ts";
+import { RemoteJob } from "../../../core/jobs/remote-job.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";
 import { withQuotableRefusals } from "../token-answers.ts";

@@ -1,7 +1,7 @@
 /** Injects faults into the calls of recorded conversations. Once a call's faults are over, it has its recorded result. */
 import { ToolOutput } from "../../../core/content.ts";
 import type { ToolContext } from "../../../core/context.ts";
-import { pure } from "../../../core/effects.ts";
+import { pure } from "../../../core/resources/effects.ts";
 import type { Engine, EngineRequest } from "../../../core/engine.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { CallMessage, ModelMessage, ResultMessage } from "../../../core/message.ts";

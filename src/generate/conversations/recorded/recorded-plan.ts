@@ -1,7 +1,7 @@
 /** The plan for recorded conversations: their sources, and how they may be changed. */
 import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
-import type { FaultPlan } from "../../../core/fault.ts";
+import type { FaultPlan } from "../../../core/answers/fault.ts";
 import { checkKnownKeys, type OptionNames } from "../../../core/known-keys.ts";
 import { COUNT, checkNumber } from "../../../core/base/number-bounds.ts";
 import type { Clock } from "../../../core/ports.ts";

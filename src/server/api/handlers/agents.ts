@@ -2,7 +2,7 @@
 import type { Agent } from "../../../compose/agent.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
 import { ToolError } from "../../../core/error.ts";
-import { readTraceparent } from "../../../core/traceparent.ts";
+import { readTraceparent } from "../../../core/formats/traceparent.ts";
 import type { Channels } from "../../../triggers/channels.ts";
 import type { Triggers } from "../../../triggers/triggers.ts";
 import type { AnswerOf } from "../../api.ts";

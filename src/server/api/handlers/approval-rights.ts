@@ -1,5 +1,5 @@
 /** Which calls a principal may approve: those of the tools that it may use itself. Anyone with the scope may deny, which only narrows. */
-import type { ApprovalVerdict, NewApprovalRule } from "../../../core/approvals.ts";
+import type { ApprovalVerdict, NewApprovalRule } from "../../../core/approvals/approvals.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Principal } from "../../auth/principal.ts";
 import type { ApiServices } from "../services.ts";

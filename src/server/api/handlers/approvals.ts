@@ -1,5 +1,5 @@
 /** Handlers of the routes for calls that wait for approval, and for rules that allow calls. */
-import { APPROVAL_STATUSES, type ApprovalRecord } from "../../../core/approval-store.ts";
+import { APPROVAL_STATUSES, type ApprovalRecord } from "../../../core/store/approval-store.ts";
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";

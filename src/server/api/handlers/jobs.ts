@@ -1,7 +1,7 @@
 /** Handlers of the routes for background jobs. */
 import { ToolError } from "../../../core/error.ts";
-import { JOB_STATES, ACTIVE_JOB_STATES, type EndedJob, type JobStatus } from "../../../core/job-status.ts";
-import type { StoredJob } from "../../../core/job-store.ts";
+import { JOB_STATES, ACTIVE_JOB_STATES, type EndedJob, type JobStatus } from "../../../core/jobs/job-status.ts";
+import type { StoredJob } from "../../../core/store/job-store.ts";
 import { sleep } from "../../../processes/sleep.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Principal } from "../../auth/principal.ts";

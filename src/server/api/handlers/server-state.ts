@@ -1,7 +1,7 @@
 /** Handlers of the routes for the server itself: information, health, metrics and the OpenAPI document. */
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import { withTimeLimit } from "../../../processes/sleep.ts";
 import { visibleTools } from "../../../policy/visibility.ts";

@@ -2,7 +2,7 @@
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import { writeRecording } from "../../../core/recording/recording.ts";
-import type { Store, StoredSession } from "../../../core/store.ts";
+import type { Store, StoredSession } from "../../../core/store/store.ts";
 import { diffSessions, diffWithEvents } from "../../../runtime/diff-sessions.ts";
 import { importRecording } from "../../../runtime/import-recording.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";

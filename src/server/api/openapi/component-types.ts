@@ -1,11 +1,11 @@
 /** The types of the named schemas of the API. */
-import type { ApprovalRule } from "../../../core/approval-store.ts";
-import type { PendingApproval } from "../../../core/approvals.ts";
+import type { ApprovalRule } from "../../../core/store/approval-store.ts";
+import type { PendingApproval } from "../../../core/approvals/approvals.ts";
 import type { ToolCall } from "../../../core/call.ts";
 import type { ContentPart } from "../../../core/content.ts";
 import type { SessionEvent, RuntimeEvent } from "../../../core/event.ts";
-import type { JobStatus } from "../../../core/job-status.ts";
-import type { StoredProcess } from "../../../core/process-store.ts";
+import type { JobStatus } from "../../../core/jobs/job-status.ts";
+import type { StoredProcess } from "../../../core/store/process-store.ts";
 import type { ToolResult } from "../../../core/result.ts";
 import type { SessionDiff } from "../../../session/session-diff.ts";
 import type { SessionSnapshot } from "../../../runtime/snapshot.ts";

@@ -1,8 +1,8 @@
 /** The named schemas of the API: those that several routes use, and those of stream events. */
-import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store.ts";
+import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/store/approval-store.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
-import { ANSWER_SOURCES } from "../../../core/answer-source.ts";
-import { JOB_STATES } from "../../../core/job-status.ts";
+import { ANSWER_SOURCES } from "../../../core/answers/answer-source.ts";
+import { JOB_STATES } from "../../../core/jobs/job-status.ts";
 import { EFFECT_WORDS } from "../../../registry/effect-word.ts";
 import { AUDIT_OUTCOMES, AUDIT_TYPES } from "../../auth/audit-types.ts";
 import type { ComponentTypes } from "./component-types.ts";

@@ -1,8 +1,8 @@
 /** Forwards requests for sessions that another process of the store has open to that process. */
 import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
-import type { StoredProcess } from "../../../core/process-store.ts";
-import type { Store, StoredSession } from "../../../core/store.ts";
+import type { StoredProcess } from "../../../core/store/process-store.ts";
+import type { Store, StoredSession } from "../../../core/store/store.ts";
 import { API, type OperationId } from "../../api.ts";
 import { sleep } from "../../../processes/sleep.ts";
 import type { SentRequest } from "./api-request.ts";

@@ -1,6 +1,6 @@
 /** Runs requests with an `Idempotency-Key` once, and repeats their first answer. */
 import { hash } from "node:crypto";
-import { KEYED_REQUEST_RETENTION_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS, type AccessStore, type KeyedRequest, type RequestHold } from "../../../core/store/access-store.ts";
 import { canonicalJson } from "../../../core/base/canonical-json.ts";
 import { isJsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { parseJson } from "../../../core/base/parse-json.ts";

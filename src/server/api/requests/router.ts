@@ -2,7 +2,7 @@
 import type { TrieRouter } from "hono/router/trie-router";
 import { isJsonObject } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
-import { loadPackage } from "../../../core/lazy-package.ts";
+import { loadPackage } from "../../../core/system/lazy-package.ts";
 import { API, OPERATION_IDS, type OperationId } from "../../api.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { continueTrace } from "../../continue-trace.ts";

@@ -2,7 +2,7 @@
 import type { JsonValue } from "../../../core/base/json.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Clock } from "../../../core/ports.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import { failedToConnect } from "../../../net/connect-failure.ts";
 import { CONNECTION_HEADERS } from "../../../net/request-head.ts";
 import { SUBMISSIONS_PATH } from "../handlers/responses.ts";

@@ -1,5 +1,5 @@
 /** Routes of calls that wait for approval. */
-import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/approval-store.ts";
+import { APPROVAL_SCOPES, APPROVAL_STATUSES } from "../../../core/store/approval-store.ts";
 import { answer, array, flag, id, integer, object, oneOf, record, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
 

@@ -1,5 +1,5 @@
 /** Routes of background jobs. */
-import { JOB_STATES } from "../../../core/job-status.ts";
+import { JOB_STATES } from "../../../core/jobs/job-status.ts";
 import { answer, anyJson, array, flag, id, integer, MAX_WAIT_MS, object, ref, text } from "../openapi/json-schema.ts";
 import type { Routes } from "../requests/route.ts";
 import { page } from "./paging.ts";

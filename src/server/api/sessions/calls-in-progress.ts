@@ -1,7 +1,7 @@
 /** Sessions with calls that another process can finish: a stopping server leaves them as a crash would. */
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import { describeThrown } from "../../../core/error.ts";
-import { onNextTurn } from "../../../core/lazy-timer.ts";
+import { onNextTurn } from "../../../core/system/lazy-timer.ts";
 import type { Log } from "../../../core/ports.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 

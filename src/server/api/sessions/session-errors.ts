@@ -2,7 +2,7 @@
 import type { CallUnderWay } from "../../../call/context/calls-under-way.ts";
 import { plural, formatList } from "../../../core/base/wording.ts";
 import { ToolError } from "../../../core/error.ts";
-import type { StoredSession } from "../../../core/store.ts";
+import type { StoredSession } from "../../../core/store/store.ts";
 
 export function stoppingError(): ToolError {
   return new ToolError("unavailable", "The server is stopping.", { retryable: true, outcome: "not_started", retryAfterMs: 1_000 });

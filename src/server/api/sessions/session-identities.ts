@@ -1,6 +1,6 @@
 /** Distinguishes a session from an earlier one with the same id. */
 import type { Ids } from "../../../core/ports.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";

@@ -1,8 +1,8 @@
 /** The open sessions of the server: resumed from the store when requests need them, and closed when they are idle. */
-import { KEYED_REQUEST_RETENTION_MS } from "../../../core/access-store.ts";
+import { KEYED_REQUEST_RETENTION_MS } from "../../../core/store/access-store.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
-import type { Store, StoredSession } from "../../../core/store.ts";
+import type { Store, StoredSession } from "../../../core/store/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { settlesWithin } from "../settles-within.ts";

@@ -1,7 +1,7 @@
 /** Titles of sessions for lists, read from the beginning of a log and cached. */
 import { singleLine } from "../../../core/base/wording.ts";
 import type { SessionEvent } from "../../../core/event.ts";
-import type { EventPage, Store } from "../../../core/store.ts";
+import type { EventPage, Store } from "../../../core/store/store.ts";
 import { truncateText } from "../../../core/base/truncate-text.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import type { ApiSession } from "../openapi/component-types.ts";

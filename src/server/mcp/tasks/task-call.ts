@@ -1,5 +1,5 @@
 /** Runs a call that becomes a task if it takes long, and follows the task until its end. */
-import type { EndedJob, JobStatus } from "../../../core/job-status.ts";
+import type { EndedJob, JobStatus } from "../../../core/jobs/job-status.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
 import type { SessionEvent } from "../../../core/event.ts";

@@ -1,7 +1,7 @@
 /** Notifications of tasks on the listen requests that name them (2026-07-28); the SDK does not support them. */
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../../core/base/json.ts";
 import { describeThrown } from "../../../core/error.ts";
-import { onNextTurn } from "../../../core/lazy-timer.ts";
+import { onNextTurn } from "../../../core/system/lazy-timer.ts";
 import type { CallHandlerContext } from "../handler-context.ts";
 import type { TaskContext } from "./task-context.ts";
 import { TASKS_EXTENSION } from "./task-offer.ts";

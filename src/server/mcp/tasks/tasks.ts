@@ -2,7 +2,7 @@
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
-import type { Store } from "../../../core/store.ts";
+import type { Store } from "../../../core/store/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { copyCallsToAudit } from "../../auth/copy-calls-to-audit.ts";

@@ -5,7 +5,7 @@ import { resultText } from "../../../../src/core/result.ts";
 import { UserLogins, mcpToolset, type McpUserLoginAuth, type UserLoginsOptions } from "../../../../src/engine/mcp.ts";
 import { createRuntime, type Runtime, type RuntimeOptions } from "../../../../src/runtime/runtime.ts";
 import { listenMcp, type McpListener } from "../../../../src/server/mcp.ts";
-import { systemPorts } from "../../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../../src/core/system/system-ports.ts";
 import type { Clock } from "../../../../src/core/ports.ts";
 import { MemoryLog } from "../../../../src/testing/fake-ports.ts";
 import {

@@ -2,7 +2,7 @@
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { expect, onTestFinished, test } from "vitest";
-import { RemoteJob } from "../../../../src/core/remote-job.ts";
+import { RemoteJob } from "../../../../src/core/jobs/remote-job.ts";
 import { UserLogins, mcpEngine } from "../../../../src/engine/mcp.ts";
 import { LoginFlows } from "../../../../src/engine/mcp/login/login-flows.ts";
 import type { LoginServer } from "../../../../src/engine/mcp/login/user-logins.ts";

@@ -5,7 +5,7 @@ import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import type { Clock } from "../../../../src/core/ports.ts";
-import { systemPorts } from "../../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../../src/core/system/system-ports.ts";
 import { withLockFile } from "../../../../src/engine/mcp/login/login-lock.ts";
 
 const { signal } = new AbortController();

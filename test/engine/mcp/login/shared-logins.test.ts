@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { resultText } from "../../../../src/core/result.ts";
-import { systemPorts } from "../../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../../src/core/system/system-ports.ts";
 import { UserLogins, mcpToolset } from "../../../../src/engine/mcp.ts";
 import { createRuntime, type Runtime } from "../../../../src/runtime/runtime.ts";
 import { listenOn } from "../../../../src/server/http/listen.ts";

@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { expect, onTestFinished, test } from "vitest";
 import { tokenError, watchTokenRequests } from "../../../../src/engine/mcp/login/watch-token-requests.ts";
 import { guardedFetch } from "../../../../src/net/guarded-fetch.ts";
-import { systemPorts } from "../../../../src/core/system-ports.ts";
+import { systemPorts } from "../../../../src/core/system/system-ports.ts";
 import { httpClient } from "../../../../src/net/http-client.ts";
 
 async function tokenEndpoint(allowPrivate: readonly string[]) {
