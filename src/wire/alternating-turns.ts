@@ -75,7 +75,7 @@ export class AlternatingTurns {
 
   #add(role: Side, blocks: readonly JsonObject[]): void {
     const last = this.messages.at(-1);
-    if (last?.role === role) last.content.push(...blocks);
+    if (last?.role === role) for (const block of blocks) last.content.push(block);
     else this.messages.push({ role, content: [...blocks] });
   }
 

@@ -207,7 +207,7 @@ function jsonReply({ responseFormat }: ModelRequest, offered: boolean, notes: Wi
 function refusalReason(schema: JsonObject): string | undefined {
   const open: JsonValue[] = [schema];
   for (let value = open.pop(); value !== undefined; value = open.pop()) {
-    if (isJsonArray(value)) open.push(...value);
+    if (isJsonArray(value)) for (const part of value) open.push(part);
     if (!isJsonObject(value)) continue;
     const { type, properties, required, enum: _values, ...others } = value;
     if (type === "object" && (!isJsonArray(required) || required.length === 0)) return "One of its objects requires no property.";

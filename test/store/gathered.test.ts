@@ -10,9 +10,9 @@ test("issue 21 simultaneous callers share one request, and callers that arrive m
     if (groups.length === 1) await open.promise;
     return items.length;
   });
-  const first = [gathered.add(1), gathered.add(2)];
+  const first = [gathered.add([1]), gathered.add([2])];
   await Promise.resolve();
-  const later = [gathered.add(3), gathered.add(4, 5)];
+  const later = [gathered.add([3]), gathered.add([4, 5])];
   open.open();
   expect(await Promise.all([...first, ...later])).toEqual([2, 2, 3, 3]);
   await gathered.whenSettled();
@@ -28,7 +28,7 @@ test("issue 21 a failed request rejects its own callers only, and the next reque
     if (++runs === 1) throw new Error("lost");
     return runs;
   });
-  const first = gathered.add(1);
+  const first = gathered.add([1]);
   await expect(first).rejects.toThrow("lost");
-  expect(await gathered.add(2)).toBe(2);
+  expect(await gathered.add([2])).toBe(2);
 });

@@ -1,6 +1,6 @@
 /** `type = "command"` and `type = "http"`: tools that are defined by templates, without code. */
 import { resolve } from "node:path";
-import { copyJson, type JsonObject, type JsonValue } from "../../core/base/json.ts";
+import { copyJson, isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError, describeThrown, formatForOperator } from "../../core/error.ts";
@@ -162,7 +162,8 @@ function readCommandTool(entry: TableReader, variables: Variables): CommandConfi
   if (read === undefined) return undefined;
   const environment = written === undefined ? undefined : variables.resolveAllSent(written, [...entry.path, "environment"]);
   const tool = { ...read, ...omitUndefined({ environment }) };
-  const fault = (text: string): string | undefined => findFault(() => new InputTemplate(text, tool.inputSchema));
+  const fault = (text: string): string | undefined =>
+    findVariableFault(text, IN_ENV) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
   const command = entry.texts("command", fault);
   if (command === undefined && !entry.has("command"))
     entry.report(undefined, '"command" is missing: the program and its arguments, an array of strings.');
@@ -199,7 +200,7 @@ function readHttpTool(entry: TableReader): HttpConfig["tools"][number] | undefin
   const problem = findFault(() => readHttpTemplate({ url, ...omitUndefined({ method }) }, tool.inputSchema));
   if (problem !== undefined) entry.report(problem.includes("method") ? "method" : "url", problem);
   for (const [name, text] of Object.entries(headers ?? {})) {
-    const inHeader = findFault(() => new InputTemplate(text, tool.inputSchema));
+    const inHeader = findVariableFault(text, IN_HEADERS) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
     if (inHeader !== undefined) entry.report("headers", `${name}: ${inHeader}`);
   }
   const template = tryMake(() => readHttpTemplate({ url, ...omitUndefined({ method, headers, body }) }, tool.inputSchema));
@@ -211,9 +212,27 @@ function readBody(entry: TableReader, schema: JsonSchema): JsonValue | undefined
   if (written === undefined) return undefined;
   const body = tryMake(() => copyJson(written).value);
   if (body === undefined) entry.report("body", `must be JSON or a string, not ${kindOf(written)}.`);
-  const problem = body === undefined ? undefined : findFault(() => parseJsonTemplate(body, schema));
+  const problem = body === undefined ? undefined : (findVariableInBody(body) ?? findFault(() => parseJsonTemplate(body, schema)));
   if (problem !== undefined) entry.report("body", problem);
   return problem === undefined ? body : undefined;
+}
+
+const IN_HEADERS = 'Name the variable in the "headers" of the toolset, which are sent with every request.';
+const IN_ENV = 'Name the variable in "env" of the toolset or "environment" of the tool: programs find it there.';
+
+/** The fault of a template that is `env:NAME`: it would be used as it is written, in place of the key that was meant. */
+function findVariableFault(template: string, hint: string): string | undefined {
+  return /^env:[A-Za-z_]\w*$/u.test(template) ? `${template} is not replaced in a template. ${hint}` : undefined;
+}
+
+function findVariableInBody(body: JsonValue): string | undefined {
+  if (typeof body === "string") return findVariableFault(body, IN_HEADERS);
+  const parts = isJsonArray(body) ? body : isJsonObject(body) ? Object.values(body) : [];
+  for (const part of parts) {
+    const fault = findVariableInBody(part);
+    if (fault !== undefined) return fault;
+  }
+  return undefined;
 }
 
 function findFault(make: () => unknown): string | undefined {

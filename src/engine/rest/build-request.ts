@@ -38,11 +38,12 @@ export function buildRequest(operation: HttpOperation, input: JsonObject, base: 
   for (const parameter of operation.parameters) {
     const value = Object.hasOwn(input, parameter.key) ? input[parameter.key] : undefined;
     if (value === undefined || parameter.in === "path") continue;
-    if (parameter.in === "query") query.push(...parameterPairs(parameter, value));
-    else if (parameter.in === "cookie") cookies.push(...parameterPairs(parameter, value));
-    else addHeader(headers, parameter, value);
+    if (parameter.in === "query" || parameter.in === "cookie") {
+      const pairs = parameter.in === "query" ? query : cookies;
+      for (const pair of parameterPairs(parameter, value)) pairs.push(pair);
+    } else addHeader(headers, parameter, value);
   }
-  query.push(...undeclaredPairs(operation, input));
+  for (const pair of undeclaredPairs(operation, input)) query.push(pair);
   return { url: buildAddress(operation, { base, path: requestPath(operation, input), query }), headers, cookies, body: body?.bytes };
 }
 

@@ -298,7 +298,7 @@ export class DatabaseStore implements Store {
       cancelRequests: async ({ sessionId } = {}) => {
         await this.open();
         const log = sessionId === undefined ? undefined : this.#logs.get(sessionId);
-        return log?.claimFoundNone("cancel requests") === true ? [] : cancelRequests.add();
+        return log?.claimFoundNone("cancel requests") === true ? [] : cancelRequests.add([]);
       },
     };
   }

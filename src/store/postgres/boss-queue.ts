@@ -79,7 +79,7 @@ class BossQueue implements SessionQueue {
   }
 
   offer(sessionIds: readonly string[]): Promise<number> {
-    return sessionIds.length === 0 ? Promise.resolve(0) : this.#offers.add(...sessionIds);
+    return sessionIds.length === 0 ? Promise.resolve(0) : this.#offers.add(sessionIds);
   }
 
   async take(work: (sessionId: string) => Promise<void>, { concurrency, onError }: TakeSessionsOptions): Promise<TakenSessions> {

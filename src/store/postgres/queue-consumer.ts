@@ -125,7 +125,7 @@ export class QueueConsumer<Data extends object> {
     this.#running.delete(entry);
     // the slot is free, even if the entry is not completed in the queue yet
     this.#scheduleNextPoll();
-    if (failure === undefined) await this.#done.add(entry);
+    if (failure === undefined) await this.#done.add([entry]);
     else await this.#attempt(() => boss.fail(queue, attemptOf(entry), failure));
   }
 

@@ -13,8 +13,8 @@ export class Batcher<Item, Result> {
   }
 
   /** Adds items to the next batch, which begins after this call. Resolves or rejects as that batch does. */
-  add(...items: readonly Item[]): Promise<Result> {
-    this.#items.push(...items);
+  add(items: readonly Item[]): Promise<Result> {
+    for (const item of items) this.#items.push(item);
     return (this.#next ??= this.#running.then(() => this.#runNext()));
   }
 

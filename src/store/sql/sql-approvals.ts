@@ -151,7 +151,7 @@ export class SqlApprovals implements ApprovalStore {
   async withdrawAbandoned({ sessionId, at, callIds, exceptCallIds }: AbandonedQuestions): Promise<number> {
     const session = toStoredText(sessionId);
     const matchesCall = createCallFilter(callIds?.map(toStoredText), exceptCallIds?.map(toStoredText));
-    const open = (await this.#openQuestions.add(session)).filter((row) => row.session === session && matchesCall(row.call_id));
+    const open = (await this.#openQuestions.add([session])).filter((row) => row.session === session && matchesCall(row.call_id));
     if (open.length === 0) return 0;
     return (await this.#withdraw(await this.#filterAbandoned(open), at)) + (await this.#withdrawOfOthers(open, { session, at }));
   }

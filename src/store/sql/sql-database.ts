@@ -117,7 +117,7 @@ export class SqlDatabase implements LogDatabase, LogRequests {
 
   async #claim(id: string, request: ClaimRequest, retryState: ClaimRetryState): Promise<ClaimAnswer> {
     const isAlone = request.takeOver || request.outer !== undefined || (request.verified > 0 && request.verified < NONE_TO_VERIFY);
-    const claimed = isAlone ? undefined : (await this.#groupClaims?.add(id))?.get(id);
+    const claimed = isAlone ? undefined : (await this.#groupClaims?.add([id]))?.get(id);
     if (claimed === undefined) return this.#run("could not claim a session", (tables) => this.#claims.claim(tables, request, retryState));
     const { row, ...facts } = claimed;
     this.#writer.cacheRecord(request.sessionId, row);

@@ -68,7 +68,7 @@ export async function listEntries(
     const params = typeof cursor === "string" ? { cursor } : {};
     const answer = await (what === "resources" ? peer.listResources(params, options) : peer.listPrompts(params, options));
     const items = answer[what];
-    entries.push(...(isJsonArray(items) ? items.filter((item) => isJsonObject(item)) : []));
+    for (const item of isJsonArray(items) ? items : []) if (isJsonObject(item)) entries.push(item);
     cursor = answer["nextCursor"];
     if (typeof cursor !== "string" || cursor === "") break;
   }

@@ -95,6 +95,17 @@ describe("F0.20 F0.49 a query parameter is serialized in its style", () => {
     expect(url).toBe("/items?color=%5B%22a%22%2C1%5D&note=x%20y");
   });
 
+  test("a list of 200,000 values is sent whole, in the query and in cookies", () => {
+    const values = Array.from({ length: 200_000 }, (_, at) => at);
+    for (const place of ["query", "cookie"] as const) {
+      const sending = operation({ parameters: [parameter({ in: place, style: "form", explode: true })] });
+      const { url, cookies } = buildRequest(sending, { color: values }, "http://localhost");
+      expect(place === "query" ? url.href.split("&").length : cookies.length).toBe(200_000);
+    }
+    const { url } = buildRequest(operation(), { undeclared: values }, "http://localhost");
+    expect(url.href.split("&").length).toBe(200_000);
+  });
+
   test("F0.49 properties that the document does not name go to the query, after declared ones and those of the path", async () => {
     const server = await recordingServer();
     const sending = operation({
