@@ -33,14 +33,34 @@ interface TextPlace {
  * and annotations: one line each, at most 10. Takes time linear in the text.
  */
 export function suspiciousText(tool: Tool): readonly string[] {
-  const findings = new Set<string>();
-  let count = 0;
-  for (const place of listTexts(tool)) {
-    if (++count > MAX_TEXTS) findings.add(`the definition has more than ${MAX_TEXTS} texts; only those were looked at`);
-    if (count > MAX_TEXTS || findings.size >= MAX_FINDINGS) break;
-    for (const finding of findIn(place)) findings.add(`${formatPath(place.path)} ${finding}`);
+  return new SuspiciousTextFinder().find(tool);
+}
+
+/** Finds the same as `suspiciousText` in many tools. Texts that they share, as the operations of one document do, are searched once. */
+export class SuspiciousTextFinder {
+  /** Texts without findings. */
+  readonly #clean = { names: new Set<string>(), sentences: new Set<string>() };
+
+  find(tool: Tool): readonly string[] {
+    const findings = new Set<string>();
+    let count = 0;
+    for (const place of listTexts(tool)) {
+      if (++count > MAX_TEXTS) findings.add(`the definition has more than ${MAX_TEXTS} texts; only those were looked at`);
+      if (count > MAX_TEXTS || findings.size >= MAX_FINDINGS) break;
+      if (place.path[0] === "description" && place.text.length > MAX_DESCRIPTION)
+        findings.add(`description has ${place.text.length} characters: more than anyone would read`);
+      for (const finding of this.#findIn(place)) findings.add(`${formatPath(place.path)} ${finding}`);
+    }
+    return [...findings].slice(0, MAX_FINDINGS);
   }
-  return [...findings].slice(0, MAX_FINDINGS);
+
+  #findIn({ text, isName }: TextPlace): readonly string[] {
+    const clean = isName ? this.#clean.names : this.#clean.sentences;
+    if (clean.has(text)) return [];
+    const found = [...matchAllRules(text, isName)];
+    if (found.length === 0) clean.add(text);
+    return found;
+  }
 }
 
 function* listTexts(tool: Tool): Generator<TextPlace> {
@@ -66,8 +86,7 @@ function mayContainText(value: JsonValue): boolean {
   return typeof value === "string" || (typeof value === "object" && value !== null);
 }
 
-function* findIn({ path, text, isName }: TextPlace): Generator<string> {
-  if (path[0] === "description" && text.length > MAX_DESCRIPTION) yield `has ${text.length} characters: more than anyone would read`;
+function* matchAllRules(text: string, isName: boolean): Generator<string> {
   yield* matchRules(text, CHARACTER_RULES);
   if (text.length < MIN_TEXT_LENGTH) return;
   if (isName) yield* matchRules(text, NAME_RULES);

@@ -26,7 +26,7 @@ const BACKGROUND_TIMERS: Readonly<Record<string, string>> = {
   "src/runtime/events/event-tail.ts": "reads a log again that could not be read; a reader that waits keeps the process alive",
   "src/runtime/events/store-watch.ts": "looks for what other processes wrote; a reader that waits keeps the process alive",
   "src/runtime/job-watch.ts": "looks for jobs that another process cancelled, while they run",
-  "src/runtime/resume-session.ts": "says that a resume waits for approvals, whose calls keep the process alive",
+  "src/runtime/resume/resume-session.ts": "says that a resume waits for approvals, whose calls keep the process alive",
   "src/server/api/handlers/sessions.ts": "ends the wait of a commit, whose connection keeps the process alive",
   "src/server/api/handlers/submissions.ts":
     "forgets what came of calls that nobody asked for; ends the wait of a request whose connection keeps the process alive",

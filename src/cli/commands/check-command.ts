@@ -12,6 +12,8 @@ import { requireVersion } from "../../store/sqlite/sqlite-version.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { failureWithHint, withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { thirdPartyToolsets, findSuspicions } from "../open/suspicious-tools.ts";
+import { SuspiciousTextFinder } from "../../trust/suspicious-text.ts";
+import { forEachInTurns } from "../for-each-in-turns.ts";
 import { columnWidth, safeText, wrap } from "../terminal/terminal-text.ts";
 import { padColumns } from "../terminal/text-width.ts";
 import { listCautions } from "../open/tool-cautions.ts";
@@ -37,7 +39,7 @@ export const checkCommand: CommandBody = {
     const lines: string[] = [];
     return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, async (open) => {
       lines.push(...storeProblems(open), ...modelProblems(open.config), ...(await documentationProblems(open)));
-      const checks = checkToolsets(open, lines);
+      const checks = await checkToolsets(open, lines, context.signal);
       const warningLines = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
       const problems = checks.reduce((count, check) => count + check.problems.length, warningLines.length);
       if (context.options.json) {
@@ -85,7 +87,11 @@ interface ToolsetCheck {
  *
  * @param warningLines messages from opening; one about an unusable tool names the place in its file
  */
-function checkToolsets({ runtime, config, report }: OpenRuntime, warningLines: readonly string[]): readonly ToolsetCheck[] {
+async function checkToolsets(
+  { runtime, config, report }: OpenRuntime,
+  warningLines: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly ToolsetCheck[]> {
   const { registry } = runtime;
   const failed = new Set(report.failed.map(({ toolset }) => toolset));
   const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
@@ -95,6 +101,16 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, warningLines: r
   for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
   const thirdParty = thirdPartyToolsets({ config });
   const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
+  const finder = new SuspiciousTextFinder();
+  const suspicions = new Map<RegisteredTool, readonly string[]>();
+  await forEachInTurns(
+    [...enabled.keys()].flatMap((name) => allTools(registry, name)),
+    signal,
+    (tool) => {
+      void tool.quarantine; // compiles its schemas
+      suspicions.set(tool, findSuspicions(tool, thirdParty, finder));
+    },
+  );
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
     const tools = allTools(registry, name);
@@ -105,7 +121,7 @@ function checkToolsets({ runtime, config, report }: OpenRuntime, warningLines: r
       .filter(({ tool }) => names.has(tool))
       .map(({ tool, error }) => findUnusableWarning(registry.get(tool), warningLines) ?? error.message);
     const blockedHere = blocked.get(name) ?? [];
-    const suspicious = tools.flatMap((tool) => findSuspicions(tool, thirdParty).map((finding) => `${tool.tool.name}: ${finding}`));
+    const suspicious = tools.flatMap((tool) => (suspicions.get(tool) ?? []).map((finding) => `${tool.tool.name}: ${finding}`));
     const usable = tools.filter(({ tool }) => tool.unusable === undefined);
     const warnings = [...listCautions(usable, config), ...toolWarnings(tools)];
     return {

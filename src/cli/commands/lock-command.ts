@@ -1,4 +1,5 @@
 /** `haft lock`: pins third-party tools, and shows how they differ from their pins. */
+import type { JsonObject } from "../../core/base/json.ts";
 import { ERROR_CODES } from "../../core/error-codes.ts";
 import { ToolError } from "../../core/error.ts";
 import { loadConfig, type LoadedConfig } from "../../config/load-config.ts";
@@ -49,10 +50,11 @@ async function lockTools(context: CommandContext, open: OpenRuntime): Promise<nu
   const removed = names.filter((name) => !origins.has(name));
   const failed = warnAboutUnopened(context, open, { names, seen, removed });
   const drift = compareLock(before, seen, removed);
-  if (!context.options.json) printDrift(context, drift, seen);
+  const json = context.options.json ? await driftJson(drift, seen, context.signal) : undefined;
+  if (json === undefined) await printDrift(context, drift, seen);
   const written = drift.drifted && (await confirmWrite(context, path));
   if (written) await writeLock(path, updateLock(before, seen, removed));
-  printConclusion(context, { drift, path, written, seen });
+  printConclusion(context, { drift, path, written, json });
   return failed || (drift.drifted && !written) ? EXIT_DRIFT : 0;
 }
 
@@ -60,7 +62,11 @@ async function lockTools(context: CommandContext, open: OpenRuntime): Promise<nu
 function warnAboutUnopened(
   context: CommandContext,
   { report }: OpenRuntime,
-  { names, seen, removed }: Pick<Conclusion, "seen"> & { readonly names: readonly string[]; readonly removed: readonly string[] },
+  {
+    names,
+    seen,
+    removed,
+  }: { readonly names: readonly string[]; readonly seen: readonly SeenToolset[]; readonly removed: readonly string[] },
 ): boolean {
   const unseen = names.filter((name) => !removed.includes(name) && !seen.some((toolset) => toolset.name === name));
   for (const name of unseen) {
@@ -74,12 +80,13 @@ interface Conclusion {
   readonly drift: LockDrift;
   readonly path: string;
   readonly written: boolean;
-  readonly seen: readonly SeenToolset[];
+  /** The differences, with --json. */
+  readonly json: readonly JsonObject[] | undefined;
 }
 
-function printConclusion({ out, options }: CommandContext, { drift, path, written, seen }: Conclusion): void {
-  if (options.json) {
-    out.writeJson({ lock: path, drifted: drift.drifted, written, toolsets: driftJson(drift, seen) });
+function printConclusion({ out }: CommandContext, { drift, path, written, json }: Conclusion): void {
+  if (json !== undefined) {
+    out.writeJson({ lock: path, drifted: drift.drifted, written, toolsets: json });
     return;
   }
   const words = written ? "written" : drift.drifted ? "not written" : drift.toolsets.length === 0 ? "nothing to pin" : "as pinned";

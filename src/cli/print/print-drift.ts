@@ -3,8 +3,10 @@ import type { DriftState, LockDrift, SeenToolset, ToolDrift, ToolsetDrift } from
 import type { JsonObject } from "../../core/base/json.ts";
 import type { Tool } from "../../core/tool.ts";
 import { plural } from "../../core/base/wording.ts";
-import { suspiciousText } from "../../trust/suspicious-text.ts";
+import { SuspiciousTextFinder } from "../../trust/suspicious-text.ts";
 import type { CommandContext } from "../command.ts";
+import { forEachInTurns } from "../for-each-in-turns.ts";
+import { waitForDrain } from "../terminal/wait-for-drain.ts";
 import { safeText, wrap, type Screen, type Style } from "../terminal/terminal-text.ts";
 
 const MARKS: Readonly<Record<ToolDrift["state"], readonly [mark: string, style: Style]>> = {
@@ -26,37 +28,46 @@ const STATE_WORDS: Readonly<Record<DriftState, string>> = {
 };
 
 /** Prints a line for each toolset, and below it each new, changed or removed tool with its differences. */
-export function printDrift({ out }: CommandContext, { toolsets }: LockDrift, seen: readonly SeenToolset[]): void {
+export async function printDrift(context: CommandContext, { toolsets }: LockDrift, seen: readonly SeenToolset[]): Promise<void> {
+  const { out } = context;
+  const finder = new SuspiciousTextFinder();
   for (const drift of toolsets) {
     out.print(`${withMark(out, drift.state, out.paint("bold", safeText(drift.toolset)))}  ${summaryOf(drift)}`);
     writeLines(out, drift.notes, 4);
-    for (const tool of drift.tools) if (tool.state !== "same") printTool(out, tool, findTool(seen, drift.toolset, tool.name));
+    for (const tool of drift.tools) {
+      if (tool.state === "same") continue;
+      await waitForDrain(context);
+      printTool(out, tool, findTool(seen, drift.toolset, tool.name), finder);
+    }
   }
 }
 
 /** Returns the differences as JSON, with the suspicious text of each new or changed tool. */
-export function driftJson({ toolsets }: LockDrift, seen: readonly SeenToolset[]): readonly JsonObject[] {
-  return toolsets.map(({ toolset, state, notes, tools }) => ({
-    toolset,
-    state,
-    notes,
-    tools: tools.map(({ name, state: toolState, details }) => ({
-      name,
-      state: toolState,
-      details,
-      suspicious: suspicionsOf(toolState, findTool(seen, toolset, name)),
-    })),
-  }));
+export async function driftJson(
+  { toolsets }: LockDrift,
+  seen: readonly SeenToolset[],
+  signal: AbortSignal,
+): Promise<readonly JsonObject[]> {
+  const finder = new SuspiciousTextFinder();
+  const all: JsonObject[] = [];
+  for (const { toolset, state, notes, tools: drifts } of toolsets) {
+    const tools: JsonObject[] = [];
+    await forEachInTurns(drifts, signal, ({ name, state: toolState, details }) => {
+      tools.push({ name, state: toolState, details, suspicious: suspicionsOf(toolState, findTool(seen, toolset, name), finder) });
+    });
+    all.push({ toolset, state, notes, tools });
+  }
+  return all;
 }
 
-function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool | undefined): void {
+function printTool(out: Screen, { name, state, details }: ToolDrift, tool: Tool | undefined, finder: SuspiciousTextFinder): void {
   const start = `    ${withMark(out, state, safeText(name))}`;
   const description = state === "new" ? (tool?.description ?? "") : "";
   const fits = !description.includes("\n") && description.length <= out.width - name.length - 8;
   out.print(`${start}${fits ? `  ${safeText(description)}` : ""}`.trimEnd());
   if (!fits) writeLines(out, firstLines(description, out.width - 8), 8);
   writeLines(out, details, 8);
-  for (const finding of suspicionsOf(state, tool)) writeLines(out, [`! ${finding}`], 8, "red");
+  for (const finding of suspicionsOf(state, tool, finder)) writeLines(out, [`! ${finding}`], 8, "red");
 }
 
 /** Returns the lines of a description, as far as a person can be expected to read it. */
@@ -71,8 +82,8 @@ function writeLines(out: Screen, lines: readonly string[], indent: number, style
     out.print(`${line === "" ? "" : " ".repeat(indent)}${style === undefined ? line : out.paint(style, line)}`);
 }
 
-function suspicionsOf(state: ToolDrift["state"], tool: Tool | undefined): readonly string[] {
-  return tool === undefined || state === "same" ? [] : suspiciousText(tool);
+function suspicionsOf(state: ToolDrift["state"], tool: Tool | undefined, finder: SuspiciousTextFinder): readonly string[] {
+  return tool === undefined || state === "same" ? [] : finder.find(tool);
 }
 
 function summaryOf({ state, tools }: ToolsetDrift): string {
