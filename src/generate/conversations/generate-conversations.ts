@@ -211,6 +211,10 @@ function createTrajectoryWriter({ format = "neutral", parallelCalls = true, weig
   return trajectoryWriter(format, { parallelCalls, weights });
 }
 
+function stoppedError(signal: AbortSignal): ToolError {
+  return new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
+}
+
 interface GenerationDependencies {
   readonly maker: ConversationMaker;
   readonly writer: DatasetWriter;
@@ -241,8 +245,11 @@ class Generation {
     const running: Promise<Trajectory | undefined>[] = [];
     try {
       if (signal?.aborted !== true) await this.#generateAll(running);
-      if (signal?.aborted === true) return new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
+      if (signal?.aborted === true) return stoppedError(signal);
       return this.#getFailureError();
+    } catch (thrown: unknown) {
+      if (signal?.aborted !== true || thrown !== signal.reason) throw thrown;
+      return stoppedError(signal); // the sink waited for its reader
     } finally {
       removeListener?.();
       this.#controller.abort();

@@ -394,6 +394,17 @@ describe("issue 6.7 failures", () => {
     expect(summary).toMatchObject({ written: 0, stopped: { code: "cancelled" } });
   });
 
+  test("a sink that stops waiting for its reader because the signal aborts stops the generation, with its summary", async () => {
+    const stop = new AbortController();
+    let lines = 0;
+    const write = async (): Promise<void> => {
+      if (++lines === 3) stop.abort(new ToolError("cancelled", "Enough."));
+      stop.signal.throwIfAborted();
+    };
+    const { summary } = await generated({ runtime: shop(), plan: SAMPLED, out: { write }, signal: stop.signal });
+    expect(summary).toMatchObject({ written: 2, stopped: { code: "cancelled" } });
+  });
+
   test("an error of the sink ends the generation and is thrown", async () => {
     const full = new ToolError("store_failed", "The disk is full.");
     const runtime = shop();
