@@ -82,35 +82,41 @@ interface ToolsetCheck {
   readonly suspicious?: readonly string[];
 }
 
-/**
- * Checks the toolsets of the file in its order, then those that its sources and entries have made.
- *
- * @param warningLines messages from opening; one about an unusable tool names the place in its file
- */
-async function checkToolsets(
-  { runtime, config, report }: OpenRuntime,
-  warningLines: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly ToolsetCheck[]> {
-  const { registry } = runtime;
-  const failed = new Set(report.failed.map(({ toolset }) => toolset));
-  const made = new Set([...report.opened, ...registry.namespaces(), ...failed]);
+/** The toolsets of the file in its order, then those that its sources and entries have made, each with whether it is enabled. */
+function listToolsets({ runtime, config, report }: OpenRuntime): ReadonlyMap<string, boolean> {
+  const failed = report.failed.map(({ toolset }) => toolset);
+  const made = new Set([...report.opened, ...runtime.registry.namespaces(), ...failed]);
   made.delete(OWN_NAMESPACE);
   const written = [...config.config.toolsets].filter(([name, toolset]) => !toolset.enabled || !isSource(toolset) || made.has(name));
   const enabled = new Map(written.map(([name, toolset]) => [name, toolset.enabled] as const));
   for (const name of made) if (!enabled.has(name)) enabled.set(name, true);
+  return enabled;
+}
+
+/** Finds suspicious text in the definitions of tools, and compiles their schemas: an API of thousands of operations takes seconds. */
+async function checkDefinitions(
+  tools: readonly RegisteredTool[],
+  { config }: OpenRuntime,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<RegisteredTool, readonly string[]>> {
   const thirdParty = thirdPartyToolsets({ config });
-  const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
   const finder = new SuspiciousTextFinder();
-  const suspicions = new Map<RegisteredTool, readonly string[]>();
-  await forEachInTurns(
-    [...enabled.keys()].flatMap((name) => allTools(registry, name)),
-    signal,
-    (tool) => {
-      void tool.quarantine; // compiles its schemas
-      suspicions.set(tool, findSuspicions(tool, thirdParty, finder));
-    },
-  );
+  const found = new Map<RegisteredTool, readonly string[]>();
+  await forEachInTurns(tools, signal, (tool) => {
+    void tool.quarantine;
+    found.set(tool, findSuspicions(tool, thirdParty, finder));
+  });
+  return found;
+}
+
+/** @param warningLines messages from opening; one about an unusable tool names the place in its file */
+async function checkToolsets(open: OpenRuntime, warningLines: readonly string[], signal: AbortSignal): Promise<readonly ToolsetCheck[]> {
+  const { runtime, config, report } = open;
+  const { registry } = runtime;
+  const enabled = listToolsets(open);
+  const blocked = Map.groupBy(blockedTools(registry), ({ toolset }) => toolset.name);
+  const all = [...enabled.keys()].flatMap((name) => allTools(registry, name));
+  const suspicions = await checkDefinitions(all, open, signal);
   const quarantined = registry.check();
   return [...enabled].map(([name, isEnabled]) => {
     const tools = allTools(registry, name);
