@@ -1,5 +1,6 @@
 /** Strikes the credentials that a program was given out of what it writes. */
-import { createRedactor, pickCredentials, secretSpellings, type Redact } from "../core/base/redact.ts";
+import { createRedactor, pickCredentials, type Redact } from "../core/base/redact.ts";
+import { secretParts, secretSpellings } from "../core/formats/secret-spellings.ts";
 
 /** With this after it, the redactor also finds the beginning of a credential. */
 const CUT = "…";
@@ -15,7 +16,7 @@ export class CredentialFilter {
   constructor(variables: Readonly<Record<string, string>>, listener: (text: string) => void = () => undefined) {
     const credentials = pickCredentials(variables);
     this.#redact = createRedactor(credentials);
-    this.#secrets = Object.values(credentials).flatMap(secretSpellings);
+    this.#secrets = Object.values(credentials).flatMap(secretParts).flatMap(secretSpellings);
     this.#listener = listener;
   }
 

@@ -1,6 +1,7 @@
 /** Redacts secrets in text about a server, and from it: the values of the environment variables that the server was given. */
 import { causesOf } from "./causes.ts";
 import { ToolError, pickHints } from "../error.ts";
+import { createSecretStriker, secretParts, secretSpellings } from "../formats/secret-spellings.ts";
 
 /** Values shorter than this are not treated as secrets: they would be redacted in ordinary words. */
 const MIN_SECRET_LENGTH = 6;
@@ -19,31 +20,37 @@ const TRUNCATION_MARK = "…";
 export function createRedactor(environment: Readonly<Record<string, string>> = {}): Redact {
   const secrets = Object.entries(environment)
     .flatMap(([name, value]) => [[name, value] as const, ...Object.entries(addressCredentials(name, value))])
-    .filter(([, value]) => value.length >= MIN_SECRET_LENGTH)
-    .flatMap(([name, value]) => secretSpellings(value).map((spelling) => [name, spelling] as const))
-    .toSorted(([, one], [, other]) => other.length - one.length);
+    .filter(([, value]) => value.length >= MIN_SECRET_LENGTH);
+  return createLabeller(secrets.map(([name, value]) => [`[${name}]`, value] as const));
+}
+
+/**
+ * Returns a function that replaces each secret, in each spelling and even if truncated, by its label; longest secrets first. Of a secret with several
+ * lines, its long lines are replaced also alone.
+ */
+export function createLabeller(secrets: readonly (readonly [label: string, secret: string])[]): Redact {
+  const parts = secrets
+    .flatMap(([label, secret]) => secretParts(secret).map((part) => ({ label, part, strike: createSecretStriker(part) })))
+    .toSorted((one, other) => decodedLength(other.part) - decodedLength(one.part));
+  let spellings: readonly (readonly [label: string, spelling: string])[] | undefined;
   return (text) => {
-    const whole = secrets.reduce((redacted, [name, value]) => redacted.replaceAll(value, () => `[${name}]`), text);
-    return whole.includes(TRUNCATION_MARK)
-      ? secrets.reduce((redacted, [name, value]) => redactTruncated(redacted, value, `[${name}]`), whole)
-      : whole;
+    const whole = parts.reduce((left, { label, strike }) => strike(left, label), text);
+    if (!whole.includes(TRUNCATION_MARK)) return whole;
+    spellings ??= parts.flatMap(({ label, part }) => secretSpellings(part).map((spelling) => [label, spelling] as const));
+    return spellings.reduce((left, [label, spelling]) => redactTruncated(left, spelling, label), whole);
   };
 }
 
-/** Returns a secret as it is and, if they differ, as it is written in JSON, in an address and in a form. */
-export function secretSpellings(secret: string): readonly string[] {
-  const json = JSON.stringify(secret).slice(1, -1);
-  const encoded = encodeURIComponent(secret.toWellFormed());
-  const inForm = new URLSearchParams({ "": secret }).toString().slice(1);
-  const lowerCase = [encoded, inForm].map((text) => text.replaceAll(/%[\dA-F]{2}/gu, (octet) => octet.toLowerCase()));
-  return Array.from(new Set([secret, json, json.replaceAll("/", "\\/"), encoded, inForm, ...lowerCase]));
+/** Without the escapes in it, so that a password comes before the same password as it is written in an address. */
+function decodedLength(secret: string): number {
+  return secret.replaceAll(/%[\da-f]{2}/giu, "x").length;
 }
 
 /**
  * Replaces a prefix of `secret` directly before a truncation mark by `label`. Takes linear time: the text may come from a server and consist of such
  * marks.
  */
-export function redactTruncated(text: string, secret: string, label: string): string {
+function redactTruncated(text: string, secret: string, label: string): string {
   if (secret.length <= MIN_PREFIX_LENGTH) return text; // a beginning is shorter than the secret
   const head = secret.slice(0, MIN_PREFIX_LENGTH);
   let clean = "";

@@ -1,6 +1,6 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
 import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
-import { addressCredentials, redactTruncated, secretSpellings } from "../../core/base/redact.ts";
+import { addressCredentials, createLabeller, type Redact } from "../../core/base/redact.ts";
 import { isTokenCount } from "../../core/formats/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";
@@ -18,7 +18,6 @@ const CREDENTIAL_HEADERS = /auth|key|token|secret|cookie|password|session|signat
 interface Secret {
   readonly label: string;
   readonly value: string;
-  readonly spellings: readonly string[];
   /** Whether it is also redacted in answers, as it is sent to the service. */
   readonly inAnswers: boolean;
 }
@@ -26,6 +25,8 @@ interface Secret {
 export class Secrets {
   readonly #configured: readonly Secret[];
   #fetched: readonly Secret[] = [];
+  #redactAll: Redact = (text) => text;
+  #redactAnswer: Redact = (text) => text;
 
   constructor(options: RestOptions) {
     const secrets: Secret[] = [];
@@ -38,6 +39,7 @@ export class Secrets {
     }
     for (const [name, value] of Object.entries(options.secrets ?? {})) secrets.push(toSecret(name, value, false));
     this.#configured = secrets;
+    this.#prepare();
   }
 
   /** Warns of secrets that are too short to be redacted in answers that repeat them. */
@@ -53,12 +55,13 @@ export class Secrets {
   /** Adds a fetched token. */
   add(label: string, value: string): void {
     this.#fetched = [toSecret(label, value, true), ...this.#fetched].slice(0, MAX_FETCHED);
+    this.#prepare();
   }
 
   /** Replaces each secret by its label in brackets. If a secret is still found after decoding, the whole text is replaced. */
   readonly redact = (text: string): string => {
     const secrets = [...this.#configured, ...this.#fetched];
-    const redacted = redactText(text, secrets, MIN_LENGTH);
+    const redacted = this.#redactAll(text);
     const plain = plainText(redacted);
     const hidden = secrets.find(({ value }) => value.length >= MIN_LENGTH_IN_ANSWER && plain.includes(value.replaceAll("\\", "")));
     return hidden === undefined ? redacted : `[text with ${hidden.label.slice(1, -1)}]`;
@@ -66,14 +69,12 @@ export class Secrets {
 
   /** Redacts the call's credentials in a service's answer, which seldom contains any. */
   redactAnswer(text: string): string {
-    return redactText(text, this.#answerSecrets(), MIN_LENGTH_IN_ANSWER);
+    return this.#redactAnswer(text);
   }
 
   /** Whether `redactAnswer` would change the text. */
   wouldRedactAnswer(text: string): boolean {
-    return this.#answerSecrets().some(({ spellings }) =>
-      spellings.some((spelling) => spelling.length >= MIN_LENGTH_IN_ANSWER && text.includes(spelling)),
-    );
+    return this.#redactAnswer(text) !== text;
   }
 
   /** Redacts a JSON value like `redactAnswer`, keys included. */
@@ -86,8 +87,13 @@ export class Secrets {
     return table;
   }
 
-  #answerSecrets(): readonly Secret[] {
-    return [...this.#configured, ...this.#fetched].filter((secret) => secret.inAnswers);
+  #prepare(): void {
+    const secrets = [...this.#configured, ...this.#fetched];
+    this.#redactAll = labeller(secrets, MIN_LENGTH);
+    this.#redactAnswer = labeller(
+      secrets.filter((secret) => secret.inAnswers),
+      MIN_LENGTH_IN_ANSWER,
+    );
   }
 }
 
@@ -120,11 +126,11 @@ function headerSecrets(name: string, value: string): readonly Secret[] {
 }
 
 function toSecret(label: string, value: string, inAnswers: boolean): Secret {
-  const encoded = value.isWellFormed() ? encodeURIComponent(value) : value;
-  const json = JSON.stringify(value).slice(1, -1);
-  const ascii = json.replaceAll(/[<>&'\u007f-\uffff]/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
-  const spellings = new Set([...secretSpellings(value), encoded.replaceAll("%20", "+"), ascii, ascii.replaceAll("/", "\\/")]);
-  return { label: `[${label}]`, value, inAnswers, spellings: [...spellings] };
+  return { label: `[${label}]`, value, inAnswers };
+}
+
+function labeller(secrets: readonly Secret[], minLength: number): Redact {
+  return createLabeller(secrets.filter(({ value }) => value.length >= minLength).map(({ label, value }) => [label, value] as const));
 }
 
 /** The text with percent-encoding (up to three times) and backslashes removed. */
@@ -138,14 +144,4 @@ function plainText(text: string): string {
     }
   }
   return plain.replaceAll("\\", "");
-}
-
-function redactText(text: string, secrets: readonly Secret[], minLength: number): string {
-  const found = secrets
-    .flatMap(({ label, spellings }) => spellings.map((spelling) => ({ label, spelling })))
-    .filter(({ spelling }) => spelling.length >= minLength && text.includes(spelling))
-    .toSorted((one, other) => other.spelling.length - one.spelling.length);
-  const whole = found.reduce((left, { label, spelling }) => left.replaceAll(spelling, () => label), text);
-  if (!whole.includes("…")) return whole;
-  return secrets.reduce((left, { label, spellings }) => spellings.reduce((own, each) => redactTruncated(own, each, label), left), whole);
 }

@@ -1,0 +1,101 @@
+import { expect, test } from "vitest";
+import { createRedactor } from "../../../src/core/base/redact.ts";
+import { inProcessorTime } from "../../processor-time.ts";
+
+const SECRET = `p"w\\x+y/z = <&'é> 9k`;
+const KEY = [
+  "-----BEGIN PRIVATE KEY-----",
+  "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC",
+  "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+  "-----END PRIVATE KEY-----",
+  "",
+].join("\n");
+const redact = createRedactor({ TOKEN: SECRET, SHORT: "a1b2c3d" });
+const redactKey = createRedactor({ KEY });
+
+function escapeUnicode(text: string, characters: RegExp, write: (hex: string) => string = (hex) => hex): string {
+  return text.replaceAll(characters, (character) => `\\u${write(character.charCodeAt(0).toString(16).padStart(4, "0"))}`);
+}
+
+function inUrl(write: (url: URL) => void): string {
+  const url = new URL("http://h.example/");
+  write(url);
+  return url.href;
+}
+
+const json = JSON.stringify(SECRET);
+const html = SECRET.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
+
+test.each([
+  ["as it is", SECRET],
+  ["JSON", json],
+  ["JSON with escaped slashes", json.replaceAll("/", "\\/")],
+  ["JSON in JSON", JSON.stringify(json)],
+  ["JSON in ASCII", escapeUnicode(json, /[\u007f-\uffff]/gu)],
+  ["JSON as Go writes it", escapeUnicode(json, /[<>&]/gu)],
+  ["JSON as C# writes it", escapeUnicode(SECRET.replaceAll("\\", "\\\\"), /["&'+<>\u007f-\uffff]/gu, (hex) => hex.toUpperCase())],
+  ["a component of an address", encodeURIComponent(SECRET)],
+  ["one with small digits", encodeURIComponent(SECRET).replaceAll(/%../gu, (octet) => octet.toLowerCase())],
+  ["one encoded twice", encodeURIComponent(encodeURIComponent(SECRET))],
+  ["a whole address", encodeURI(SECRET)],
+  ["a form", String(new URLSearchParams({ q: SECRET }))],
+  ["the query of a URL", inUrl((url) => (url.search = SECRET))],
+  ["the path of a URL", inUrl((url) => (url.pathname = SECRET))],
+  ["the password of a URL", inUrl((url) => ([url.username, url.password] = ["a", SECRET]))],
+  ["HTML", html.replaceAll('"', "&quot;").replaceAll("'", "&#39;")],
+  ["HTML of Python", html.replaceAll('"', "&quot;").replaceAll("'", "&#x27;")],
+  ["HTML of PHP", html.replaceAll('"', "&#34;").replaceAll("'", "&#039;")],
+  ["words of a shell", SECRET.replaceAll(/[^\w.]/gu, String.raw`\$&`)],
+  ["one line of several", SECRET.replaceAll(" ", "\n  ")],
+])("E12 a secret is found as it is written in %s", (_, text) => {
+  const redacted = redact(`before ${text} after`);
+  expect(redacted).toMatch(/^before .*\[TOKEN\].* after$/u);
+  expect(redacted).not.toMatch(/9k/u);
+});
+
+test.each(["", "u", "us", "ann:", "Authorization: token "])(
+  "E12 a secret is found in the base64 of a text that begins with %j",
+  (before) => {
+    for (const after of ["", ":", "::", "\n and more"])
+      for (const encoding of ["base64", "base64url"] as const) {
+        const encoded = Buffer.from(before + SECRET + after).toString(encoding);
+        const redacted = redact(`x ${encoded} x ${encodeURIComponent(encoded)}`);
+        expect(redacted.match(/\[TOKEN\]/gu)).toHaveLength(2);
+      }
+  },
+);
+
+test("base64 of a short secret also occurs elsewhere, and is kept", () => {
+  const encoded = Buffer.from("a1b2c3d").toString("base64");
+  expect(redact(`a1b2c3d ${encoded}`)).toBe(`[SHORT] ${encoded}`);
+});
+
+test("E12 each long line of a private key is found alone, and the key also in one line, without its last line break or cut", () => {
+  const [, first = "", second = ""] = KEY.split("\n");
+  expect(redactKey(`1: ${first}\n2: ${second}`)).toBe("1: [KEY]\n2: [KEY]");
+  expect(redactKey(`${KEY.replaceAll("\n", " ").trim()}.`)).toBe("[KEY].");
+  expect(redactKey(`cat: ${KEY.trim()}; end`)).toBe("cat: [KEY]; end");
+  expect(redactKey(`${first.slice(0, 20)}…`)).toBe("[KEY]…");
+  expect(redactKey("-----BEGIN PRIVATE KEY-----")).toBe("-----BEGIN PRIVATE KEY-----");
+});
+
+test("words that have some characters of a secret are kept", () => {
+  const text = 'p"w, y/z and 9k; x+y = z; MIIEvQIBAD';
+  expect([redact(text), redactKey(text)]).toEqual([text, text]);
+});
+
+test("secrets are looked for in linear time, also in text of what they consist of", () => {
+  const redactAll = createRedactor({
+    SIGNS: `${"\\".repeat(6)}a${"\\".repeat(5)}b""""''''++  ==  c`,
+    SPACES: "a    b    c",
+    TOKEN: SECRET,
+    KEY,
+  });
+  const units = ["\\", '"', "'", " ", "+", "…", "%25", "a ", 'a\\\\"', "p", '\\"', "-----BEGIN PRIVATE KEY-----\n"];
+  inProcessorTime(6_000, () => {
+    for (const unit of units) {
+      const text = unit.repeat(500_000 / unit.length);
+      expect(redactAll(`${text} abc MIIEvQIBADANBgkqhkiG9w0BAQEFAASC`)).toContain("abc [KEY]");
+    }
+  });
+});
