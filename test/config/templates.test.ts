@@ -322,6 +322,17 @@ describe("tools that send a request", () => {
     expect([output.headers["content-type"], JSON.stringify(result).includes("secret-token")]).toEqual(["application/json", false]);
   });
 
+  test("E12 credentials that a template has in clear text are struck out of answers and errors, and its other texts are not", async () => {
+    const lines = `url = "/status/{id}?api_key=query%20key-1&page=ordinary-page"\nheaders = { X-Token = "header-token-1", X-Note = "ordinary-note" }\nbody = { tags = ["env:prod"], login = { password = "body-password-1" } }\n${PROPERTIES}`;
+    const call = await calls(http(await echo(), `method = "POST"\n${lines}`));
+    for (const id of [200, 500]) {
+      const said = JSON.stringify(await call("t::ask", { id }));
+      expect(said).not.toMatch(/query(?:%20| )key-1|header-token-1|body-password-1/u);
+      for (const text of ["[api_key]", "[x-token]", "[password]", "ordinary-page", "ordinary-note", "env:prod"])
+        expect(said.toLowerCase()).toContain(text);
+    }
+  });
+
   test("a value cannot leave its place in the URL", async () => {
     const call = await calls(http(await echo(), `url = "/users/{id}?q={note}"\n${PROPERTIES}`));
     const { output } = (await call("t::ask", { id: "../../admin?x=1#y", note: "a&b=c" })) as unknown as { readonly output: Seen };
@@ -389,6 +400,7 @@ describe("tools that send a request", () => {
       /headers: Authorization: env:KEY is not replaced/u,
     ],
     ["one deep in the body", 'url = "/"\nbody = { a = [{ b = "env:KEY" }] }', "http://a", /body: env:KEY is not replaced in a template/u],
+    ["one in the query", 'url = "/?a=b&key=env:KEY"', "http://a", /url: key: env:KEY is not replaced in a template/u],
     ["a method that is none", 'url = "/"\nmethod = "G T"', "http://a", /method: the method "G T" is not an HTTP method/u],
     ["a service that is none", 'url = "/"', "ftp://a", /baseUrl: must be an http or https address/u],
     ["F1.4 a folder", 'url = "/"\nworkingFolder = "a"', "http://a", /workingFolder: belongs to tools that run a program/u],

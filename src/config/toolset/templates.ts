@@ -163,7 +163,7 @@ function readCommandTool(entry: TableReader, variables: Variables): CommandConfi
   const environment = written === undefined ? undefined : variables.resolveAllSent(written, [...entry.path, "environment"]);
   const tool = { ...read, ...omitUndefined({ environment }) };
   const fault = (text: string): string | undefined =>
-    findVariableFault(text, IN_ENV) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
+    findCapitalVariableFault(text, IN_ENV) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
   const command = entry.texts("command", fault);
   if (command === undefined && !entry.has("command"))
     entry.report(undefined, '"command" is missing: the program and its arguments, an array of strings.');
@@ -204,6 +204,10 @@ function readHttpTool(entry: TableReader): HttpConfig["tools"][number] | undefin
     if (inHeader !== undefined) entry.report("headers", `${name}: ${inHeader}`);
   }
   const template = tryMake(() => readHttpTemplate({ url, ...omitUndefined({ method, headers, body }) }, tool.inputSchema));
+  for (const [name, { text }] of template?.query ?? []) {
+    const inQuery = findCapitalVariableFault(text, IN_HEADERS);
+    if (inQuery !== undefined) entry.report("url", `${name}: ${inQuery}`);
+  }
   return template === undefined ? undefined : { tool: { ...tool, effects: tool.effects ?? { external: true } }, template };
 }
 
@@ -225,8 +229,13 @@ function findVariableFault(template: string, hint: string): string | undefined {
   return /^env:[A-Za-z_]\w*$/u.test(template) ? `${template} is not replaced in a template. ${hint}` : undefined;
 }
 
+/** The same where texts such as the tag `env:prod` also stand: names of variables are written in capitals. */
+function findCapitalVariableFault(template: string, hint: string): string | undefined {
+  return /^env:[A-Z_][A-Z\d_]*$/u.test(template) ? findVariableFault(template, hint) : undefined;
+}
+
 function findVariableInBody(body: JsonValue): string | undefined {
-  if (typeof body === "string") return findVariableFault(body, IN_HEADERS);
+  if (typeof body === "string") return findCapitalVariableFault(body, IN_HEADERS);
   const parts = isJsonArray(body) ? body : isJsonObject(body) ? Object.values(body) : [];
   for (const part of parts) {
     const fault = findVariableInBody(part);

@@ -171,7 +171,7 @@ export function addressCredentials(name: string, text: string): Readonly<Record<
   if (!text.includes("@") && !text.includes("=")) return {};
   const found: Record<string, string> = {};
   const add = (what: string, value: string): void => {
-    const decoded = decode(value);
+    const decoded = decodeUrlPart(value);
     let label = `${what} of ${name}`;
     for (let count = 2; found[label] !== undefined && found[label] !== decoded; count++) label = `${what} ${count} of ${name}`;
     found[label] = decoded;
@@ -183,8 +183,8 @@ export function addressCredentials(name: string, text: string): Readonly<Record<
   return found;
 }
 
-/** Returns the text unchanged if a `%` in it is not an escape. */
-function decode(text: string): string {
+/** Decodes a part of an address; returned unchanged if a `%` in it is not an escape. */
+export function decodeUrlPart(text: string): string {
   try {
     return decodeURIComponent(text);
   } catch {

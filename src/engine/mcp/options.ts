@@ -1,4 +1,4 @@
-import { addressCredentials, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
+import { addressCredentials, decodeUrlPart, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
@@ -241,15 +241,6 @@ export function serverUrl(options: McpUrlOptions): URL {
   if (url?.protocol !== "http:" && url?.protocol !== "https:")
     throw new ToolError("invalid_argument", "The url of an MCP server must begin with http:// or https://.");
   return url;
-}
-
-/** Decodes a name or password of an address; returned unchanged if a `%` in it is not an escape. */
-export function decodeUrlPart(part: string): string {
-  try {
-    return decodeURIComponent(part);
-  } catch {
-    return part;
-  }
 }
 
 /** The address of a server for messages: without a name, password, query or fragment. */

@@ -1,9 +1,8 @@
 /** Answers of authorization servers to requests for tokens, as the official client gets them: it quotes them in its errors and on the console. */
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { createRedactor, type Redact } from "../../core/base/redact.ts";
+import { createRedactor, decodeUrlPart, type Redact } from "../../core/base/redact.ts";
 import { stripControlCharacters } from "../../processes/stderr-tail.ts";
 import { parseObject, tokenError, watchTokenRequests } from "./login/watch-token-requests.ts";
-import { decodeUrlPart } from "./options.ts";
 
 /** Fields of a request for tokens that are secret. */
 const SECRET_FIELDS: readonly string[] = [

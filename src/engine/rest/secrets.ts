@@ -28,8 +28,9 @@ export class Secrets {
   #redactAll: Redact = (text) => text;
   #redactAnswer: Redact = (text) => text;
 
-  constructor(options: RestOptions) {
-    const secrets: Secret[] = [];
+  /** @param sent further names and values that are sent like headers */
+  constructor(options: RestOptions, sent: readonly (readonly [name: string, value: string])[] = []) {
+    const secrets: Secret[] = sent.flatMap(([name, value]) => headerSecrets(name, value));
     for (const [scheme, auth] of authEntries(options.auth)) {
       for (const [what, value] of secretValues(auth))
         secrets.push(toSecret(scheme === undefined ? what : `${what} of ${scheme}`, value, true));

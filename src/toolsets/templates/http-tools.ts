@@ -1,7 +1,7 @@
 /** Tools that send one request each to one service, with templates as address, headers and body. */
 import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { redactError } from "../../core/base/redact.ts";
+import { decodeUrlPart, isCredentialName, redactError } from "../../core/base/redact.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
@@ -117,7 +117,7 @@ export class HttpTemplateEngine implements Engine {
       throw new ToolError("invalid_argument", "must be an http or https address without user, query or fragment.");
     this.#service = service;
     this.#templates = templates;
-    this.#secrets = new Secrets({ document: {}, headers: service.headers });
+    this.#secrets = new Secrets({ document: {}, headers: service.headers }, [...templates.values()].flatMap(writtenCredentials));
   }
 
   async open({ clock, log }: EngineContext): Promise<readonly Tool[]> {
@@ -178,6 +178,29 @@ export class HttpTemplateEngine implements Engine {
       secretHeaders: [...Object.keys(own), ...template.headers.map(([name]) => name)].map((name) => name.toLowerCase()),
     };
   }
+}
+
+/** A name in a request and its template. */
+type NamedTemplate = readonly [name: string, template: InputTemplate];
+
+/** The names of headers, query parameters and keys of the body, each with its template. */
+function namedTemplates({ headers, query, body }: HttpRequestTemplate): readonly NamedTemplate[] {
+  return [...headers, ...query, ...(body === undefined ? [] : bodyTemplates("", body))];
+}
+
+function bodyTemplates(name: string, template: JsonTemplate): readonly NamedTemplate[] {
+  if (template instanceof InputTemplate) return name === "" ? [] : [[name, template]];
+  if (typeof template !== "object" || template === null) return [];
+  return Object.entries(template).flatMap(([key, each]: [string, JsonTemplate]) => bodyTemplates(Array.isArray(template) ? name : key, each));
+}
+
+/** The credentials that a template has in clear text. Some services repeat their request. */
+function writtenCredentials(template: HttpRequestTemplate): readonly (readonly [name: string, value: string])[] {
+  return namedTemplates(template).flatMap(([name, { parts }]) => {
+    const [value] = parts;
+    if (parts.length !== 1 || typeof value !== "string" || !isCredentialName(name)) return [];
+    return [value, decodeUrlPart(value)].map((each) => [name, each] as const);
+  });
 }
 
 /** @throws ToolError `invalid_input` for a missing value, or one that cannot be a path segment */
