@@ -108,14 +108,23 @@ export function redactError(error: ToolError, redact: Redact): ToolError {
   });
 }
 
-/** Whether an error in the chain of causes has something in its message or stack that `redact` removes. */
+/** Whether something in the chain of causes has a text that `redact` removes. */
 function hasSecretInCauses(cause: unknown, redact: Redact): boolean {
   for (const each of causesOf(cause)) {
-    if (!(each instanceof Error)) continue;
-    const text = `${each.message} ${each.stack ?? ""}`;
+    const text = textsOf(each).join(" ");
     if (redact(text) !== text) return true;
   }
   return false;
+}
+
+/** The texts of a cause: of an error its message and stack, and of any object its own texts, such as `input` of an address that cannot be read. */
+function textsOf(cause: unknown): readonly string[] {
+  if (typeof cause === "string") return [cause];
+  if (typeof cause !== "object" || cause === null) return [];
+  const own = cause instanceof Error ? [cause.message, cause.stack] : [];
+  return [...own, ...Object.values(Object.getOwnPropertyDescriptors(cause)).map(({ value }): unknown => value)].filter(
+    (text) => typeof text === "string",
+  );
 }
 
 /**

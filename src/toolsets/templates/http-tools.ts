@@ -191,7 +191,9 @@ function namedTemplates({ headers, query, body }: HttpRequestTemplate): readonly
 function bodyTemplates(name: string, template: JsonTemplate): readonly NamedTemplate[] {
   if (template instanceof InputTemplate) return name === "" ? [] : [[name, template]];
   if (typeof template !== "object" || template === null) return [];
-  return Object.entries(template).flatMap(([key, each]: [string, JsonTemplate]) => bodyTemplates(Array.isArray(template) ? name : key, each));
+  return Object.entries(template).flatMap(([key, each]: [string, JsonTemplate]) =>
+    bodyTemplates(Array.isArray(template) ? name : key, each),
+  );
 }
 
 /** The credentials that a template has in clear text. Some services repeat their request. */

@@ -98,6 +98,9 @@ test("an error is redacted if only one of its parts has a secret, or a cause of 
     { details: ["fine", "s3cret-value"] },
     { details: ["s3cret-value"] },
     { cause: new Error("outer", { cause: inner }) },
+    { cause: Object.assign(new TypeError("Invalid URL"), { input: "http://s3cret-value@[" }) },
+    { cause: { url: "http://s3cret-value@[" } },
+    { cause: "s3cret-value" },
   ];
   for (const part of parts) {
     const redacted = redactError(new ToolError("execution_failed", "bad", part), redact);
