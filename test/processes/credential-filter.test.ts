@@ -62,3 +62,19 @@ test("E12 the password of an address is struck out, also without the rest of it 
     `DATABASE_URL=postgres://ann:${password}@db.example/x?sslmode=require {"user":"ann","password":"${password}"}`,
   );
 });
+
+test("E12 no line of a private key is passed on, wherever the key is split over writes", () => {
+  const lines = ["MIIEvQIBADANBgkqhkiG9w0BAQEFAASC", "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj", "Zm9vYmE9"];
+  const key = `-----BEGIN PRIVATE KEY-----\n${lines.join("\n")}\n-----END PRIVATE KEY-----\n`;
+  const encoded = Buffer.from(`ann:${key}`).toString("base64");
+  for (const size of [1, 7, 30, 1_000]) {
+    const heard: string[] = [];
+    const filter = new CredentialFilter({ PRIVATE_KEY: key }, (text) => heard.push(text));
+    for (const [piece] of `key: ${key} ${JSON.stringify(key)} ${encoded} end`.matchAll(new RegExp(`[^]{1,${size}}`, "gu"))) filter.push(piece);
+    filter.end();
+    const passed = heard.join("");
+    expect(lines.filter((line) => passed.includes(line))).toEqual([]);
+    expect(passed).not.toContain(encoded.slice(40, 60));
+    expect(passed).toMatch(/^key: .* end$/su);
+  }
+});

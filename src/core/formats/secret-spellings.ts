@@ -4,6 +4,8 @@ import { Buffer } from "node:buffer";
 /** Shorter parts of base64 and shorter lines also occur where no secret is. */
 const MIN_ENCODED_BYTES = 8;
 const MIN_LINE_LENGTH = 16;
+/** A line of base64, such as the last one of a private key. */
+const CODED_LINE = /^[A-Za-z\d+/=_-]{8,}$/u;
 /** Number of backslashes that escapes within escapes put before a character. */
 const MAX_BACKSLASHES = 4;
 
@@ -16,7 +18,8 @@ export type StrikeSecret = (text: string, label: string) => string;
  */
 export function secretParts(secret: string): readonly string[] {
   const lines = secret.includes("\n") ? secret.split("\n").map((line) => line.trim()) : [];
-  return [secret, ...lines.filter((line) => line.length >= MIN_LINE_LENGTH && !/^-----(?:BEGIN|END) /u.test(line))];
+  const long = lines.filter((line) => line.length >= MIN_LINE_LENGTH || CODED_LINE.test(line));
+  return [secret, ...long.filter((line) => !/^-----(?:BEGIN|END) /u.test(line))];
 }
 
 /** Returns a secret as it is and, if they differ, as it is usually written in JSON, in an address, in a form, in HTML and in base64. */

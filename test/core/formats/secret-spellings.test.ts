@@ -7,6 +7,7 @@ const KEY = [
   "-----BEGIN PRIVATE KEY-----",
   "MIIEvQIBADANBgkqhkiG9w0BAQEFAASC",
   "BKcwggSjAgEAAoIBAQC7VJTUt9Us8cKj",
+  "Zm9vYmE9",
   "-----END PRIVATE KEY-----",
   "",
 ].join("\n");
@@ -78,8 +79,8 @@ test("base64 of a short secret also occurs elsewhere, and is kept", () => {
 });
 
 test("E12 each long line of a private key is found alone, and the key also in one line, without its last line break or cut", () => {
-  const [, first = "", second = ""] = KEY.split("\n");
-  expect(redactKey(`1: ${first}\n2: ${second}`)).toBe("1: [KEY]\n2: [KEY]");
+  const [, first = "", second = "", last = ""] = KEY.split("\n");
+  expect(redactKey(`1: ${first}\n2: ${second}\n3: ${last}`)).toBe("1: [KEY]\n2: [KEY]\n3: [KEY]");
   expect(redactKey(`${KEY.replaceAll("\n", " ").trim()}.`)).toBe("[KEY].");
   expect(redactKey(`cat: ${KEY.trim()}; end`)).toBe("cat: [KEY]; end");
   expect(redactKey(`${first.slice(0, 20)}…`)).toBe("[KEY]…");
