@@ -2,6 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { isTokenCount } from "../core/formats/token-counts.ts";
 import { addressCredentials, redactError, createRedactor, type Redact } from "../core/base/redact.ts";
+import { passwordOfHeader } from "../net/basic-credentials.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
 export interface RequestSecretsOptions {
@@ -52,17 +53,15 @@ export class RequestSecrets {
   }
 }
 
-/** Each secret under its replacement, as it is and URL-encoded. */
+/** Each secret under its replacement. */
 function collectSecrets(key: string | undefined, headers: readonly (readonly [string, string])[]): Readonly<Record<string, string>> {
   const secrets: Record<string, string> = {};
-  const add = (name: string, value: string): void => {
-    secrets[name] = value;
-    const encoded = encodeURIComponent(value);
-    if (encoded !== value) secrets[`${name}, encoded`] = encoded;
-  };
-  if (key !== undefined) add("API key", key);
-  for (const [name, value] of headers)
-    if (SECRET_HEADER.test(name) && !isTokenCount(name, value)) add(name, value.replace(/^(?:Bearer|Basic)\s+/iu, ""));
+  if (key !== undefined) secrets["API key"] = key;
+  for (const [name, value] of headers) {
+    if (!SECRET_HEADER.test(name) || isTokenCount(name, value)) continue;
+    secrets[name] = value.replace(/^(?:Bearer|Basic)\s+/iu, "");
+    secrets[`password of ${name}`] = passwordOfHeader(value) ?? "";
+  }
   return secrets;
 }
 

@@ -70,7 +70,8 @@ test("E12 no line of a private key is passed on, wherever the key is split over 
   for (const size of [1, 7, 30, 1_000]) {
     const heard: string[] = [];
     const filter = new CredentialFilter({ PRIVATE_KEY: key }, (text) => heard.push(text));
-    for (const [piece] of `key: ${key} ${JSON.stringify(key)} ${encoded} end`.matchAll(new RegExp(`[^]{1,${size}}`, "gu"))) filter.push(piece);
+    for (const [piece] of `key: ${key} ${JSON.stringify(key)} ${encoded} end`.matchAll(new RegExp(`[^]{1,${size}}`, "gu")))
+      filter.push(piece);
     filter.end();
     const passed = heard.join("");
     expect(lines.filter((line) => passed.includes(line))).toEqual([]);

@@ -2,7 +2,7 @@ import { addressCredentials, decodeUrlPart, isCredentialName, pickCredentials } 
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { encodeBasicCredentials } from "../../net/basic-credentials.ts";
+import { encodeBasicCredentials, passwordOfHeader } from "../../net/basic-credentials.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { isTokenCount } from "../../core/formats/token-counts.ts";
@@ -286,10 +286,11 @@ export function collectCredentials(options: McpOptions): Readonly<Record<string,
 
 type AddSecret = (name: string, value: unknown) => void;
 
-/** Adds the value of a header, and the part after a word such as `Bearer`. */
+/** Adds the value of a header, the part after a word such as `Bearer`, and the password that `Basic` encodes. */
 function addHeaderSecrets(name: string, value: string, addSecret: AddSecret): void {
   addSecret(name, value);
   addSecret(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
+  addSecret(`${name} password`, passwordOfHeader(value));
 }
 
 function addAuthSecrets(auth: McpAuth | undefined, addSecret: AddSecret): void {

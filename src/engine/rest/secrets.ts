@@ -1,5 +1,5 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
-import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
+import { encodeBasicCredentials, encodeClientCredentials, passwordOfHeader } from "../../net/basic-credentials.ts";
 import { addressCredentials, createLabeller, type Redact } from "../../core/base/redact.ts";
 import { isTokenCount } from "../../core/formats/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -118,12 +118,16 @@ function secretValues(auth: RestAuth): readonly (readonly [what: string, value: 
   }
 }
 
-/** The secrets in a header: its whole value, and each long word of it, such as the token after `Bearer`. */
+/** The secrets in a header: its whole value, each long word of it, such as the token after `Bearer`, and the password that `Basic` encodes. */
 function headerSecrets(name: string, value: string): readonly Secret[] {
   if (isTokenCount(name, value)) return [];
   const inAnswers = CREDENTIAL_HEADERS.test(name);
   const words = value.split(/[\s;,]+/u).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
-  return [...new Set([value, ...words])].map((text) => toSecret(name, text, inAnswers));
+  const password = passwordOfHeader(value);
+  return [
+    ...[...new Set([value, ...words])].map((text) => toSecret(name, text, inAnswers)),
+    ...(password === undefined ? [] : [toSecret(`password of ${name}`, password, inAnswers)]),
+  ];
 }
 
 function toSecret(label: string, value: string, inAnswers: boolean): Secret {

@@ -128,6 +128,14 @@ describe("E12 no secret appears in results, errors or logs", () => {
     ]).toEqual(["europe-west [X-Auth] text/plain", "[X-Region] text/plain", false]);
   });
 
+  test("the password that a header of a toolset encodes is redacted, also where a service shows it decoded", () => {
+    const Authorization = `Basic ${Buffer.from(`user:${CANARY}`).toString("base64")}`;
+    const secrets = new Secrets({ document: {}, headers: { Authorization } });
+    expect(secrets.redactAnswer(`Hello user:${CANARY}, sent ${Authorization}`)).toBe(
+      "Hello user:[password of Authorization], sent [Authorization]",
+    );
+  });
+
   test("a key in the address of a token server is redacted", () => {
     const service = { type: "oauth2", tokenUrl: `https://login.example/token?key=${PLAIN}`, clientId: "haft", clientSecret: "x" } as const;
     const secrets = new Secrets({ document: {}, auth: service });
