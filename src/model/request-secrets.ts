@@ -2,7 +2,7 @@
 import { ToolError } from "../core/error.ts";
 import { isTokenCount } from "../core/formats/token-counts.ts";
 import { addressCredentials, redactError, createRedactor, type Redact } from "../core/base/redact.ts";
-import { passwordOfHeader } from "../net/basic-credentials.ts";
+import { passwordOfHeader } from "../net/header-credentials.ts";
 import type { Framing } from "../wire/wire-format.ts";
 
 export interface RequestSecretsOptions {

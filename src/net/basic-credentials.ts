@@ -9,11 +9,3 @@ export function encodeBasicCredentials({ username, password }: { readonly userna
 export function encodeClientCredentials(clientId: string, clientSecret: string): string {
   return encodeBasicCredentials({ username: encodeURIComponent(clientId), password: encodeURIComponent(clientSecret) });
 }
-
-/** Returns the password in the value of a header `Authorization`; undefined if it has none. */
-export function passwordOfHeader(value: string): string | undefined {
-  const [, encoded] = /^Basic +(\S+)$/iu.exec(value.trim()) ?? [];
-  if (encoded === undefined) return undefined;
-  const [, password] = /^[^:]*:(.+)$/su.exec(Buffer.from(encoded, "base64").toString("utf8")) ?? [];
-  return password;
-}

@@ -1,8 +1,9 @@
-import { addressCredentials, decodeUrlPart, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
+import { MIN_LENGTH_IN_ANSWER, addressCredentials, decodeUrlPart, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";
-import { encodeBasicCredentials, passwordOfHeader } from "../../net/basic-credentials.ts";
+import { encodeBasicCredentials } from "../../net/basic-credentials.ts";
+import { passwordOfHeader, wordsOfHeader } from "../../net/header-credentials.ts";
 import type { OptionNames } from "../../core/known-keys.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import { isTokenCount } from "../../core/formats/token-counts.ts";
@@ -286,11 +287,14 @@ export function collectCredentials(options: McpOptions): Readonly<Record<string,
 
 type AddSecret = (name: string, value: unknown) => void;
 
-/** Adds the value of a header, the part after a word such as `Bearer`, and the password that `Basic` encodes. */
+/** Adds the value of a header, the part after a word such as `Bearer`, the password that `Basic` encodes, and the values of cookies. */
 function addHeaderSecrets(name: string, value: string, addSecret: AddSecret): void {
   addSecret(name, value);
   addSecret(`${name} value`, /^\w+ +([^ ].*)$/u.exec(value)?.[1]);
   addSecret(`${name} password`, passwordOfHeader(value));
+  if (!isCredentialName(name)) return;
+  const values = wordsOfHeader(value).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
+  for (const [index, word] of values.entries()) addSecret(`${name} value ${index + 1}`, word);
 }
 
 function addAuthSecrets(auth: McpAuth | undefined, addSecret: AddSecret): void {

@@ -1,5 +1,6 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
-import { encodeBasicCredentials, encodeClientCredentials, passwordOfHeader } from "../../net/basic-credentials.ts";
+import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
+import { passwordOfHeader, wordsOfHeader } from "../../net/header-credentials.ts";
 import { addressCredentials, createLabeller, type Redact } from "../../core/base/redact.ts";
 import { isTokenCount } from "../../core/formats/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -118,11 +119,11 @@ function secretValues(auth: RestAuth): readonly (readonly [what: string, value: 
   }
 }
 
-/** The secrets in a header: its whole value, each long word of it, such as the token after `Bearer`, and the password that `Basic` encodes. */
+/** The secrets in a header: its whole value, each long word and value in it, and the password that `Basic` encodes. */
 function headerSecrets(name: string, value: string): readonly Secret[] {
   if (isTokenCount(name, value)) return [];
   const inAnswers = CREDENTIAL_HEADERS.test(name);
-  const words = value.split(/[\s;,]+/u).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
+  const words = wordsOfHeader(value).filter((word) => word.length >= MIN_LENGTH_IN_ANSWER);
   const password = passwordOfHeader(value);
   return [
     ...[...new Set([value, ...words])].map((text) => toSecret(name, text, inAnswers)),

@@ -31,6 +31,7 @@ test.each([
   [{ url: "https://example.com/?key=swordfish" }, "swordfish", "[key]"],
   [{ url: "https://example.com/", headers: { "X-Key": "swordfish" } }, "swordfish", "[X-Key]"],
   [{ url: "https://example.com/", headers: { Authorization: "Bearer swordfish" } }, "swordfish", "[Authorization value]"],
+  [{ url: "https://example.com/", headers: { Cookie: "a=b; sid=swordfish" } }, "swordfish", "[Cookie value 2]"],
   [{ url: "https://example.com/", headers: { Authorization: "Basic YW5uOnN3b3JkZmlzaA==" } }, "swordfish", "[Authorization password]"],
   [{ url: "https://example.com/", auth: { type: "bearer", token: "swordfish" } }, "swordfish", "[token]"],
   [

@@ -136,6 +136,16 @@ describe("E12 no secret appears in results, errors or logs", () => {
     );
   });
 
+  test("the values in a header are redacted, also where a service shows them without their names", () => {
+    const secrets = new Secrets({
+      document: {},
+      headers: { Cookie: "sid=abcdefgh12; a=b", Authorization: 'Token token="0123456789", n=1' },
+    });
+    expect(secrets.redactAnswer('{"sid":"abcdefgh12","token":"0123456789","a":"b"}')).toBe(
+      '{"sid":"[Cookie]","token":"[Authorization]","a":"b"}',
+    );
+  });
+
   test("a key in the address of a token server is redacted", () => {
     const service = { type: "oauth2", tokenUrl: `https://login.example/token?key=${PLAIN}`, clientId: "haft", clientSecret: "x" } as const;
     const secrets = new Secrets({ document: {}, auth: service });
