@@ -11,7 +11,7 @@ import { clientOf, type Note } from "./tools/client-formats.ts";
 import { KeyPositions } from "../documents/key-positions.ts";
 import { Problems } from "../documents/problems.ts";
 import { readDocument, type LoadedDocument } from "../documents/read-document.ts";
-import { createRedactor, type Redact } from "../core/base/redact.ts";
+import { createRedactor, type Redact } from "../core/secrets/redact.ts";
 import { EMBEDDINGS_TYPE } from "./tables/enrichment-config.ts";
 import { ExtensionTable, type Extensions } from "./extensions.ts";
 import type { Environment, SentVariable } from "./variables.ts";

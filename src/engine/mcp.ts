@@ -22,7 +22,7 @@ import { ServerPeer } from "./mcp/server-peer.ts";
 import { ServerSecrets } from "./mcp/server-secrets.ts";
 import { throttledLog } from "../core/system/throttled-log.ts";
 import { listTools, type ToolList } from "./mcp/list-tools.ts";
-import { redactError } from "../core/base/redact.ts";
+import { redactError } from "../core/secrets/redact.ts";
 
 export { UserLogins } from "./mcp/login/user-logins.ts";
 export type { UserLogin } from "./mcp/login/login-tokens.ts";

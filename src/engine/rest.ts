@@ -12,7 +12,7 @@ import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { plural } from "../core/base/wording.ts";
 import { readTextFile } from "../documents/read-text-file.ts";
 import type { HttpClient, HttpHeader, HttpResponse } from "../net/http-request.ts";
-import { redactError, redactValue } from "../core/base/redact.ts";
+import { redactError, redactValue } from "../core/secrets/redact.ts";
 import type { ImportedOperation } from "./openapi/import-openapi.ts";
 import { redactDefinition } from "./redact-definition.ts";
 import { excerpt } from "./rest/answer-text.ts";

@@ -1,7 +1,7 @@
 /** The headers of a request, and the parts of them that must stay secret. */
 import { ToolError } from "../core/error.ts";
 import { isTokenCount } from "../core/formats/token-counts.ts";
-import { addressCredentials, redactError, createRedactor, type Redact } from "../core/base/redact.ts";
+import { addressCredentials, redactError, createRedactor, type Redact } from "../core/secrets/redact.ts";
 import { passwordOfHeader } from "../net/header-credentials.ts";
 import type { Framing } from "../wire/wire-format.ts";
 

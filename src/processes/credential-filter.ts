@@ -1,6 +1,6 @@
 /** Strikes the credentials that a program was given out of what it writes. */
-import { createRedactor, pickCredentials, type Redact } from "../core/base/redact.ts";
-import { secretParts, secretSpellings } from "../core/formats/secret-spellings.ts";
+import { createRedactor, pickCredentials, type Redact } from "../core/secrets/redact.ts";
+import { secretParts, secretSpellings } from "../core/secrets/secret-spellings.ts";
 
 /** With this after it, the redactor also finds the beginning of a credential. */
 const CUT = "…";

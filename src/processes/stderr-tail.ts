@@ -1,5 +1,5 @@
 /** Keeps the end of what a server writes to standard error, to quote it when the server fails. */
-import type { Redact } from "../core/base/redact.ts";
+import type { Redact } from "../core/secrets/redact.ts";
 import { firstChars } from "../core/base/truncate-text.ts";
 
 const TAIL_BYTES = 8 * 1024;

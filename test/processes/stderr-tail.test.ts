@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRedactor } from "../../src/core/base/redact.ts";
+import { createRedactor } from "../../src/core/secrets/redact.ts";
 import { StderrTail } from "../../src/processes/stderr-tail.ts";
 
 const SECRET = "canary-secret-0123456789";

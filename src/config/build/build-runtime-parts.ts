@@ -36,7 +36,7 @@ import { buildToolset, keyAtFault, type ExtensionConfig, type ToolsetConfig } fr
 import type { BuildContext, BuiltToolset, DefaultModel } from "../toolset/toolset-type.ts";
 import { resolveVariables, readVariables } from "../variables.ts";
 import type { ModelListeners } from "./model-listeners.ts";
-import { createRedactor } from "../../core/base/redact.ts";
+import { createRedactor } from "../../core/secrets/redact.ts";
 
 /** Options of `buildRuntimeParts`. */
 export interface BuildOptions extends ModelListeners {

@@ -3,7 +3,7 @@ import { SECONDS } from "../../core/base/number-bounds.ts";
 import type { CallSettings } from "../../core/tool.ts";
 import { Problems } from "../../documents/problems.ts";
 import { readDocument, type LoadedDocument } from "../../documents/read-document.ts";
-import { createRedactor, type Redact } from "../../core/base/redact.ts";
+import { createRedactor, type Redact } from "../../core/secrets/redact.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { commandLine, importLine, sentLine } from "../trust/trust-lines.ts";
 import { TableReader, isTable } from "../table-reader.ts";

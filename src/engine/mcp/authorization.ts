@@ -3,7 +3,7 @@ import type { AuthProvider, FetchLike, OAuthClientProvider } from "@modelcontext
 import { ToolError } from "../../core/error.ts";
 import type { Log } from "../../core/ports.ts";
 import { isWebAddress } from "./web-address.ts";
-import { decodeUrlPart } from "../../core/base/redact.ts";
+import { decodeUrlPart } from "../../core/secrets/redact.ts";
 import { serverUrl, type McpAuth, type McpUrlOptions } from "./options.ts";
 
 type ClientModule = typeof import("@modelcontextprotocol/client");

@@ -5,7 +5,7 @@ import { ToolError, describeThrown, isToolError, pickHints } from "../../core/er
 import { loadPackage } from "../../core/system/lazy-package.ts";
 import { copyJson, type JsonObject } from "../../core/base/json.ts";
 import type { Clock, Log } from "../../core/ports.ts";
-import { redactError, type Redact } from "../../core/base/redact.ts";
+import { redactError, type Redact } from "../../core/secrets/redact.ts";
 import { credentialProblem, findInnerToolError, findRpcFailure, findHttpStatus } from "./call-error.ts";
 import type { ServerRequest } from "./answer-request.ts";
 import { Callers } from "./callers.ts";

@@ -1,4 +1,4 @@
-import { MIN_LENGTH_IN_ANSWER, addressCredentials, decodeUrlPart, isCredentialName, pickCredentials } from "../../core/base/redact.ts";
+import { MIN_LENGTH_IN_ANSWER, addressCredentials, decodeUrlPart, isCredentialName, pickCredentials } from "../../core/secrets/redact.ts";
 import type { AuthProvider, OAuthClientProvider } from "@modelcontextprotocol/client";
 import type { Effects } from "../../core/resources/effects.ts";
 import { ToolError } from "../../core/error.ts";

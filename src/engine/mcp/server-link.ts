@@ -3,7 +3,7 @@ import type { EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown, pickHints } from "../../core/error.ts";
 import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { redactError, redactValue, type Redact } from "../../core/base/redact.ts";
+import { redactError, redactValue, type Redact } from "../../core/secrets/redact.ts";
 import { callError } from "./call-error.ts";
 import { connect, type ServerEvents } from "./connect.ts";
 import type { McpConnection } from "./connection.ts";

@@ -1,5 +1,5 @@
 /** Redacts the credentials of a server: those that are configured, and the tokens that were obtained for it. */
-import { MIN_LENGTH_IN_ANSWER, createRedactor, redactValue, type Redact } from "../../core/base/redact.ts";
+import { MIN_LENGTH_IN_ANSWER, createRedactor, redactValue, type Redact } from "../../core/secrets/redact.ts";
 import { collectCredentials, collectSecrets, type McpOptions } from "./options.ts";
 
 /** Number of tokens that are redacted, the newest; older ones are no longer valid. */

@@ -12,7 +12,7 @@ import { MessageLines } from "./message-lines.ts";
 import { endServer, describeStartError, startServer, type Spawn } from "../../processes/server-process.ts";
 import type { ServerCommand } from "../../processes/server-command.ts";
 import type { Clock } from "../../core/ports.ts";
-import type { Redact } from "../../core/base/redact.ts";
+import type { Redact } from "../../core/secrets/redact.ts";
 import { CLOSED_REASON, type Wire } from "./wire.ts";
 
 /** How long to wait for the last output of an exited server if another process holds its pipe, in milliseconds. */

@@ -1,6 +1,6 @@
 /** Answers of authorization servers to requests for tokens, as the official client gets them: it quotes them in its errors and on the console. */
 import type { FetchLike } from "@modelcontextprotocol/client";
-import { createRedactor, decodeUrlPart, type Redact } from "../../core/base/redact.ts";
+import { createRedactor, decodeUrlPart, type Redact } from "../../core/secrets/redact.ts";
 import { stripControlCharacters } from "../../processes/stderr-tail.ts";
 import { parseObject, tokenError, watchTokenRequests } from "./login/watch-token-requests.ts";
 

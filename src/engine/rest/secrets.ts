@@ -1,7 +1,7 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
 import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
 import { passwordOfHeader, wordsOfHeader } from "../../net/header-credentials.ts";
-import { addressCredentials, createLabeller, type Redact } from "../../core/base/redact.ts";
+import { addressCredentials, createLabeller, type Redact } from "../../core/secrets/redact.ts";
 import { isTokenCount } from "../../core/formats/token-counts.ts";
 import { isJsonArray, isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import { type RestAuth, type RestOptions, authEntries } from "./rest-options.ts";

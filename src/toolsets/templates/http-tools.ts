@@ -1,7 +1,7 @@
 /** Tools that send one request each to one service, with templates as address, headers and body. */
 import { isJsonArray, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { decodeUrlPart, isCredentialName, redactError } from "../../core/base/redact.ts";
+import { decodeUrlPart, isCredentialName, redactError } from "../../core/secrets/redact.ts";
 import type { ToolContext } from "../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";

@@ -9,7 +9,7 @@ import type { Tool } from "../../core/tool.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
-import { redactError } from "../../core/base/redact.ts";
+import { redactError } from "../../core/secrets/redact.ts";
 import { toHttpError } from "../../engine/rest/http-error.ts";
 import { Secrets } from "../../engine/rest/secrets.ts";
 import { formatServerName } from "../../net/address-guard.ts";

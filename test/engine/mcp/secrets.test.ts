@@ -10,7 +10,7 @@ import { createRuntime } from "../../../src/runtime/runtime.ts";
 import type { QuestionAnswer } from "../../../src/core/approvals/ask.ts";
 import { mcpPeerOf, type McpPeer } from "../../../src/engine/mcp/peer.ts";
 import { event, loopbackMcp, modern, openHttp, text, toolList } from "./loopback-mcp.ts";
-import { createRedactor } from "../../../src/core/base/redact.ts";
+import { createRedactor } from "../../../src/core/secrets/redact.ts";
 import { engineContext } from "../engine-contexts.ts";
 import { openStrange, rejection, strangeServerEngine } from "../mcp-engine.ts";
 

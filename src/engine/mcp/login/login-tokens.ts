@@ -1,5 +1,5 @@
 import { isJsonObject, type JsonObject } from "../../../core/base/json.ts";
-import { createRedactor, type Redact } from "../../../core/base/redact.ts";
+import { createRedactor, type Redact } from "../../../core/secrets/redact.ts";
 
 /** The tokens of a logged-in user, and their expiry. */
 export interface Tokens {

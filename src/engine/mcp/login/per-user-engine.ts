@@ -4,7 +4,7 @@ import type { ToolContext } from "../../../core/context.ts";
 import type { Engine, EngineContext, EngineRequest } from "../../../core/engine.ts";
 import { causesOf } from "../../../core/base/causes.ts";
 import { ToolError } from "../../../core/error.ts";
-import { redactError, createRedactor, type Redact } from "../../../core/base/redact.ts";
+import { redactError, createRedactor, type Redact } from "../../../core/secrets/redact.ts";
 import { RemoteJob } from "../../../core/jobs/remote-job.ts";
 import type { Tool } from "../../../core/tool.ts";
 import { guardedFetch } from "../../../net/guarded-fetch.ts";

@@ -3,7 +3,7 @@ import type { AuthProvider, FetchLike } from "@modelcontextprotocol/client";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import { rejectOnAbort } from "../../../core/base/reject-on-abort.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
-import { createRedactor, type Redact } from "../../../core/base/redact.ts";
+import { createRedactor, type Redact } from "../../../core/secrets/redact.ts";
 import { safeLog } from "../../../core/system/safe-log.ts";
 import { systemPorts } from "../../../core/system/system-ports.ts";
 import { isSameSecret, createSecret } from "../../../net/secret.ts";

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { createRedactor } from "../../../src/core/base/redact.ts";
+import { createRedactor } from "../../../src/core/secrets/redact.ts";
 import { inProcessorTime } from "../../processor-time.ts";
 
 const SECRET = `p"w\\x+y/z = <&'é> 9k`;

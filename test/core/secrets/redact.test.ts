@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
-import { addressCredentials, createRedactor, pickCredentials, redactError, redactValue } from "../../../src/core/base/redact.ts";
+import { addressCredentials, createRedactor, pickCredentials, redactError, redactValue } from "../../../src/core/secrets/redact.ts";
 import { inProcessorTime } from "../../processor-time.ts";
 
 const redact = createRedactor({ API_KEY: "s3cret-value", LONGER: "s3cret-value-2", SHORT: "on" });

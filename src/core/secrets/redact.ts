@@ -1,7 +1,7 @@
 /** Redacts secrets in text about a server, and from it: the values of the environment variables that the server was given. */
-import { causesOf } from "./causes.ts";
+import { causesOf } from "../base/causes.ts";
 import { ToolError, pickHints } from "../error.ts";
-import { createSecretStriker, secretParts, secretSpellings } from "../formats/secret-spellings.ts";
+import { createSecretStriker, secretParts, secretSpellings } from "./secret-spellings.ts";
 
 /** Values shorter than this are not treated as secrets: they would be redacted in ordinary words. */
 const MIN_SECRET_LENGTH = 6;
