@@ -249,11 +249,6 @@ describe("tools that run a program", () => {
     ],
     ["no program", "command = []", /command: must not be empty/u],
     ["a command for a shell", 'command = "ls -l"', /command: must be an array of strings, not a string\./u],
-    [
-      "a variable in an argument",
-      'command = ["a", "env:KEY"]',
-      /command\[1\]: env:KEY is not replaced in a template\. Name the variable in "env"/u,
-    ],
     ["nothing", "", /"command" is missing: the program and its arguments/u],
     ["an unknown key", 'command = ["a"]\nshel = true', /shel: unknown key/u],
     ["exit codes that are none", 'command = ["a"]\nokExitCodes = [0, 999]', /okExitCodes: must be an array of integers from 0 to 255\./u],

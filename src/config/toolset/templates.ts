@@ -162,8 +162,7 @@ function readCommandTool(entry: TableReader, variables: Variables): CommandConfi
   if (read === undefined) return undefined;
   const environment = written === undefined ? undefined : variables.resolveAllSent(written, [...entry.path, "environment"]);
   const tool = { ...read, ...omitUndefined({ environment }) };
-  const fault = (text: string): string | undefined =>
-    findCapitalVariableFault(text, IN_ENV) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
+  const fault = (text: string): string | undefined => findFault(() => new InputTemplate(text, tool.inputSchema));
   const command = entry.texts("command", fault);
   if (command === undefined && !entry.has("command"))
     entry.report(undefined, '"command" is missing: the program and its arguments, an array of strings.');
@@ -200,12 +199,12 @@ function readHttpTool(entry: TableReader): HttpConfig["tools"][number] | undefin
   const problem = findFault(() => readHttpTemplate({ url, ...omitUndefined({ method }) }, tool.inputSchema));
   if (problem !== undefined) entry.report(problem.includes("method") ? "method" : "url", problem);
   for (const [name, text] of Object.entries(headers ?? {})) {
-    const inHeader = findVariableFault(text, IN_HEADERS) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
+    const inHeader = findVariableFault(text) ?? findFault(() => new InputTemplate(text, tool.inputSchema));
     if (inHeader !== undefined) entry.report("headers", `${name}: ${inHeader}`);
   }
   const template = tryMake(() => readHttpTemplate({ url, ...omitUndefined({ method, headers, body }) }, tool.inputSchema));
   for (const [name, { text }] of template?.query ?? []) {
-    const inQuery = findCapitalVariableFault(text, IN_HEADERS);
+    const inQuery = findCapitalVariableFault(text);
     if (inQuery !== undefined) entry.report("url", `${name}: ${inQuery}`);
   }
   return template === undefined ? undefined : { tool: { ...tool, effects: tool.effects ?? { external: true } }, template };
@@ -221,21 +220,20 @@ function readBody(entry: TableReader, schema: JsonSchema): JsonValue | undefined
   return problem === undefined ? body : undefined;
 }
 
-const IN_HEADERS = 'Name the variable in the "headers" of the toolset, which are sent with every request.';
-const IN_ENV = 'Name the variable in "env" of the toolset or "environment" of the tool: programs find it there.';
-
-/** The fault of a template that is `env:NAME`: it would be used as it is written, in place of the key that was meant. */
-function findVariableFault(template: string, hint: string): string | undefined {
-  return /^env:[A-Za-z_]\w*$/u.test(template) ? `${template} is not replaced in a template. ${hint}` : undefined;
+/** The fault of a template that is `env:NAME`: it would be sent as it is written, in place of the key that was meant. */
+function findVariableFault(template: string): string | undefined {
+  return /^env:[A-Za-z_]\w*$/u.test(template)
+    ? `${template} is not replaced in a template. Name the variable in the "headers" of the toolset, which are sent with every request.`
+    : undefined;
 }
 
 /** The same where texts such as the tag `env:prod` also stand: names of variables are written in capitals. */
-function findCapitalVariableFault(template: string, hint: string): string | undefined {
-  return /^env:[A-Z_][A-Z\d_]*$/u.test(template) ? findVariableFault(template, hint) : undefined;
+function findCapitalVariableFault(template: string): string | undefined {
+  return /^env:[A-Z_][A-Z\d_]*$/u.test(template) ? findVariableFault(template) : undefined;
 }
 
 function findVariableInBody(body: JsonValue): string | undefined {
-  if (typeof body === "string") return findCapitalVariableFault(body, IN_HEADERS);
+  if (typeof body === "string") return findCapitalVariableFault(body);
   const parts = isJsonArray(body) ? body : isJsonObject(body) ? Object.values(body) : [];
   for (const part of parts) {
     const fault = findVariableInBody(part);
