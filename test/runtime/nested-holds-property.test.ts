@@ -218,6 +218,13 @@ const LENT_TWICE: readonly Node[] = [
   { ...SLOT, reads: ["e"] },
 ];
 
+/** A call in a turn waits for a lock that a job still borrows from a call that has ended; the code of the job waits for that turn. */
+const LENT_AND_TURN: readonly Node[] = [
+  SLOT,
+  { ...SLOT, writes: ["e/f"], how: "first" },
+  { ...WRITER, calls: [{ ...WRITER, how: "job", calls: [{ ...SLOT, how: "first" }] }] },
+];
+
 /** A leader waits for what a call holds that waits for a follower. */
 const FOLLOWED: readonly (readonly Node[])[] = KEPT.map((kept) => [
   { ...LEAF, how: "session", before: 1, writes: kept.calls[0]?.reads ?? [], calls: [kept] },
@@ -256,6 +263,7 @@ test("random trees of nested calls end, exclude conflicting calls, and leak neit
       examples: [
         [LENT_TO_A_JOB],
         [LENT_SLOT],
+        [LENT_AND_TURN],
         [LENT_TWICE],
         [TURN],
         ...[...TURN_AND_LOCK, ...FOLLOWED].map((roots): [readonly Node[]] => [roots]),

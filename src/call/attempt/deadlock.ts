@@ -3,6 +3,7 @@ import { deadlocks, isTurnAwaited, listTurnWaits, type TurnWait } from "../../se
 import { CallRun, type CallServices } from "../call-run.ts";
 import { BorrowedSlot, LentSlot, LentTicket, nestedQueues, type HeldSlot } from "./lent-resources.ts";
 import { findSoleCall } from "../context/call-tree.ts";
+import type { Locks } from "../../core/resources/locks.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 /** Maximum number of owners checked per wait, and of calls in all. A larger cycle is not found; it ends at a deadline. */
@@ -76,15 +77,17 @@ function findEndingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> 
 
 /** Every wait that this one depends on; undefined if there are too many. */
 function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<string, Wait> | undefined {
-  const waitingByCall = groupByOuterCall(new Set([first, ...services.nestedWaits, ...listTurnWaits()]));
+  const nesting = {
+    waitingByCall: groupByOuterCall(new Set([first, ...services.nestedWaits, ...listTurnWaits()])),
+    jobsByCall: groupJobs(services),
+  };
   const waits = new Map<string, Wait>();
   const open: KnownWait[] = [[idOf(first), first]];
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const [id, one] = next;
     if (waits.has(id)) continue;
     if (waits.size >= MAX_CALLS) return undefined;
-    const all =
-      one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, waitingByCall) : listWaitedByTurn(one, services);
+    const all = one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, nesting) : listWaitedByTurn(one, services);
     const slots = one instanceof CallRun ? groupSlotHolders(one) : [];
     waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
     for (const waited of all) open.push(waited);
@@ -93,13 +96,19 @@ function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<s
   return waits;
 }
 
-type WaitingByCall = ReadonlyMap<string, readonly WaitingCode[]>;
+/** The calls and turns nested in each call, by its id. */
+interface Nesting {
+  /** The waiting calls and turns. */
+  readonly waitingByCall: ReadonlyMap<string, readonly WaitingCode[]>;
+  /** The background jobs, waiting or not. */
+  readonly jobsByCall: ReadonlyMap<string, readonly CallRun[]>;
+}
 
 /** The calls and turns that a call waits for, except for slots. */
 function listWaitedBy(
   [id, one]: readonly [id: string, run: CallRun | undefined],
-  { running }: CallServices,
-  waitingByCall: WaitingByCall,
+  { running, locks }: CallServices,
+  { waitingByCall, jobsByCall }: Nesting,
 ): readonly KnownWait[] {
   const below = (waitingByCall.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
   const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
@@ -107,8 +116,8 @@ function listWaitedBy(
   for (const owner of owners) {
     const holding = running.get(owner);
     all.push([owner, holding]);
-    // Background jobs that borrowed the owner's locks may hold them longer than the owner runs.
-    for (const other of waitingByCall.get(owner) ?? []) if (isJob(other) && borrows(other, holding)) all.push([other.callId, other]);
+    // Background jobs that borrowed the owner's locks may hold them longer than the owner runs, whether they wait or their code does.
+    for (const job of jobsByCall.get(owner) ?? []) if (borrows(job, { lender: holding, locks })) all.push([job.callId, job]);
   }
   return all;
 }
@@ -125,12 +134,15 @@ function listWaitedByTurn({ queue }: TurnWait, { running }: CallServices): reado
   return all;
 }
 
-function borrows({ ticket }: CallRun, lender: CallRun | undefined): boolean {
-  return lender?.ticket instanceof LentTicket && nestedQueues(ticket)?.includes(lender.ticket.nestedLocks) === true;
+/** Whether a job uses locks that this call lent; of one that has ended, any borrowed locks. */
+function borrows({ ticket }: CallRun, { lender, locks }: { readonly lender: CallRun | undefined; readonly locks: Locks }): boolean {
+  const queues = nestedQueues(ticket) ?? [];
+  if (lender === undefined) return queues.some((queue) => queue !== locks);
+  return lender.ticket instanceof LentTicket && queues.includes(lender.ticket.nestedLocks);
 }
 
 /** The waiting calls and turns, grouped by each call that they are nested in. */
-function groupByOuterCall(waiting: ReadonlySet<WaitingCode>): WaitingByCall {
+function groupByOuterCall(waiting: ReadonlySet<WaitingCode>): Nesting["waitingByCall"] {
   const waitingByCall = new Map<string, WaitingCode[]>();
   for (const one of waiting)
     for (let outer = findOuterCall(one); outer !== undefined; outer = outer.callerRun) {
@@ -138,6 +150,14 @@ function groupByOuterCall(waiting: ReadonlySet<WaitingCode>): WaitingByCall {
       if (!(one instanceof CallRun) && outer.job !== undefined) break; // a background job is not waited for
     }
   return waitingByCall;
+}
+
+function groupJobs({ running }: CallServices): Nesting["jobsByCall"] {
+  const jobsByCall = new Map<string, CallRun[]>();
+  for (const run of running.all())
+    if (run.job !== undefined)
+      for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) addTo(jobsByCall, outer.callId, run);
+  return jobsByCall;
 }
 
 function findOuterCall(waiting: WaitingCode): CallRun | undefined {
