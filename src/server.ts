@@ -5,7 +5,7 @@ export type { ServerProcess } from "./server/fleet-member.ts";
 export type { UpstreamLogins } from "./server/api/upstream-logins.ts";
 export type { LoginPages } from "./server/mcp/listen.ts";
 export { createWorker } from "./server/worker/create-worker.ts";
-export type { HaftWorker, WorkerCounts, WorkerOptions } from "./server/worker/create-worker.ts";
+export type { HaftWorker, ServerWorkOptions, WorkerCounts, WorkerOptions } from "./server/worker/create-worker.ts";
 export type { ServerLimits } from "./server/api/server-settings.ts";
 export type { Authenticator, Principal, Scope } from "./server/auth/principal.ts";
 export { issuerTokens } from "./server/auth/issuer-tokens.ts";

@@ -44,7 +44,12 @@ const MAX_CACHED = 1_000;
 
 interface CompiledRule extends AccessRule {
   readonly matches: (principal: RuleSubject) => boolean;
+  /** Whether it applies to a principal of which only the id is known: `maybe` if that depends on the name or the claims. */
+  readonly matchesId: (id: string) => "yes" | "maybe" | "no";
 }
+
+/** Ids of principals with a bearer token, whose name no rule matches. */
+const TOKEN_ID_PREFIX = "token:";
 
 /**
  * The access rules of a server.
@@ -70,6 +75,20 @@ export class AccessRules {
     const applying = this.#findApplicable(principal);
     const key = `${applying.join(",")} ${tools === undefined ? "" : JSON.stringify(tools)}`;
     return this.#cacheVisibility(key, () => [this.#combine(applying), tools]);
+  }
+
+  /**
+   * Returns the most that the rules may allow a principal of which only the id is known, whatever its name and claims: no tool that is left out is
+   * one that the principal may use. undefined = all that the runtime offers.
+   */
+  mostFor(id: string): Visibility | undefined {
+    if (this.#rules.length === 0) return undefined;
+    const applying = this.#rules.filter(({ matchesId }) => matchesId(id) !== "no");
+    const certain = applying.filter(({ matchesId }) => matchesId(id) === "yes");
+    if (applying.length === 0) return visibilityOf(ALLOW_NOTHING);
+    const deny = certain.flatMap((rule) => rule.deny ?? []);
+    const isLimited = certain.some(({ allow }) => allow !== undefined) || applying.every(({ allow }) => allow !== undefined);
+    return visibilityOf(isLimited ? { allow: applying.flatMap(({ allow = [] }) => allow), deny } : { deny });
   }
 
   /** Returns the rules that apply to the principal itself, not its maker; undefined if none does. */
@@ -120,6 +139,11 @@ export function compileAccessRule(rule: AccessRule, where: string): CompiledRule
     matches: ({ id, name, claims: given }) =>
       (isNamed === undefined || isNamed(id) || (given === undefined && isNamed(name))) &&
       (wanted === undefined || wanted.every(([claim, value]) => hasClaim(given, claim, value))),
+    matchesId(id) {
+      const isCertain = isNamed === undefined || isNamed(id);
+      if (!isCertain && id.startsWith(TOKEN_ID_PREFIX)) return "no";
+      return isCertain && wanted === undefined ? "yes" : "maybe";
+    },
   };
 }
 

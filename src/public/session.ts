@@ -28,7 +28,7 @@ export type { EventsOptions } from "../runtime/events/event-feeds.ts";
 export type { EventFilter } from "../runtime/events/event-filter.ts";
 export type { EventGap, FeedItem, FollowedEvent, KeptEvent, LiveEvent } from "../runtime/events/feed-item.ts";
 export type { OpenSessions } from "../runtime/open-sessions.ts";
-export type { ResumeOptions } from "../runtime/resume/resume-session.ts";
+export type { ResumeOptions, RulesOfPrincipal } from "../runtime/resume/resume-session.ts";
 export type { AddOptions, Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 export type { SubmitOptions } from "../runtime/session-options.ts";
 export type { SessionPlace, SessionStart } from "../runtime/session-start.ts";

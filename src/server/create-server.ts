@@ -47,8 +47,7 @@ import type { Authenticator } from "./auth/principal.ts";
 import { createCallLog } from "./auth/call-log.ts";
 import { failureLog } from "./store-failures.ts";
 import { undoOnRejection } from "./undo-on-rejection.ts";
-import { Keys } from "./auth/keys.ts";
-import { ServerAccess } from "./auth/server-access.ts";
+import { toServerAccess } from "./auth/server-access.ts";
 import { MCP_PATH, checkBasePath, requestWithoutBasePath } from "./base-path.ts";
 import { DashboardFiles } from "./dashboard/dashboard-files.ts";
 import { EventHub } from "./events/event-hub.ts";
@@ -61,7 +60,7 @@ import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_HOST_NAMES, MOUNTED_OPTIONS, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { joinToolsFor } from "./mcp/visibility-of-caller.ts";
-import { StoreWorker, checkWorkerOptions, type WorkerOptions } from "./worker/create-worker.ts";
+import { SERVER_WORK_OPTIONS, StoreWorker, checkWorkerOptions, type ServerWorkOptions } from "./worker/create-worker.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
@@ -139,7 +138,7 @@ export interface HaftServer {
    *
    * @throws ToolError as `createWorker` and `HaftWorker.start`, after which it may be called again; as a rejection
    */
-  work(options?: WorkerOptions): Promise<void>;
+  work(options?: ServerWorkOptions): Promise<void>;
   /**
    * Stops the server: accepts no more calls, notifies streams, lets running calls end for a while and cancels the rest, closes the sessions that the
    * server opened, and releases its ports. Waiting calls of stored sessions (`Runtime.underWay`) are left for the next process. The runtime stays
@@ -297,8 +296,8 @@ class RuntimeServer implements HaftServer {
     return { port: listener.port, url: listener.origin + (basePath ?? "") };
   }
 
-  async work(options: WorkerOptions = {}): Promise<void> {
-    checkWorkerOptions(options, "work()");
+  async work(options: ServerWorkOptions = {}): Promise<void> {
+    checkWorkerOptions(options, "work()", SERVER_WORK_OPTIONS);
     if (this.#worker !== undefined) throw new ToolError("invalid_argument", "work() was already called.");
     const { clock, log, sessions } = this.#services;
     const { graceMs = this.#services.settings.graceMs, ...rest } = options;
@@ -364,6 +363,7 @@ class RuntimeServer implements HaftServer {
     const { clock, ids, log } = completePorts(this.#options.ports);
     const { auth, agents = {}, expectedAgents = [], logins, basePath = "" } = this.#options;
     logins?.setBasePath(basePath);
+    const access = toServerAccess(auth, { clock, log });
     return {
       basePath,
       logins,
@@ -374,7 +374,7 @@ class RuntimeServer implements HaftServer {
       ids,
       log,
       titles: new SessionTitles(store),
-      sessions: new SessionPool({ runtime, store, clock, log: failureLog({ log, clock }), settings }),
+      sessions: new SessionPool({ runtime, store, clock, log: failureLog({ log, clock }), settings, allow: access.currentRules }),
       submissions: new Submissions({ clock, ids }),
       forwardedWork: new WorkInProgress(),
       events: new EventHub(runtime, { clock }),
@@ -386,13 +386,9 @@ class RuntimeServer implements HaftServer {
       node: () => this.#member.name,
       stopping: () => this.#closing !== undefined,
       calls: createCallLog(runtime, { clock, log }),
-      access: auth instanceof ServerAccess ? auth : toServerAccess(auth, { clock, log }),
+      access,
     };
   }
-}
-
-function toServerAccess(authenticator: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
-  return new ServerAccess({}, { ports, authenticator, ...(authenticator instanceof Keys ? { keys: authenticator } : {}) });
 }
 
 function closedError(): ToolError {

@@ -303,6 +303,7 @@ const SUBJECTS: Readonly<
       "Round",
       "RoundOptions",
       "RoundReply",
+      "RulesOfPrincipal",
       "Runtime as CallRuntime",
       "SentBy",
       "Session",

@@ -80,7 +80,7 @@ export const chatCommand: CommandBody = {
     return withRuntime(context, options, async (open) => {
       chosen ??= chooseModel(context, open.config);
       const printer = context.options.json ? undefined : events;
-      const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
+      const session = await openStoredSession(context, { open, store, printer });
       printGreeting(context, { chosen, open, events });
       chat = new Chat({
         context,

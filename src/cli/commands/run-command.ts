@@ -135,7 +135,7 @@ async function playLive(context: CommandContext, play: ConversationPlayer, recor
   await withRuntime(context, { ...options, store: findRunStore }, async (open) => {
     printOpened(context, play, open);
     const printer = context.options.json ? undefined : play.printer;
-    const session = await openStoredSession(context, { runtime: open.runtime, store, printer });
+    const session = await openStoredSession(context, { open, store, printer });
     const chat = createChat(context, { play, open, session, isStored: store !== undefined, model, otherMeters });
     await play.run({ session, registry: open.runtime.registry, jobs: open.runtime.jobs, storesMessages: store !== undefined, chat });
   });

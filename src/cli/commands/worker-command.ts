@@ -5,6 +5,7 @@ import { plural } from "../../core/base/wording.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { chooseModel, type ChosenModel } from "./chat/choose-model.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
+import { createCallerRules } from "../open/caller-rules.ts";
 import { withRuntime, type OpenRuntime } from "../open/open-runtime.ts";
 import { findStore } from "../open/open-store.ts";
 import { packageVersion } from "../own-package.ts";
@@ -93,7 +94,7 @@ export const workerCommand: CommandBody = {
 };
 
 async function runWithoutServer(context: CommandContext, open: OpenRuntime, served: ServedAgents): Promise<void> {
-  const worker = createWorker(open.runtime, workerOptions(context, open.config));
+  const worker = createWorker(open.runtime, { ...workerOptions(context, open.config), allow: createCallerRules(open) });
   let gracefulStop: GracefulStop | undefined;
   try {
     await worker.start();

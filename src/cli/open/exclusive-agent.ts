@@ -1,9 +1,11 @@
 /** Runs an agent in one process of a store at a time: in this process while it has the agent's session. */
 import type { Agent } from "../../compose/agent.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError } from "../../core/error.ts";
 import { ACTIVE_JOB_STATES } from "../../core/jobs/job-status.ts";
 import { systemPorts } from "../../core/system/system-ports.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
+import type { RulesOfPrincipal } from "../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { handOverWaiting, groupCallsBySession } from "../../server/api/sessions/calls-in-progress.ts";
 
@@ -14,6 +16,8 @@ export interface ExclusiveAgentOptions {
   /** Holds the agent by its name while it runs in this process. */
   readonly agents: Map<string, Agent>;
   readonly make: (session: RuntimeSession) => Agent;
+  /** The tools that interrupted calls of its session may still use. @default those that each was made with */
+  readonly allow?: RulesOfPrincipal;
   readonly log: (message: string) => void;
 }
 
@@ -134,8 +138,9 @@ export class ExclusiveAgent {
   }
 
   async #acquireSession(): Promise<void> {
-    const { name, runtime, agents, make } = this.#options;
-    const session = runtime.store === undefined ? runtime.session(name) : await runtime.resume(name, { create: true });
+    const { name, runtime, agents, make, allow } = this.#options;
+    const session =
+      runtime.store === undefined ? runtime.session(name) : await runtime.resume(name, { create: true, ...omitUndefined({ allow }) });
     const agent = make(session);
     this.#agent = agent;
     agents.set(name, agent);

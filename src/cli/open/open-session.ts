@@ -5,8 +5,9 @@ import { importRecording } from "../../runtime/import-recording.ts";
 import { storedEvents } from "../../session/read-events.ts";
 import type { ResumeOptions } from "../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
-import type { Runtime } from "../../runtime/runtime.ts";
 import type { CommandContext } from "../command.ts";
+import { createCallerRules } from "./caller-rules.ts";
+import type { OpenRuntime } from "./open-runtime.ts";
 import { InterruptedCalls } from "./interrupted-calls.ts";
 import { findSession, withSession } from "./open-store.ts";
 import type { EventPrinter } from "../print/print-event.ts";
@@ -16,7 +17,7 @@ import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { plural } from "../../core/base/wording.ts";
 
 export interface ResumeStoredSessionOptions {
-  readonly runtime: Runtime;
+  readonly open: Pick<OpenRuntime, "runtime" | "config">;
   /** An open store. */
   readonly store: Store;
   readonly sessionId: string;
@@ -24,12 +25,13 @@ export interface ResumeStoredSessionOptions {
   readonly printer: EventPrinter | undefined;
   /** Called with the interrupted calls before any of them continues. */
   readonly onInterrupted?: (calls: InterruptedCalls) => void;
-  readonly resume?: ResumeOptions;
+  readonly resume?: Omit<ResumeOptions, "allow">;
 }
 
 /** Resumes a session of the store, and prints interrupted calls as calls that begin. @throws ToolError as `Runtime.resume` does */
 export async function resumeStoredSession(context: CommandContext, options: ResumeStoredSessionOptions): Promise<RuntimeSession> {
-  const { runtime, store, sessionId, printer } = options;
+  const { open, store, sessionId, printer } = options;
+  const { runtime } = open;
   return withSession(store, sessionId, async () => {
     const known = await findSession(store, sessionId);
     const interrupted = await readInterruptedCalls(context, { store, sessionId, printer });
@@ -40,16 +42,16 @@ export async function resumeStoredSession(context: CommandContext, options: Resu
       for (const call of interrupted.calls) printer?.print(call);
       options.onInterrupted?.(interrupted);
     }
-    return rejectOnAbort(runtime.resume(sessionId, options.resume), context.signal);
+    return rejectOnAbort(runtime.resume(sessionId, { ...options.resume, allow: createCallerRules(open) }), context.signal);
   });
 }
 
 /** Resumes the session of this id, or begins it if the store has none. */
 async function resumeOrCreateSession(context: CommandContext, options: ResumeStoredSessionOptions): Promise<RuntimeSession> {
-  const { runtime, store, sessionId, printer } = options;
+  const { open, store, sessionId, printer } = options;
   if ((await findSession(store, sessionId)) !== undefined) return resumeStoredSession(context, options);
   printer?.printAside(`session ${safeName(sessionId)}: new`);
-  return runtime.session(sessionId);
+  return open.runtime.session(sessionId);
 }
 
 export type OpenSessionOptions = Omit<ResumeStoredSessionOptions, "store" | "sessionId"> & { readonly store: Store | undefined };
@@ -58,7 +60,7 @@ export type OpenSessionOptions = Omit<ResumeStoredSessionOptions, "store" | "ses
 export async function openStoredSession(context: CommandContext, { store, ...options }: OpenSessionOptions): Promise<RuntimeSession> {
   const { session: sessionId } = context.options;
   if (store !== undefined && sessionId !== undefined) return resumeOrCreateSession(context, { ...options, store, sessionId });
-  const session = options.runtime.session();
+  const session = options.open.runtime.session();
   if (store !== undefined) options.printer?.printAside(`session ${session.id}: new`);
   return session;
 }

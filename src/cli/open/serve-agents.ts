@@ -9,6 +9,7 @@ import { configuredAgentOptions } from "../commands/chat/chat-agent.ts";
 import { addJobTools } from "../commands/chat/chat-tools.ts";
 import type { ChosenModel } from "../commands/chat/choose-model.ts";
 import type { CommandContext } from "../command.ts";
+import { createCallerRules } from "./caller-rules.ts";
 import { ExclusiveAgent } from "./exclusive-agent.ts";
 import { warn, type OpenRuntime } from "./open-runtime.ts";
 
@@ -48,10 +49,11 @@ export async function startAgents(
   if (chosen === undefined) return { agents, drain, stop };
   addJobTools(open.runtime.registry, { isOffered: true, triggers: open.triggers });
   const log = (message: string): void => warn(context, message);
+  const allow = createCallerRules(open);
   try {
     for (const name of agentNames(context)) {
       const make = (session: RuntimeSession): Agent => createServedAgent(context, { name, open, chosen, session });
-      const one = new ExclusiveAgent({ name, runtime: open.runtime, agents, make, log });
+      const one = new ExclusiveAgent({ name, runtime: open.runtime, agents, make, allow, log });
       exclusiveAgents.push(one);
       await rejectOnAbort(one.start(), context.signal).catch((thrown: unknown) => {
         if (!context.signal.aborted) throw thrown; // if it is aborted, the command stops at once

@@ -52,9 +52,15 @@ export interface ResumeOptions {
   readonly workingFolder?: string;
   /** As in `SessionStart`. */
   readonly environment?: SessionStart["environment"];
-  /** Which tools those calls may still use; as in `ExecuteOptions`. @default all */
-  readonly allow?: VisibilityRules;
+  /**
+   * Which tools those calls may still use, besides the rules that each was made with; as in `ExecuteOptions`. A function is called once for each
+   * principal that made one of them, with its id, and not for calls without a principal. @default all
+   */
+  readonly allow?: VisibilityRules | RulesOfPrincipal;
 }
+
+/** Finds the tools that a principal may use now; undefined for all. A rejection ends the resume with its error. */
+export type RulesOfPrincipal = (principal: string) => VisibilityRules | undefined | Promise<VisibilityRules | undefined>;
 
 const OPTIONS: OptionNames<ResumeOptions> = {
   interrupted: true,
@@ -71,7 +77,8 @@ const OPTIONS: OptionNames<ResumeOptions> = {
 /** @throws ToolError `invalid_argument` for an unknown or invalid option */
 export function checkResumeOptions(options: ResumeOptions): void {
   checkKnownKeys(options, OPTIONS, "resume()");
-  const { interrupted } = options;
+  const { interrupted, allow } = options;
+  if (allow !== undefined && typeof allow !== "function") visibilityOf(allow);
   checkSessionSettings(options, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
   throw new ToolError(
@@ -97,6 +104,7 @@ interface ResumeContext extends ResumeCallsOptions {
   readonly nestedErrors: ReadonlyMap<string, ToolError>;
   /** The calls that one was made in. */
   readonly within: (call: OpenCall) => readonly EnclosingCall[];
+  readonly rulesFor: (call: OpenCall) => Visibility | undefined;
 }
 
 interface ResumeCallOptions extends ResumeContext {
@@ -120,7 +128,8 @@ export async function resumeSession(
   const changes = Map.groupBy(openChanges, (change) => change.callId);
   noteNestedEffects(session, open);
   const nestedErrors = findNestedErrors(session, open);
-  const resumer = new CallResumer(session, changes, { ...options, errors, nestedErrors, within: enclosingCalls(session, open) });
+  const rulesFor = await readRules(open, runsAgain ? options.allow : undefined);
+  const resumer = new CallResumer(session, changes, { ...options, errors, nestedErrors, within: enclosingCalls(session, open), rulesFor });
   const stop = session.ports.clock.timer(() => warnOfApprovalWait(session), WARN_AFTER_MS, { background: true });
   try {
     await session.turns.run(async (running) => {
@@ -257,10 +266,19 @@ function dataOf({ principal: id }: OpenCall, data: ResumeCallsOptions["data"]): 
   return id === undefined || (data !== undefined && principalIdOf(data) === id) ? data : { ...data, principal: { id } };
 }
 
-/** The rules with which the call was made, combined with those given to `resume`. */
-function resumedVisibility({ allow }: OpenCall, rules: VisibilityRules | undefined): Visibility | undefined {
-  const own = allow === undefined ? undefined : visibilityOf(allow);
-  return rules === undefined ? own : visibilityOf([own, visibilityOf(rules)]);
+/** Returns the rules of each call: those with which it was made, combined with those given to `resume`. */
+async function readRules(open: readonly OpenCall[], given: ResumeOptions["allow"]): Promise<ResumeContext["rulesFor"]> {
+  const byPrincipal = new Map<string | undefined, Visibility | undefined>();
+  const read = async (principal: string | undefined): Promise<Visibility | undefined> => {
+    const rules = typeof given !== "function" ? given : principal === undefined ? undefined : await given(principal);
+    return rules === undefined ? undefined : visibilityOf(rules);
+  };
+  for (const principal of new Set(open.map((call) => call.principal))) byPrincipal.set(principal, await read(principal));
+  return ({ allow, principal }) => {
+    const own = allow === undefined ? undefined : visibilityOf(allow);
+    const rules = byPrincipal.get(principal);
+    return rules === undefined ? own : visibilityOf([own, rules]);
+  };
 }
 
 function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, options: ResumeCallOptions): CallRun {
@@ -271,7 +289,7 @@ function createResumedRun(session: RuntimeSession, turn: Turn, open: OpenCall, o
     ...options.callOptions,
     ...(answerers instanceof ToolError ? {} : { answerers }),
     ...omitUndefined({ data: dataOf(open, options.data), background, principal: open.principal, ask: options.ask }),
-    ...omitUndefined({ visibility: resumedVisibility(open, options.allow) }),
+    ...omitUndefined({ visibility: options.rulesFor(open) }),
     ...(open.hasMadeCalls ? { approved: true } : {}),
   };
   const { callId, intent, job, remoteId, askedReason, approvedDigest } = open;

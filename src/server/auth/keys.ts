@@ -73,6 +73,7 @@ export interface KeysOptions {
 const KEY = /^haft_([0-9a-f]{16})_([\w-]{43})$/u;
 /** Matches the id of a key's principal. */
 const PRINCIPAL_ID = /^(?:key|session):([0-9a-f]{16})$/u;
+const SESSION_PREFIX = "session:";
 const ID_BYTES = 8;
 const SECRET_BYTES = 32;
 const SALT_BYTES = 16;
@@ -258,6 +259,21 @@ export class Keys implements Authenticator {
     return key !== undefined && key.revokedAt === undefined && (await this.#isMakerValid(key));
   }
 
+  /** Session keys are deleted a day after they have expired, and are unknown from then on. A key that was deleted otherwise counts as revoked. */
+  async find(id: string): Promise<Principal | undefined> {
+    const [, keyId] = PRINCIPAL_ID.exec(id) ?? [];
+    if (keyId === undefined) return undefined;
+    const key = await this.#access.key(keyId);
+    if (key === undefined && id.startsWith(SESSION_PREFIX)) return undefined;
+    if (key !== undefined && key.revokedAt === undefined && !(await this.#isMakerRevoked(key))) return principalOf(key);
+    return Object.freeze({ id, name: key?.name ?? id, scopes: new Set<Scope>(), tools: { allow: [] } });
+  }
+
+  async #isMakerRevoked({ maker, createdBy = "" }: StoredKey): Promise<boolean> {
+    const [, makerId] = maker === undefined ? [] : (PRINCIPAL_ID.exec(createdBy) ?? []);
+    return makerId !== undefined && (await this.#access.key(makerId))?.revokedAt !== undefined;
+  }
+
   /** Whether the key that made a session key is still valid. Credentials of other makers are not looked up: their session keys just expire. */
   async #isMakerValid({ maker, createdBy = "" }: StoredKey): Promise<boolean> {
     const [, makerId] = maker === undefined ? [] : (PRINCIPAL_ID.exec(createdBy) ?? []);
@@ -269,7 +285,7 @@ export class Keys implements Authenticator {
 
 function principalOf({ id, name, scopes, sessionId, allow, deny, expiresAt, createdBy = "", maker }: StoredKey): Principal {
   return Object.freeze({
-    id: `${sessionId === undefined ? "key" : "session"}:${id}`,
+    id: `${sessionId === undefined ? "key:" : SESSION_PREFIX}${id}`,
     name,
     scopes: new Set(SCOPES.filter((scope) => scopes.includes(scope))),
     ...omitUndefined({ sessionId, tools: patternsOf({ allow, deny }), expiresAt, maker: maker && subjectOf(createdBy, maker) }),

@@ -48,6 +48,14 @@ export interface Authenticator {
    * @default they are valid until `expiresAt` of the principal
    */
   isValid?(principal: Principal): Promise<boolean>;
+  /**
+   * Looks up a principal by its id, with the rights that it has now, for calls of it that continue after a restart of the server. Resolves to a
+   * principal without tools (`tools: { allow: [] }`) if its credentials were revoked, and to undefined for an id that it does not know. Credentials
+   * that have expired are no reason: what was begun in time may end.
+   *
+   * @default nothing is known but the id: such a call keeps the tools that some name and claims would have by the rules of the server
+   */
+  find?(id: string): Promise<Principal | undefined>;
 }
 
 /** `authenticate` functions that read only the head of a request. */
@@ -104,6 +112,16 @@ export function combineAuthenticators(...authenticators: readonly Authenticator[
       for (const authenticator of authenticators) if ((await authenticator.isValid?.(principal)) === false) return false;
       return true;
     },
+    find: (id) => findPrincipal(authenticators, id),
   };
   return authenticators.every(readsHeadOnly) ? markHeadOnly({ ...first, authenticateHead }) : first;
+}
+
+/** Asks authenticators in order which principal has an id; undefined if none knows it. */
+export async function findPrincipal(authenticators: readonly Pick<Authenticator, "find">[], id: string): Promise<Principal | undefined> {
+  for (const authenticator of authenticators) {
+    const principal = await authenticator.find?.(id);
+    if (principal !== undefined) return principal;
+  }
+  return undefined;
 }

@@ -193,6 +193,15 @@ export class ServerAccess implements Authenticator {
     return this.#rules.visibilityOf(principal);
   }
 
+  /**
+   * The tools that a principal may use now, by its id alone: for calls of it that continue after a restart. None if its key was revoked; undefined for
+   * all that the runtime offers. The claims of a token are not known then, so rules with `claims` take no tool away.
+   *
+   * @throws ToolError `store_failed`, as a rejection
+   */
+  readonly currentRules = (principalId: string): Promise<Visibility | undefined> =>
+    findCurrentRules(this.#rules, this.#authenticator, principalId);
+
   /** The options of every call for a principal: its id in events, the principal in `context.data`, and the tools it may use. */
   callOptions(principal: Principal): Pick<ExecuteOptions, "principal" | "data" | "allow"> {
     const allow = this.visibilityOf(principal);
@@ -267,4 +276,20 @@ function listAudiences(resource: string): readonly string[] {
   if (!URL.canParse(resource)) return [resource];
   const { href, origin } = new URL(resource);
   return [...new Set([resource, href, ...(href === `${origin}/` ? [origin] : [])])];
+}
+
+/** As `ServerAccess.currentRules`, for a process that accepts no requests. */
+export async function findCurrentRules(
+  rules: AccessRules,
+  lookup: Pick<Authenticator, "find">,
+  principalId: string,
+): Promise<Visibility | undefined> {
+  const principal = await lookup.find?.(principalId);
+  return principal === undefined ? rules.mostFor(principalId) : rules.visibilityOf(principal);
+}
+
+/** @internal The access with which a server was made, or that of its authenticator alone. */
+export function toServerAccess(auth: Authenticator, ports: { readonly clock: Clock; readonly log: Log }): ServerAccess {
+  if (auth instanceof ServerAccess) return auth;
+  return new ServerAccess({}, { ports, authenticator: auth, ...(auth instanceof Keys ? { keys: auth } : {}) });
 }

@@ -34,5 +34,6 @@ export function staticToken(options: StaticTokenOptions): Authenticator {
   const isToken = createSecretCheck(token);
   const authenticate = async (head: Pick<RequestHead, "headers">): Promise<Principal | undefined> =>
     isToken(bearerToken(head) ?? "") ? principal : undefined;
-  return markHeadOnly({ authenticate, authenticateHead: authenticate });
+  const find = async (wanted: string): Promise<Principal | undefined> => (wanted === id ? principal : undefined);
+  return markHeadOnly({ authenticate, authenticateHead: authenticate, find });
 }

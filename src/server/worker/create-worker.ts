@@ -1,4 +1,5 @@
 /** Runs the jobs of sessions that no process has open: takes them from the store's queue, and offers those that are missing in it. */
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
@@ -13,6 +14,7 @@ import { systemPorts } from "../../core/system/system-ports.ts";
 import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../policy/attempts/deadline.ts";
 import { Runtime } from "../../runtime/runtime.ts";
+import type { ResumeOptions } from "../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { onceNextTick, groupCallsBySession } from "../api/sessions/calls-in-progress.ts";
 import { settlesWithin } from "../api/settles-within.ts";
@@ -30,6 +32,8 @@ export interface WorkerOptions {
   readonly pollMs?: number;
   /** How long `stop` lets running jobs end before it hands them over, in milliseconds. @default 10_000 */
   readonly graceMs?: number;
+  /** Which tools the calls that it continues may still use; as in `ResumeOptions`. @default all that each call was made with */
+  readonly allow?: NonNullable<ResumeOptions["allow"]>;
   /** Clock and log, for tests. */
   readonly ports?: { readonly clock?: Clock; readonly log?: Log };
 }
@@ -73,7 +77,18 @@ export interface SessionHolder {
   use(id: string, work: (session: RuntimeSession) => Promise<void>, options: { readonly anyTools: true }): Promise<void>;
 }
 
-const OPTIONS: OptionNames<WorkerOptions> = { concurrency: true, except: true, pollMs: true, graceMs: true, ports: true };
+/** The options of a server's `work`. */
+export type ServerWorkOptions = Omit<WorkerOptions, "allow">;
+
+/** @internal */
+export const SERVER_WORK_OPTIONS: OptionNames<ServerWorkOptions> = {
+  concurrency: true,
+  except: true,
+  pollMs: true,
+  graceMs: true,
+  ports: true,
+};
+const OPTIONS: OptionNames<WorkerOptions> = { ...SERVER_WORK_OPTIONS, allow: true };
 const DEFAULTS = { concurrency: 10, pollMs: 2_000, graceMs: 10_000 } as const;
 /** Maximum pause between two polls of the store, as a multiple of `pollMs`. */
 const MAX_PAUSES = 4;
@@ -99,25 +114,25 @@ export function createWorker(runtime: Runtime, options: WorkerOptions = {}): Haf
   if (!(runtime instanceof Runtime))
     throw new ToolError("invalid_argument", "A worker needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY_HINT });
   checkWorkerOptions(options, "createWorker()");
-  return new StoreWorker(runtime, options, createSessionHolder(runtime));
+  return new StoreWorker(runtime, options, createSessionHolder(runtime, options));
 }
 
 /** @throws ToolError `invalid_argument` @internal */
-export function checkWorkerOptions(options: WorkerOptions, owner: string): void {
+export function checkWorkerOptions(options: ServerWorkOptions, owner: string, names: OptionNames<ServerWorkOptions> = OPTIONS): void {
   if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${owner} must be an object`, options);
   const { concurrency, pollMs, graceMs, ...rest } = options;
-  checkKnownKeys(rest, OPTIONS, owner);
+  checkKnownKeys(rest, names, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(pollMs, `pollMs of ${owner}`, POLL_INTERVAL_RANGE);
   checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
 }
 
 /** Resumes sessions in the runtime, and closes each as soon as its work is done. */
-function createSessionHolder(runtime: Runtime): SessionHolder {
+function createSessionHolder(runtime: Runtime, { allow }: WorkerOptions): SessionHolder {
   return {
     closesSessions: true,
     async use(id, work) {
-      const session = await runtime.resume(id);
+      const session = await runtime.resume(id, omitUndefined({ allow }));
       try {
         await work(session);
       } finally {
@@ -135,7 +150,7 @@ export class StoreWorker implements HaftWorker {
   readonly #sessions: SessionHolder;
   readonly #clock: Clock;
   readonly #log: Log;
-  readonly #settings: Required<Omit<WorkerOptions, "ports" | "except">>;
+  readonly #settings: Required<Omit<WorkerOptions, "ports" | "except" | "allow">>;
   readonly #except: ReadonlySet<string>;
   readonly #counts = { taken: 0, finished: 0, left: 0 };
   readonly #held = new Set<RuntimeSession>();

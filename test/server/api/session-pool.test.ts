@@ -14,13 +14,15 @@ import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
 import { startApi } from "./api-server.ts";
 
+const ALL = (): undefined => undefined;
+
 async function startPool(maxOpenSessions: number): Promise<SessionPool> {
   const folder = await mkdtemp(join(tmpdir(), "haft-pool-"));
   const store = sqliteStore({ path: join(folder, "haft.db"), synchronous: "normal" });
   const runtime = createRuntime({ store });
   await runtime.open();
   const settings = { maxOpenSessions, sessionIdleMs: 60_000, graceMs: 0 };
-  const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
+  const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings, allow: ALL });
   onTestFinished(async () => {
     await pool.closeAll();
     await runtime.close();
@@ -166,7 +168,7 @@ async function closingPool() {
   onTestFinished(async () => void (await runtime.close()));
   const clock = new FakeClock();
   const settings = { maxOpenSessions: 10, sessionIdleMs: 1_000, graceMs: 0 };
-  const pool = new SessionPool({ runtime, store, clock, log: new MemoryLog(), settings });
+  const pool = new SessionPool({ runtime, store, clock, log: new MemoryLog(), settings, allow: ALL });
   const call = { name: "slow::work", input: {} };
   const work = (): Promise<string> => pool.use("shop", async (session) => (await session.execute(call)).status, { create: true });
   expect(await work()).toBe("ok");
@@ -257,7 +259,7 @@ test("a session whose calls are still being repeated after a crash is removed at
   const store = sqliteStore({ path });
   const runtime = createRuntime({ store, toolsets: [{ name: "pool", description: "A pool.", tools: [swim] }] });
   const settings = { maxOpenSessions: 10, sessionIdleMs: 60_000, graceMs: 0 };
-  const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings });
+  const pool = new SessionPool({ runtime, store, clock: systemPorts.clock, log: systemPorts.log, settings, allow: ALL });
   onTestFinished(async () => {
     await pool.closeAll();
     await runtime.close();

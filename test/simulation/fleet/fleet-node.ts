@@ -20,6 +20,7 @@ import { openNodeStore } from "./node-database.ts";
 
 /** A node looks so often for jobs that no node runs. */
 const SWEEP_MS = 1_200;
+const ALL = (): undefined => undefined;
 
 export interface FleetRequest {
   readonly idempotencyKey: string;
@@ -91,7 +92,7 @@ export class FleetNode implements FleetHost {
       jobs: { maxRunning: 4, maxQueued: 20 },
     });
     const settings = { maxOpenSessions: 3, sessionIdleMs: 6_000, graceMs: 1_000 };
-    this.pool = new SessionPool({ runtime: this.runtime, store, clock: this.clock, log, settings });
+    this.pool = new SessionPool({ runtime: this.runtime, store, clock: this.clock, log, settings, allow: ALL });
     void this.#begin(beat, dice);
   }
 

@@ -65,10 +65,11 @@ async function runNamedChain(context: CommandContext, { name, input, printer }: 
     store: (config: Parameters<typeof findStore>[1]) => (store = findStore(context, config)),
     onConfig: (config: Parameters<typeof findChain>[0]) => void findChain(config, name), // fails before anything is started
   };
-  return withRuntime(context, opening, async ({ runtime, config }) => {
+  return withRuntime(context, opening, async (open) => {
+    const { runtime, config } = open;
     const [qualified, { chain, offer }] = findChain(config, name);
     printer?.setExpectedNames(chain.steps.map(({ tool }) => runtime.registry.get(tool)?.qualifiedName ?? tool));
-    const session = await openStoredSession(context, { runtime, store, printer });
+    const session = await openStoredSession(context, { open, store, printer });
     const options = {
       signal,
       ...(offer.stopOnFailure === undefined ? {} : { stopOnFailure: offer.stopOnFailure }),

@@ -4,9 +4,8 @@ import { createPersonApprover } from "../../terminal/ask-person.ts";
 import { resumeStoredSession } from "../../open/open-session.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { InterruptedCalls } from "../../open/interrupted-calls.ts";
-import { withRuntime } from "../../open/open-runtime.ts";
+import { withRuntime, type OpenRuntime } from "../../open/open-runtime.ts";
 import { requireExistingStore } from "../../open/open-store.ts";
-import type { Runtime } from "../../../runtime/runtime.ts";
 import type { Store } from "../../../core/store/store.ts";
 import { EventPrinter } from "../../print/print-event.ts";
 
@@ -56,16 +55,16 @@ class Resumption {
         onEvent: (event) => this.#handleEvent(event),
         store: (config) => (store = requireExistingStore(this.#context, config)),
       },
-      async ({ runtime }) => {
-        if (store !== undefined) await this.#resumeSession(runtime, store);
+      async (open) => {
+        if (store !== undefined) await this.#resumeSession(open, store);
       },
     );
   }
 
-  async #resumeSession(runtime: Runtime, store: Store): Promise<void> {
+  async #resumeSession(open: OpenRuntime, store: Store): Promise<void> {
     const { settle, takeOver } = this.#context.options;
     await resumeStoredSession(this.#context, {
-      runtime,
+      open,
       store,
       sessionId: this.#sessionId,
       printer: this.#printer,

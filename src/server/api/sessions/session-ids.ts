@@ -1,4 +1,5 @@
 /** Rules for session ids, and which of them a principal may use. */
+import { KEYED_REQUEST_RETENTION_MS } from "../../../core/store/access-store.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { Principal } from "../../auth/principal.ts";
 import { TASK_SESSION_PREFIX } from "../../mcp/tasks/task-id.ts";
@@ -38,4 +39,12 @@ export function noSession(id: string): ToolError {
   return new ToolError("not_found", `There is no session ${JSON.stringify(id.slice(0, 200))}.`, {
     hint: "GET /v1/sessions lists them; POST /v1/sessions begins one.",
   });
+}
+
+/** How long a request's own session is kept, in milliseconds: as long as the answer to the request. */
+export const REQUEST_RETENTION_MS = KEYED_REQUEST_RETENTION_MS;
+
+/** Whether a session of a request is not needed any more: without a store, such a session is useful only until its key expires. */
+export function isExpiredRequest(id: string, idleMs: number): boolean {
+  return id.startsWith(OWN_SESSION_PREFIX) && idleMs > REQUEST_RETENTION_MS;
 }

@@ -1,15 +1,15 @@
 /** The open sessions of the server: resumed from the store when requests need them, and closed when they are idle. */
-import { KEYED_REQUEST_RETENTION_MS } from "../../../core/store/access-store.ts";
 import { ToolError, describeThrown } from "../../../core/error.ts";
 import type { Clock, Log } from "../../../core/ports.ts";
 import type { Store, StoredSession } from "../../../core/store/store.ts";
 import type { Runtime } from "../../../runtime/runtime.ts";
+import type { RulesOfPrincipal } from "../../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { settlesWithin } from "../settles-within.ts";
 import { REFRESH_MS, MissingTools, waitsForOtherProcessError } from "../../worker/missing-tools.ts";
 import { removeExpiredSessions } from "../../remove-expired-sessions.ts";
 import type { ServerSettings } from "../server-settings.ts";
-import { OWN_SESSION_PREFIX, noSession } from "./session-ids.ts";
+import { OWN_SESSION_PREFIX, REQUEST_RETENTION_MS, isExpiredRequest, noSession } from "./session-ids.ts";
 import { ReleasedCalls } from "./released-calls.ts";
 import { canShareResume, type PendingResume, type UseOptions } from "./session-use.ts";
 import { SessionElsewhereError, stoppingError, tooManyOpenSessions, tooManyKeyedRequests } from "./session-errors.ts";
@@ -21,6 +21,8 @@ export interface SessionPoolOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly settings: Pick<ServerSettings, "maxOpenSessions" | "sessionIdleMs" | "graceMs">;
+  /** Which tools the interrupted calls of a session may still use, by the principals that made them. */
+  readonly allow: RulesOfPrincipal;
 }
 
 interface HeldSession {
@@ -28,8 +30,6 @@ interface HeldSession {
   usedAt: number;
 }
 
-/** How long a request's own session is kept, in milliseconds: as long as the answer to the request. */
-const REQUEST_RETENTION_MS = KEYED_REQUEST_RETENTION_MS;
 const HOUR_MS = 60 * 60 * 1_000;
 
 export class SessionPool {
@@ -313,7 +313,7 @@ export class SessionPool {
     if (why !== undefined) throw waitsForOtherProcessError(id, why);
     this.#checkNotDraining();
     try {
-      const session = await this.#options.runtime.resume(id, { create });
+      const session = await this.#options.runtime.resume(id, { create, allow: this.#options.allow });
       this.add(session);
       return session;
     } catch (thrown: unknown) {
@@ -392,9 +392,4 @@ export class SessionPool {
     if (held.session.parent !== undefined || parents.has(id)) return true;
     return this.#options.store === undefined && !isExpiredRequest(id, this.#options.clock.now() - held.usedAt);
   }
-}
-
-/** Whether a session of a request is not needed any more: without a store, such a session is useful only until its key expires. */
-function isExpiredRequest(id: string, idleMs: number): boolean {
-  return id.startsWith(OWN_SESSION_PREFIX) && idleMs > REQUEST_RETENTION_MS;
 }

@@ -1,4 +1,5 @@
 /** Finds a caller's task in memory, or in the store if an earlier process of the server began it. */
+import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { findCalledTool } from "../../../registry/called-tool.ts";
@@ -11,6 +12,7 @@ import { ownerInput, type OwnedTask } from "./owner-input.ts";
 import type { ServedTask, TaskInput } from "./served-task.ts";
 import { createTaskQuestions, leavesJobs, resumeTask } from "./task-call.ts";
 import { readStoredTask } from "./stored-task.ts";
+import { visibilityOfCaller } from "../visibility-of-caller.ts";
 import type { TaskContext } from "./task-context.ts";
 import { toTaskEnd } from "./task-end.ts";
 import { readTaskRecord, type TaskRecord } from "./task-record.ts";
@@ -94,6 +96,7 @@ async function restoreTask(
     const session = await withClient(client, () =>
       runtime.resume(slot.sessionId, {
         ask: client.ask,
+        ...omitUndefined({ allow: visibilityOfCaller(settings, info.caller) }),
         ...(info.caller.principal === undefined ? {} : { data: { principal: info.caller.principal } }),
       }),
     );
