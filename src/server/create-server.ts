@@ -134,7 +134,8 @@ export interface HaftServer {
   listen(address: ListenAddress): Promise<ServerListener>;
   /**
    * Takes part in running the jobs of the store: resumes sessions that have unended jobs and whose process has ended, as `createWorker` does, until
-   * the server is closed. Requests for such a session can use it meanwhile.
+   * the server is closed. Requests for such a session can use it meanwhile. With a store in a file, too: a session that has a job of a tool which the
+   * runtime lacks is then left to the process that has it.
    *
    * @throws ToolError as `createWorker` and `HaftWorker.start`, after which it may be called again; as a rejection
    */

@@ -21,7 +21,7 @@ export function workerOptions(context: CommandContext, { config }: LoadedConfig)
 }
 
 /**
- * Starts to run the jobs of other processes, or checks that jobs can be left to others. Does nothing for a store of a single machine.
+ * Starts to run the jobs of other processes, or checks that jobs can be left to others. Does nothing without a store that outlives the process.
  *
  * @throws ToolError, as a rejection, `invalid_argument` or `unavailable` if jobs are to be left to others and cannot be; else as `HaftServer.work`
  * does
@@ -32,7 +32,7 @@ export async function startWorker(context: CommandContext, { runtime, config }: 
     if (queue === undefined) throw noQueueError();
     return queue.open();
   }
-  if (queue === undefined) return;
+  if (runtime.store?.outlivesProcess !== true) return;
   try {
     await server.work(workerOptions(context, config));
   } catch (thrown: unknown) {

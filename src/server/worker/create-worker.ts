@@ -19,6 +19,7 @@ import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { onceNextTick, groupCallsBySession } from "../api/sessions/calls-in-progress.ts";
 import { settlesWithin } from "../api/settles-within.ts";
 import { undoOnRejection } from "../undo-on-rejection.ts";
+import { LocalQueue } from "./local-queue.ts";
 import { MissingTools } from "./missing-tools.ts";
 import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./wait-for-jobs.ts";
 
@@ -169,19 +170,20 @@ export class StoreWorker implements HaftWorker {
   #lastFailure: string | undefined;
 
   constructor(runtime: Runtime, options: WorkerOptions, sessions: SessionHolder) {
+    this.#clock = options.ports?.clock ?? systemPorts.clock;
     const { store } = runtime;
     const { concurrency = DEFAULTS.concurrency, except = [], pollMs = DEFAULTS.pollMs, graceMs = DEFAULTS.graceMs } = options;
-    if (store?.queue === undefined)
+    const queue = store?.queue ?? (sessions.closesSessions || store?.outlivesProcess !== true ? undefined : new LocalQueue(this.#clock));
+    if (store === undefined || queue === undefined)
       throw new ToolError("invalid_argument", "A worker needs a store that several machines share, and the runtime has none.", {
         hint: 'Give it one: createRuntime({ store: postgresStore({ url: "postgres://…" }) }).',
       });
     this.#runtime = runtime;
     this.#store = store;
-    this.#queue = store.queue;
+    this.#queue = queue;
     this.#sessions = sessions;
     this.#settings = { concurrency, pollMs, graceMs };
     this.#except = new Set(except);
-    this.#clock = options.ports?.clock ?? systemPorts.clock;
     this.#log = safeLog(options.ports?.log ?? systemPorts.log);
     this.#missingTools = new MissingTools({ runtime, store, clock: this.#clock, pollMs });
   }
@@ -296,7 +298,8 @@ export class StoreWorker implements HaftWorker {
     this.#handOvers.set(id, handOver);
     let forget = (): void => {};
     try {
-      const why = await this.#missingTools.findReasonToLeave(id, { waits: this.#canWaitForTools(id) });
+      const isShared = this.#store.queue !== undefined;
+      const why = await this.#missingTools.findReasonToLeave(id, { waits: !isShared || this.#canWaitForTools(id), needsAll: !isShared });
       // offered again at a later poll
       if (why !== undefined)
         return this.#leaveToOthers(id, `The session ${JSON.stringify(id)} has ${why}: it waits for a process that has it.`);

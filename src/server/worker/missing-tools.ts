@@ -35,13 +35,17 @@ export class MissingTools {
   /**
    * Why a session is left to another process: one of its jobs would end here as `unavailable` or `not_found`. undefined if none would.
    * @param waits false: missing tools are no reason any more
+   * @param needsAll true: a missing tool is a reason even if no other process has it now
    */
-  async findReasonToLeave(sessionId: string, { waits = true }: { readonly waits?: boolean } = {}): Promise<string | undefined> {
+  async findReasonToLeave(
+    sessionId: string,
+    { waits = true, needsAll = false }: { readonly waits?: boolean; readonly needsAll?: boolean } = {},
+  ): Promise<string | undefined> {
     const { runtime, store } = this.#options;
     const { registry, places } = runtime;
     const placed = registry.toolsets().filter(({ place }) => place !== undefined && !places.includes(place));
     const differing = await this.#differingToolsets();
-    if (placed.length === 0 && differing.size === 0) return undefined;
+    if (placed.length === 0 && differing.size === 0 && !needsAll) return undefined;
     const names = new Set<string | undefined>(placed.map(({ name }) => name));
     const jobs = await store.jobs.list({ sessionId, states: ACTIVE_JOB_STATES, limit: MAX_EXAMINED_JOBS });
     // by namespace: tools that an engine would list are not registered here
@@ -49,7 +53,7 @@ export class MissingTools {
     if (inPlaces) return "a job at a place that this process does not have";
     if (!waits) return undefined;
     const isLacking = jobs.some(
-      ({ toolName }) => differing.has(splitName(toolName).namespace ?? "") && registry.overloads(toolName).length === 0,
+      ({ toolName }) => (needsAll || differing.has(splitName(toolName).namespace ?? "")) && registry.overloads(toolName).length === 0,
     );
     return isLacking ? "a job of a tool that this process does not have" : undefined;
   }
