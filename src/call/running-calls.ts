@@ -1,5 +1,5 @@
 /** The calls that have begun and not ended, the oldest first. */
-import { MultiMap } from "../core/base/multi-map.ts";
+import { MultiMap } from "../core/collections/multi-map.ts";
 import type { Session } from "../session/session.ts";
 
 /** A call, linked to its neighbours while it runs. */

@@ -1,4 +1,5 @@
 /** Plays one conversation: prints its messages, and runs its calls. */
+import { Fifo } from "../core/collections/fifo.ts";
 import { setTimeout as pause } from "node:timers/promises";
 import type { ApprovalAnswer, ApprovalRequest, Approver } from "../core/approvals/ask.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -44,7 +45,7 @@ export class ConversationPlayer {
   readonly #context: CommandContext;
   readonly #lines: readonly ConversationLine[];
   readonly #summary = new Summary();
-  readonly #answers: ApproverLine[] = [];
+  readonly #answers = new Fifo<ApproverLine>();
   #chat: Chat | undefined;
   #exitCode = 0;
   /** The last result. The end of a background job comes directly after the end of its call. */

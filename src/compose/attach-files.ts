@@ -4,7 +4,8 @@ import { ToolError, describeThrown } from "../core/error.ts";
 import type { ModelRequest } from "../core/model.ts";
 import type { Ports } from "../core/ports.ts";
 import { storeTimeoutError } from "../call/finish/store-artifacts.ts";
-import { onAbort, waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
+import { waitFor, type Interruptible } from "../policy/attempts/deadline.ts";
 import { attachArtifacts, withoutArtifacts } from "../session/attach-artifacts.ts";
 
 /** Longest time to read the files of one request, in milliseconds. A store that does not answer must not block the loop. */

@@ -1,6 +1,9 @@
+/** The events of a run on their way to its reader. */
+import { Fifo } from "../core/collections/fifo.ts";
+
 /** A queue of events for one consumer, in order. */
-export class EventQueue<Event> {
-  readonly #events: Event[] = [];
+export class EventQueue<Event extends object> {
+  readonly #events = new Fifo<Event>();
   #wake: (() => void) | undefined;
 
   push(event: Event): void {

@@ -8,7 +8,7 @@ import type { Model } from "../core/model.ts";
 import type { SchemaSource } from "../registry/define-tool.ts";
 import type { InferInput } from "../schema/infer-schema.ts";
 import { checkProvider, splitSpec } from "../model/provider-names.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { visibilityOf, type Visibility } from "../policy/visibility.ts";
 import type { RuntimeSession, SessionTurn } from "../runtime/runtime-session.ts";
 import { EmergencyStop } from "./emergency-stop.ts";

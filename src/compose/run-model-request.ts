@@ -5,7 +5,7 @@ import { copyJson } from "../core/base/json.ts";
 import { endedWell, type Model, type ModelCall, type ModelEvent, type ModelReply, type ModelRequest } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { TracedRequestWork } from "../core/tracing.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import type { Round, RoundOptions, RoundReply } from "../runtime/round.ts";
 import { artifactsOf, type SessionTurn } from "../runtime/runtime-session.ts";
 import { attachFiles } from "./attach-files.ts";

@@ -4,7 +4,7 @@ import type { Clock } from "../core/ports.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import { networkFailure } from "../net/network-failure.ts";
 import { failedToConnect } from "../net/connect-failure.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 
 /** The part of `fetch` that is used. */
 export type FetchFunction = (url: string, init: RequestInit) => Promise<Response>;

@@ -5,7 +5,7 @@ import { checkArgument, checkString, hasMethods } from "../core/check-argument.t
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { JsonObject } from "../core/base/json.ts";
 import type { Model, ModelEvent, ModelOptions, ModelRequest } from "../core/model.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { RetryBudget } from "../policy/attempts/retry-budget.ts";
 import { checkRetrySettings, retryDelay, type RetrySettings } from "../policy/attempts/retry.ts";
 import type { WireFormat, WireNote } from "../wire/wire-format.ts";

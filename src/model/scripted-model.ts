@@ -19,7 +19,7 @@ import type {
   TokenUsage,
 } from "../core/model.ts";
 import type { Clock } from "../core/ports.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { cancelledError } from "./exchange.ts";
 import { modelPorts } from "./model-ports.ts";
 import { EventStream } from "./event-stream.ts";

@@ -3,7 +3,7 @@ import type { CallServices } from "../call/call-run.ts";
 import { recordHandOver } from "../call/jobs/run-in-background.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
 import { ToolError } from "../core/error.ts";
-import { MultiMap } from "../core/base/multi-map.ts";
+import { MultiMap } from "../core/collections/multi-map.ts";
 import { checkString } from "../core/check-argument.ts";
 import type { Store } from "../core/store/store.ts";
 import { revokeSessionKeys } from "../session/revoke-session-keys.ts";

@@ -8,7 +8,7 @@ import type { NativeMessage, SessionMessage } from "../core/message.ts";
 import { FINISH_REASONS, endedWell, type ModelCall, type ModelReply } from "../core/model.ts";
 import type { ToolResult } from "../core/result.ts";
 import { readUsage } from "../core/formats/token-usage.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { dropWrittenResults } from "../call/cache/announce-write.ts";
 import { Batch, admitNext, finalResults, type Admission, type AdmissionState } from "../call/batch.ts";
 import { applyFlag, takeBackgroundFlag } from "../call/jobs/background-flag.ts";

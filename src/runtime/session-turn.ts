@@ -1,7 +1,7 @@
 /** A turn of a session that is held for several rounds, as by a loop. */
 import type { SessionMessage } from "../core/message.ts";
 import { ToolError } from "../core/error.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import type { ToolResult } from "../core/result.ts";
 import type { CallOptions } from "../call/call-options.ts";
 import { EXECUTE_OPTIONS } from "../call/execute-options.ts";

@@ -11,7 +11,7 @@ import type { ToolResult } from "../core/result.ts";
 import type { SessionAttempt } from "../call/context/execute-nested.ts";
 import type { AdmittedCall, CallServices } from "../call/call-run.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
 import { checkSessionId } from "../session/session-id.ts";
 import { Branches } from "./branches.ts";

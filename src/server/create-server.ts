@@ -7,7 +7,7 @@ import { ONE_COPY_HINT } from "../core/system/duplicate-package.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { Clock, Ids, Log } from "../core/ports.ts";
 import { completePorts } from "../core/system/safe-log.ts";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { MemoryAccess } from "../store/memory/memory-access.ts";
 import { Runtime } from "../runtime/runtime.ts";
 import type { Triggers } from "../triggers/triggers.ts";

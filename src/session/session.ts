@@ -4,7 +4,7 @@ import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { HistoryEntry } from "../core/history.ts";
 import { diffJson } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { PersistentMap } from "../core/base/persistent-map.ts";
+import { PersistentMap } from "../core/collections/persistent-map.ts";
 import type { Ports } from "../core/ports.ts";
 import { shareJson } from "../core/base/share-json.ts";
 import type { EventLog } from "../core/store/store.ts";

@@ -1,6 +1,7 @@
 /** The turns of one session: they run one after the other, except those that may run concurrently. */
+import { Fifo } from "../core/collections/fifo.ts";
 import { AsyncLocalStorage } from "node:async_hooks";
-import { onAbort } from "../policy/attempts/deadline.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { runInContext } from "./run-in-context.ts";
 import { SmallSet } from "./small-set.ts";
 import { removeTurnWait, deadlocks, createTurnWait, addTurnWait, turnDeadlockError } from "./turn-waits.ts";
@@ -146,7 +147,7 @@ export class TurnQueue {
   /** The running turns; several only while all of them are concurrent. */
   readonly #running = new SmallSet<RunningTurn>();
   #areConcurrent = false;
-  #waiting: WaitingTurn[] | undefined;
+  #waiting: Fifo<WaitingTurn> | undefined;
   #isStarting = false;
   /** How many separate turns run (see `createDetachedTurn`). */
   #detachedCount = 0;
@@ -312,7 +313,7 @@ export class TurnQueue {
         signal === undefined
           ? undefined
           : onAbort(signal, () => {
-              this.#waiting = this.#waiting?.filter((other) => other !== waiting);
+              this.#waiting?.remove(waiting);
               removeTurnWait(wait);
               settleWith(() => asCaller(() => this.#joinRunning(work)), resolve, reject);
               this.#startWaiting(); // turns queued behind it may have waited only for it
@@ -335,7 +336,7 @@ export class TurnQueue {
   }
 
   #enqueue(waiting: WaitingTurn): void {
-    (this.#waiting ??= []).push(waiting);
+    (this.#waiting ??= new Fifo()).push(waiting);
   }
 
   /** Records that one piece of work of a turn has ended. */
@@ -354,7 +355,7 @@ export class TurnQueue {
   #startWaiting(): void {
     if (this.#isStarting) return; // a turn that ended at once: the loop below, which started it, continues
     this.#isStarting = true;
-    for (let next = this.#waiting?.[0]; next !== undefined && this.#mayStart(next.concurrent); next = this.#waiting?.[0]) {
+    for (let next = this.#waiting?.first; next !== undefined && this.#mayStart(next.concurrent); next = this.#waiting?.first) {
       this.#waiting?.shift();
       next.start();
     }

@@ -1,4 +1,6 @@
 /** A channel for messages between agents and programs, in memory or kept in a store. */
+import { Fifo } from "../core/collections/fifo.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { plural } from "../core/base/wording.ts";
 import { ToolError, describeThrown } from "../core/error.ts";
 import { checkArgument } from "../core/check-argument.ts";
@@ -45,7 +47,7 @@ interface Reader {
   readonly subscription: Subscription;
   readonly takes: (message: ChannelMessage) => boolean;
   /** The messages that wait for this reader, if the channel is a broadcast. */
-  readonly backlog: ChannelMessage[];
+  readonly backlog: Fifo<ChannelMessage>;
 }
 
 interface Sender {
@@ -64,10 +66,10 @@ export class Channel {
   readonly #ports: Ports;
   readonly #readers = new Set<Reader>();
   readonly #observers = new Set<(message: ChannelMessage) => void>();
-  readonly #queue: ChannelMessage[] = [];
+  readonly #queue = new Fifo<ChannelMessage>();
   readonly #history: ChannelMessage[] = [];
   /** Senders that wait for room, in order of arrival. */
-  readonly #senders: Sender[] = [];
+  readonly #senders = new Fifo<Sender>();
   readonly #stored: StoredMessages | undefined;
   #storedReaders = 0;
 
@@ -149,7 +151,7 @@ export class Channel {
     if (this.#stored !== undefined) return this.#subscribeToStored(this.#stored, subscriber, accepts);
     const takes = (message: ChannelMessage): boolean =>
       message.senderId !== subscriber && (accepts === undefined || this.#callFilter(accepts, message));
-    const backlog: ChannelMessage[] = [];
+    const backlog = new Fifo<ChannelMessage>();
     const subscription = new Subscription({
       take: () => this.#takeNext(reader),
       release: (message) => this.#release(reader, message),
@@ -249,25 +251,22 @@ export class Channel {
     const sender: Sender = { message, resolve, reject };
     this.#senders.push(sender);
     const stop = (): void => {
-      const at = this.#senders.indexOf(sender);
-      if (at < 0 || signal === undefined) return; // the message was sent already
-      this.#senders.splice(at, 1);
+      if (signal === undefined || !this.#senders.remove(sender)) return; // the message was sent already
       reject(waitCancelledError(signal));
       this.#admitSenders(); // the senders after it may have readers with room
     };
-    signal?.addEventListener("abort", stop, { once: true });
-    await promise.finally(() => signal?.removeEventListener("abort", stop));
+    await (signal === undefined ? promise : promise.finally(onAbort(signal, stop)));
   }
 
   /** Rejects the waiting senders, because the channel was removed and no room will be made. @internal */
   rejectSenders(): void {
     const message = `The channel ${JSON.stringify(this.name)} was removed while the message waited for room.`;
-    for (const { reject } of this.#senders.splice(0)) reject(new ToolError("cancelled", message, { outcome: "not_started" }));
+    for (const { reject } of this.#senders.takeAll()) reject(new ToolError("cancelled", message, { outcome: "not_started" }));
   }
 
   /** Admits waiting senders strictly in order. */
   #admitSenders(): void {
-    for (let first = this.#senders[0]; first !== undefined && this.#hasRoomFor(first.message); first = this.#senders[0]) {
+    for (let first = this.#senders.first; first !== undefined && this.#hasRoomFor(first.message); first = this.#senders.first) {
       this.#senders.shift();
       this.#acceptMessage(first.message);
       first.resolve();
@@ -281,10 +280,8 @@ export class Channel {
       if (next !== undefined) this.#admitSenders();
       return next;
     }
-    const at = this.#queue.findIndex(takes);
-    if (at < 0) return undefined;
-    const [message] = this.#queue.splice(at, 1);
-    this.#admitSenders();
+    const message = this.#queue.take(takes);
+    if (message !== undefined) this.#admitSenders();
     return message;
   }
 

@@ -1,4 +1,6 @@
 /** The messages of one channel that are kept in a store, and shared by all processes of the store. */
+import { Fifo } from "../core/collections/fifo.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import type { ChannelEntry, ChannelStore, TakeEntry } from "../core/store/channel-store.ts";
 import { ToolError } from "../core/error.ts";
 import { mayRecoverLater } from "../core/store/store-refusal.ts";
@@ -41,7 +43,7 @@ export class StoredMessages {
   /** Look-ups of the position where a new subscription starts. Messages are sent after they end. */
   readonly #starting = new Set<Promise<unknown>>();
   /** Senders that wait for room. The first tries to send, the others wait for their turn. */
-  readonly #senders: (() => void)[] = [];
+  readonly #senders = new Fifo<() => void>();
   /** Shared with other objects over the same store. */
   readonly #queues: Map<string, HeldMessages>;
   #following: StoreFollower | undefined;
@@ -67,11 +69,10 @@ export class StoredMessages {
   /** Sends after the senders that wait already. @throws ToolError `cancelled` if the signal aborts before; `store_failed`. As a rejection */
   async sendInTurn(message: ChannelMessage, signal: AbortSignal | undefined): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    const onAbort = (): void => resolve();
     this.#senders.push(resolve);
-    signal?.addEventListener("abort", onAbort, { once: true });
+    const forget = signal === undefined ? undefined : onAbort(signal, resolve);
     try {
-      if (this.#senders[0] !== resolve) await promise;
+      if (this.#senders.first !== resolve) await promise;
       for (;;) {
         if (signal?.aborted === true) throw waitCancelledError(signal);
         const change = this.#nextChange(signal); // before the attempt, so that no change is missed
@@ -83,9 +84,9 @@ export class StoredMessages {
         }
       }
     } finally {
-      signal?.removeEventListener("abort", onAbort);
-      this.#senders.splice(this.#senders.indexOf(resolve), 1);
-      this.#senders[0]?.();
+      forget?.();
+      this.#senders.remove(resolve);
+      this.#senders.first?.();
     }
   }
 
@@ -279,13 +280,14 @@ export class StoredMessages {
 
   #nextChange(signal: AbortSignal | undefined): { readonly promise: Promise<void>; stop(): void } {
     const { promise, resolve } = Promise.withResolvers<void>();
+    let forget = (): void => {};
     const stop = (): void => {
-      signal?.removeEventListener("abort", stop);
+      forget();
       if (this.#waiting.delete(stop) && this.#waiting.size === 0) this.#stopPolling();
       resolve();
     };
     this.#waiting.add(stop);
-    signal?.addEventListener("abort", stop, { once: true });
+    if (signal !== undefined) forget = onAbort(signal, stop);
     this.#following ??= this.#options.store.follow(({ parts, channels }) => {
       if (parts.includes("channels") && channels?.includes(this.#options.name) !== false) this.#wakeWaiters();
     });

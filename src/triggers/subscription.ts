@@ -1,4 +1,6 @@
 /** One reader of a channel. */
+import { Fifo } from "../core/collections/fifo.ts";
+import { onAbort } from "../core/base/on-abort.ts";
 import { formatCancelReason } from "../core/cancel-reason.ts";
 import { ToolError } from "../core/error.ts";
 import { checkKnownKeys } from "../core/known-keys.ts";
@@ -22,7 +24,7 @@ export interface ReceiveMessageOptions {
 /** A reader of a channel. It never receives the messages that it has sent itself. */
 export class Subscription implements AsyncIterable<ChannelMessage> {
   readonly #source: MessageSource;
-  readonly #waiting: { readonly resolve: (message: ChannelMessage) => void; readonly reject: (error: unknown) => void }[] = [];
+  readonly #waiting = new Fifo<{ readonly resolve: (message: ChannelMessage) => void; readonly reject: (error: unknown) => void }>();
   #closed = false;
 
   /** @internal */
@@ -72,7 +74,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
   deliver(): void {
     for (let first = this.#waiting.shift(); first !== undefined; first = this.#waiting.shift()) {
       const message = this.#source.take(); // makes room, so another message may be sent and delivered inside this call
-      if (message === undefined) return void this.#waiting.unshift(first);
+      if (message === undefined) return this.#waiting.unshift(first);
       first.resolve(message);
     }
   }
@@ -81,7 +83,7 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
   close(): void {
     if (this.#closed) return;
     this.#closed = true;
-    for (const { reject } of this.#waiting.splice(0)) reject(subscriptionClosedError());
+    for (const { reject } of this.#waiting.takeAll()) reject(subscriptionClosedError());
     this.#source.end();
   }
 
@@ -102,13 +104,10 @@ export class Subscription implements AsyncIterable<ChannelMessage> {
     this.#source.onDemand?.("wait");
     if (signal === undefined) return promise;
     const stop = (): void => {
-      const at = this.#waiting.indexOf(waiter);
-      if (at < 0) return; // the message was delivered already
-      this.#waiting.splice(at, 1);
+      if (!this.#waiting.remove(waiter)) return; // the message was delivered already
       reject(waitCancelledError(signal));
     };
-    signal.addEventListener("abort", stop, { once: true });
-    return promise.finally(() => signal.removeEventListener("abort", stop));
+    return promise.finally(onAbort(signal, stop));
   }
 }
 

@@ -4,7 +4,7 @@ import { delegateTool } from "../../src/compose/delegate/delegate.ts";
 import { createLoop } from "../../src/compose/loop.ts";
 import { generateConversations, type GenerateOptions } from "../../src/generate/conversations/generate-conversations.ts";
 import { scriptedModel } from "../../src/model/scripted-model.ts";
-import { onAbort } from "../../src/policy/attempts/deadline.ts";
+import { onAbort } from "../../src/core/base/on-abort.ts";
 import { defineTool } from "../../src/registry/define-tool.ts";
 import { createRuntime, type Runtime } from "../../src/runtime/runtime.ts";
 

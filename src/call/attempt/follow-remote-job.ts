@@ -1,7 +1,7 @@
 /** Waits for work that an engine returned as a remote job, and cancels it when no call waits any more. */
 import type { ToolContext } from "../../core/context.ts";
 import { RemoteJob } from "../../core/jobs/remote-job.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 
 /**
  * Resolves to the answer itself, or to the result of the job.

@@ -5,7 +5,7 @@ import type { ErrorCode } from "../../core/error-codes.ts";
 import type { FaultRule } from "../../core/answers/fault.ts";
 import { copyJson, type JsonValue } from "../../core/base/json.ts";
 import { RemoteJob } from "../../core/jobs/remote-job.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import type { Fault } from "../../policy/faults/fault.ts";
 import { createEmptyValue, keepFirstHalf, garbleAnswer } from "../../policy/faults/fault-output.ts";
 import type { AdmittedCall } from "../call-run.ts";

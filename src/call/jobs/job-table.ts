@@ -2,7 +2,7 @@
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
-import { MultiMap } from "../../core/base/multi-map.ts";
+import { MultiMap } from "../../core/collections/multi-map.ts";
 import { plural } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";

@@ -17,7 +17,7 @@ import {
 } from "../../core/jobs/job-status.ts";
 import type { ListStoredJobsOptions, StoredJob } from "../../core/store/job-store.ts";
 import { checkSender, type SentBy } from "../../core/sender.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import type { CallServices } from "../call-run.ts";
 import type { CallJob } from "./job.ts";
 import { isRunningInCall } from "../context/call-tree.ts";

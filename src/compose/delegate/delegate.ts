@@ -13,7 +13,7 @@ import { partText } from "../../core/result.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { Toolset } from "../../core/toolset.ts";
 import { callerVisibility, sessionOfContext, shownHistoryOf } from "../../call/context/tool-context.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import { visibilityOf } from "../../policy/visibility.ts";
 import { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Session } from "../../session/session.ts";

@@ -1,4 +1,5 @@
 /** Runs one program: makes its calls in order, and settles them in the same order. */
+import { Fifo } from "../../core/collections/fifo.ts";
 import { ToolError } from "../../core/error.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { Clock } from "../../core/ports.ts";
@@ -84,9 +85,9 @@ class ProgramCalls {
   readonly #controller = new AbortController();
   readonly #roundedIntegers: ReadonlyMap<string, string>;
   /** In call order; the first is the next call that is settled in the program. */
-  readonly #queue: RunningCall[] = [];
+  readonly #queue = new Fifo<RunningCall>();
   readonly #results: (ToolResult | undefined)[] = [];
-  readonly #waitingForSlot: (() => void)[] = [];
+  readonly #waitingForSlot = new Fifo<() => void>();
   #running = 0;
   #wallTime: number;
 
@@ -102,7 +103,7 @@ class ProgramCalls {
 
   /** The numbers of the calls that are not settled in the program. */
   get unsettled(): readonly number[] {
-    return this.#queue.map(({ call }) => call.number);
+    return Array.from(this.#queue, ({ call }) => call.number);
   }
 
   get results(): readonly ToolResult[] {
@@ -127,9 +128,9 @@ class ProgramCalls {
 
   /** Waits for the oldest call, then takes it and the calls after it that have ended as well. */
   async waitForEnded(): Promise<ToThread> {
-    await this.#queue[0]?.done;
+    await this.#queue.first?.done;
     const ended: SettledCall[] = [];
-    for (let first = this.#queue[0]; first?.result !== undefined; first = this.#queue[0]) {
+    for (let first = this.#queue.first; first?.result !== undefined; first = this.#queue.first) {
       this.#queue.shift();
       // From the recorded duration, so that the program sees the same time when it is run again.
       this.#wallTime = Math.max(this.#wallTime, Math.round(first.call.madeAt + first.result.durationMs));
@@ -150,7 +151,7 @@ class ProgramCalls {
   /** Cancels the running calls and waits until all have settled. */
   async stop(): Promise<void> {
     this.cancel();
-    await Promise.allSettled(this.#queue.map(({ done }) => done));
+    await Promise.allSettled(Array.from(this.#queue, ({ done }) => done));
   }
 
   async #execute({ name, input }: ProgramCall): Promise<ToolResult> {

@@ -5,7 +5,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { Ports } from "../../core/ports.ts";
 import { roundMs, systemPorts } from "../../core/system/system-ports.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import { Limit } from "../../policy/locks/limit.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
 import type { Runtime } from "../../runtime/runtime.ts";

@@ -23,7 +23,7 @@ import type {
 } from "../../core/approvals/approvals.ts";
 import type { ApprovalAnswer, Approver } from "../../core/approvals/ask.ts";
 import type { Store } from "../../core/store/store.ts";
-import { MultiMap } from "../../core/base/multi-map.ts";
+import { MultiMap } from "../../core/collections/multi-map.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolError, describeThrown, isToolError } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -34,7 +34,7 @@ import { approvalCancelledError, approvalDeniedError, findApprovalRefusal, noDec
 import { ApprovalRules } from "./approval-rules.ts";
 import { findAnsweringRule, describeAnswer, isApprovalAnswer } from "./approval-verdict.ts";
 import { ApprovalPoller } from "./approval-poller.ts";
-import { onAbort } from "../attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import { toApprovalEnd, toAnswerNote, PendingQuestion } from "./pending-question.ts";
 import { MAX_ENDED_IN_STORE, StoredApprovals } from "./stored-approvals.ts";
 

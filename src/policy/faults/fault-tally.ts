@@ -4,7 +4,7 @@ import type { ToolCall } from "../../core/call.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { PersistentMap } from "../../core/base/persistent-map.ts";
+import { PersistentMap } from "../../core/collections/persistent-map.ts";
 
 /** How often each call was made so far. Immutable, so that a branch can continue from it. */
 export type CallTally = PersistentMap<number>;

@@ -3,7 +3,7 @@ import type { SessionEvent } from "../../core/event.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { applyPatch, diffJson } from "../../core/base/json-patch.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { PersistentMap } from "../../core/base/persistent-map.ts";
+import { PersistentMap } from "../../core/collections/persistent-map.ts";
 import { shareJson } from "../../core/base/share-json.ts";
 import { stateKey, type StateMap } from "../../session/session.ts";
 import type { StateChange } from "../../session/turn.ts";

@@ -7,7 +7,7 @@ import type { EventLog, Store } from "../../core/store/store.ts";
 import type { SessionAttempt } from "../../call/context/execute-nested.ts";
 import type { CallServices, CallRun } from "../../call/call-run.ts";
 import { cancelSessionCalls } from "../../call/running-calls.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import type { Registry } from "../../registry/registry.ts";
 import { readEventPages } from "../../session/read-events.ts";
 import type { ReadSessionsOf } from "../../call/admit/once-per-turn.ts";

@@ -1,6 +1,6 @@
 /** Waits for work, with a timeout. */
 import type { Clock } from "../../core/ports.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 
 /** Resolves to whether the work ended, or failed, before the timeout and before the signal aborted. Never rejects. */
 export async function settlesWithin(work: Promise<unknown>, timeoutMs: number, clock: Clock, signal?: AbortSignal): Promise<boolean> {

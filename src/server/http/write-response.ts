@@ -1,7 +1,7 @@
 /** Writes a platform `Response` to a client of Node's HTTP server. */
 import type { ServerResponse } from "node:http";
 import type { Clock } from "../../core/ports.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import { endResponseEarly, isFullyReceived } from "./end-response-early.ts";
 import { readTextOfResponse } from "./response-text.ts";
 

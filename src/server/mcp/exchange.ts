@@ -1,7 +1,7 @@
 /** Work for a client that may need answers of the client before it is done, over any number of requests. */
 import { formatCancelReason } from "../../core/cancel-reason.ts";
 import { ToolError } from "../../core/error.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import type { JsonObject, JsonValue } from "../../core/base/json.ts";
 import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { McpLogLevel } from "./client.ts";

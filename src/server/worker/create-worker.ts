@@ -12,7 +12,7 @@ import type { Store } from "../../core/store/store.ts";
 import { safeLog } from "../../core/system/safe-log.ts";
 import { systemPorts } from "../../core/system/system-ports.ts";
 import { getDefinitionDigests } from "../../registry/definition-digests.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import { Runtime } from "../../runtime/runtime.ts";
 import type { ResumeOptions } from "../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";

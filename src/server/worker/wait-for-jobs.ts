@@ -1,6 +1,6 @@
 /** Waits for the jobs of a session that a worker has taken. */
 import { ToolError } from "../../core/error.ts";
-import { onAbort } from "../../policy/attempts/deadline.ts";
+import { onAbort } from "../../core/base/on-abort.ts";
 import type { Runtime } from "../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 

@@ -9,7 +9,7 @@ import type { Approver } from "../../../core/approvals/ask.ts";
 import type { ToolError } from "../../../core/error.ts";
 import type { RuntimeEvent } from "../../../core/event.ts";
 import { approvalId } from "../../../policy/approval/approval-digest.ts";
-import { onAbort } from "../../../policy/attempts/deadline.ts";
+import { onAbort } from "../../../core/base/on-abort.ts";
 import { plural, formatListWithCount } from "../../../core/base/wording.ts";
 import { sumMeters, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
 import type { Jobs } from "../../../call/jobs/jobs.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from "vitest";
 import fc from "fast-check";
-import { changedKeys, hashKey, PersistentMap } from "../../../src/core/base/persistent-map.ts";
+import { changedKeys, hashKey, PersistentMap } from "../../../src/core/collections/persistent-map.ts";
 
 /** Two keys that begin with `prefix` and whose hashes are equal in the bits of the mask: in all 32 bits, or not. */
 function collide(prefix: string, mask: number, fully: boolean): readonly [string, string] {

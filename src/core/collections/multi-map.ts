@@ -1,4 +1,4 @@
-import { getOrAdd } from "./get-or-add.ts";
+import { getOrAdd } from "../base/get-or-add.ts";
 
 /** Values grouped by key; the values of one key are found without scanning the others. */
 export class MultiMap<Key, Value> {
