@@ -1,4 +1,5 @@
 /** Makes the help texts from the commands. */
+import { maxOf } from "../core/collections/push-all.ts";
 import type { Command, CommandGroup } from "./command.ts";
 import type { CommandEntry } from "./commands.ts";
 import { OPTIONS, type OptionName } from "./command-line.ts";
@@ -94,7 +95,7 @@ function lastWord(name: string): string {
 /** Returns a line for each row: name and usage, padded to one width, then the summary. */
 function commandLines(rows: readonly (readonly [string, string, string])[]): string {
   const calls = rows.map(([name, usage]) => `${name} ${usage}`.trimEnd());
-  const column = Math.max(...calls.map((call) => call.length));
+  const column = maxOf(calls.map((call) => call.length));
   return rows.map(([, , summary], index) => `  ${(calls[index] ?? "").padEnd(column)}  ${summary}`).join("\n");
 }
 

@@ -1,4 +1,5 @@
 /** One run of a loop: asks the model, runs its calls, decides whether to continue. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { omitUndefined } from "../core/base/omit-undefined.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonObject } from "../core/base/json.ts";
@@ -118,7 +119,7 @@ export class LoopRun {
 
   /** Plays rounds until there is a reason to stop. */
   async run(): Promise<LoopResult> {
-    this.#notes.push(...jobsNote(this.#turn.session.jobs, this.#offeredName));
+    pushAll(this.#notes, jobsNote(this.#turn.session.jobs, this.#offeredName));
     for (;;) {
       this.#addPendingMessages();
       const outcome = await this.#runRound();
@@ -245,7 +246,7 @@ export class LoopRun {
     this.#pauses = reply.finish === "pause" ? this.#pauses + 1 : 0;
     const met = await this.#findMetCondition(outcome);
     const stop = this.#findStop(results, reply, { repeated: findings.repeated, met });
-    if (stop === undefined) this.#notes.push(...findings.warnings, ...this.#advisoryNotes());
+    if (stop === undefined) pushAll(this.#notes, [...findings.warnings, ...this.#advisoryNotes()]);
     const { output } = this.#dependencies;
     if (stop?.reason !== "answered") return stop;
     return output === undefined ? { ...stop, detail: describeEmptyAnswer(reply) } : await this.#readAnswer(text, output);

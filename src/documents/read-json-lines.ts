@@ -1,4 +1,5 @@
 /** Reads JSON Lines that a person wrote by hand: no invalid line is ignored, and each is reported with its position. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { ToolError } from "../core/error.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
@@ -32,7 +33,7 @@ export function readJsonLines<Item>(
     } catch (thrown: unknown) {
       const error = ToolError.fromUnknown(thrown);
       const place = `${file}:${index + 1}`;
-      problems.push(...(error.details.length > 0 ? error.details.map((detail) => `${place}: ${detail}`) : [formatPlaced(error, place)]));
+      pushAll(problems, error.details.length > 0 ? error.details.map((detail) => `${place}: ${detail}`) : [formatPlaced(error, place)]);
     }
   }
   const more = problems.length - MAX_PROBLEMS;

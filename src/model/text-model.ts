@@ -1,4 +1,5 @@
 /** Gives tools to a model without tool calls: they are described in its prompt, and its calls are read from its text. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { checkModel } from "../core/check-argument.ts";
 import { checkKnownKeys, type OptionNames } from "../core/known-keys.ts";
 import type { CallMessage, ModelMessage } from "../core/message.ts";
@@ -146,7 +147,7 @@ class TextToolsModel implements Model {
       if (step.kind !== "assistant") {
         const { kind: role, content, title } = step;
         written.push({ role, at, content, ...(title === undefined ? {} : { title }) });
-      } else written.push(...this.#toTextStep(step, { at, toolNames, reasons }));
+      } else pushAll(written, this.#toTextStep(step, { at, toolNames, reasons }));
     }
     return written;
   }

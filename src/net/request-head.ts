@@ -1,4 +1,5 @@
 /** Makes the head of a request: refuses headers that a caller may not set, and adds those that every request has. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { ToolError } from "../core/error.ts";
 import { firstChars } from "../core/base/truncate-text.ts";
 import { ACCEPTED_ENCODINGS } from "./decode-body.ts";
@@ -70,7 +71,7 @@ export function buildHeaders(
   const given = new Set(headers.map(([name]) => name.toLowerCase()));
   const written: HttpHeader[] = [["host", url.host]];
   for (const [name, value] of DEFAULT_HEADERS) if (!given.has(name)) written.push([name, value]);
-  written.push(...headers);
+  pushAll(written, headers);
   if (body !== undefined || METHODS_WITH_LENGTH.has(method)) written.push(["content-length", String(body?.byteLength ?? 0)]);
   return written;
 }

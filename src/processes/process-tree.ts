@@ -1,4 +1,5 @@
 /** Finds and ends all processes that a program has started, even outside of its group and session. On other systems than Linux, only its group. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { readdirSync, readFileSync } from "node:fs";
 import type { Clock } from "../core/ports.ts";
 import { onNextTurn } from "../core/system/lazy-timer.ts";
@@ -138,7 +139,7 @@ function findRelated(root: TreeRoot, all: readonly ProcessEntry[], more: Readonl
   for (let entry = waiting.pop(); entry !== undefined; entry = waiting.pop()) {
     if (found.has(entry.pid) || entry.pid === process.pid) continue;
     found.set(entry.pid, entry);
-    waiting.push(...(children.get(entry.pid) ?? []));
+    pushAll(waiting, children.get(entry.pid) ?? []);
   }
   return [...found.values()];
 }
@@ -169,7 +170,7 @@ async function readProcesses(): Promise<readonly ProcessEntry[]> {
     const added = listProcessIds().filter((pid) => !known.has(pid));
     if (added.length === 0) break;
     for (const pid of added) known.add(pid);
-    entries.push(...(await flatMapInTurns(added, readProcess)));
+    pushAll(entries, await flatMapInTurns(added, readProcess));
   }
   return entries;
 }
@@ -178,7 +179,7 @@ async function flatMapInTurns<Item, Found>(items: readonly Item[], read: (item: 
   const found: Found[] = [];
   for (const [index, item] of items.entries()) {
     if (index > 0 && index % PROCESSES_PER_TURN === 0) await new Promise<void>((resolve) => onNextTurn(resolve));
-    found.push(...read(item));
+    pushAll(found, read(item));
   }
   return found;
 }

@@ -1,4 +1,5 @@
 /** Lists the tools of a registry: those on offer, and separately those that the permission rules deny. */
+import { pushAll } from "../core/collections/push-all.ts";
 import type { RegisteredTool } from "./registered-tool.ts";
 import { compareNames } from "./tool-search.ts";
 import type { ToolsetEntry } from "./toolset-entry.ts";
@@ -18,6 +19,6 @@ export function listOfferedTools(entries: Iterable<ToolsetEntry>): readonly Regi
 export function listDeniedTools(entries: Iterable<ToolsetEntry>): readonly RegisteredTool[] {
   const denied: RegisteredTool[] = [];
   for (const entry of entries)
-    if (entry.isOffered) for (const family of entry.families.values()) if (family.denied !== undefined) denied.push(...family.tools);
+    if (entry.isOffered) for (const family of entry.families.values()) if (family.denied !== undefined) pushAll(denied, family.tools);
   return denied.filter(({ enabled, blocked }) => enabled && blocked === undefined).sort(compareNames);
 }

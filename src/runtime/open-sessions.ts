@@ -1,4 +1,5 @@
 /** The sessions that a runtime has open, by id. */
+import { pushAll } from "../core/collections/push-all.ts";
 import type { CallServices } from "../call/call-run.ts";
 import { recordHandOver } from "../call/jobs/run-in-background.ts";
 import { cancelSessionCalls } from "../call/running-calls.ts";
@@ -314,9 +315,9 @@ export class OpenSessions {
     if (session !== undefined) for (const run of this.#options.services.running.inSession(session)) recordHandOver(run);
     resuming?.abort(reason(id));
     session?.markHandedOver(reason(id));
-    for (const inner of this.#resumingByCaller.get(id)) handedOver.push(...this.#handOver(inner, reason));
+    for (const inner of this.#resumingByCaller.get(id)) pushAll(handedOver, this.#handOver(inner, reason));
     for (const { id: inner } of this.#listNestedSessions(id))
-      if (!handedOver.includes(inner)) handedOver.push(...this.#handOver(inner, reason));
+      if (!handedOver.includes(inner)) pushAll(handedOver, this.#handOver(inner, reason));
     if (session !== undefined) cancelSessionCalls(session, this.#options.services.running, "its session was handed over");
     return handedOver;
   }

@@ -1,5 +1,6 @@
 /// <reference lib="esnext.disposable" preserve="true" />
 /** The runtime, which connects all parts: it takes toolsets and calls, and returns results. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { OWN_NAMESPACE, type ToolCall } from "../core/call.ts";
 import { ToolError } from "../core/error.ts";
 import { checkString } from "../core/check-argument.ts";
@@ -321,7 +322,7 @@ export class Runtime {
     const unclosed = await this.#lifecycle.close(async () => {
       await this.#services.running.whenEnded();
       await this.#feeds?.catchUpAll();
-      unwritten.push(...(await this.#sessions.closeAll()));
+      pushAll(unwritten, await this.#sessions.closeAll());
     });
     for (const name of this.registry.namespaces()) this.registry.setToolsetState(name, "ended");
     this.#feeds?.close();

@@ -1,4 +1,5 @@
 /** The sessions of a runtime: begins, branches, resumes and closes them. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { notStartedError } from "../call/attempt/not-started-errors.ts";
 import { rejectOnAbort } from "../core/base/reject-on-abort.ts";
 import type { ToolCall } from "../core/call.ts";
@@ -181,8 +182,8 @@ export class Sessions implements SessionHost {
     const ends = await Promise.allSettled([...this.open.all()].map((session) => session.close()));
     await this.#services.cache.stored?.whenSettled();
     // approvals of a program that fail must not keep the store open, whose last writes would be lost
-    ends.push(...(await Promise.allSettled([this.#whenApprovalsSettled()])));
-    ends.push(...(await Promise.allSettled([this.#options.store?.close()])));
+    pushAll(ends, await Promise.allSettled([this.#whenApprovalsSettled()]));
+    pushAll(ends, await Promise.allSettled([this.#options.store?.close()]));
     return ends.flatMap((end) => (end.status === "rejected" ? [ToolError.fromUnknown(end.reason, "store_failed")] : []));
   }
 }

@@ -1,4 +1,5 @@
 /** Collects the constraints of a schema on one value, across `$ref` and `allOf`: everything that repairs need. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { type JsonObject, type JsonValue, isJsonArray, isJsonObject } from "../core/base/json.ts";
 import type { JsonSchema } from "../core/tool.ts";
 import { foldKey } from "./repair/coerce.ts";
@@ -117,8 +118,8 @@ function mergeFacets(facets: readonly JsonObject[]): SchemaShape {
     for (const name of arrayAt(facet, "required")) if (typeof name === "string") required.add(name);
     for (const union of ["anyOf", "oneOf"]) if (Object.hasOwn(facet, union)) unions.push(arrayAt(facet, union));
     const byPattern = objectAt(facet, "patternProperties");
-    patterns.push(...Object.keys(byPattern));
-    patternSchemas.push(...Object.values(byPattern));
+    pushAll(patterns, Object.keys(byPattern));
+    pushAll(patternSchemas, Object.values(byPattern));
     closed ||=
       getOwn(facet, "additionalProperties") === false ||
       (getOwn(facet, "unevaluatedProperties") === false && !facets.some(mayAllowMoreKeys));

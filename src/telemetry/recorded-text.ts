@@ -1,4 +1,5 @@
 /** Arguments and results as attributes: JSON text without secrets, cut to size. */
+import { maxOf } from "../core/collections/push-all.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { parseJson } from "../core/base/parse-json.ts";
 import { truncateText } from "../core/base/truncate-text.ts";
@@ -65,7 +66,7 @@ function redactSecrets(written: (most: number) => string, redact: RedactText | u
 function examinedStart(text: string): string {
   if (text.length < MAX_EXAMINED_CHARS) return text;
   const start = text.slice(0, MAX_EXAMINED_CHARS);
-  return start.slice(0, 1 + Math.max(...[" ", "\n", '"'].map((sign) => start.lastIndexOf(sign))));
+  return start.slice(0, 1 + maxOf([" ", "\n", '"'].map((sign) => start.lastIndexOf(sign))));
 }
 
 class NamedSecretRedactor {

@@ -1,4 +1,5 @@
 /** The part of the store contract about the feed: the order in which the events of all sessions became durable. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import type { FeedEntry } from "../core/store/store-feed.ts";
 import type { Store } from "../core/store/store.ts";
@@ -91,7 +92,7 @@ async function readAll({ feed }: Store, after: string): Promise<readonly FeedEnt
   const all: FeedEntry[] = [];
   for (let mark = after; ;) {
     const { entries, isFull } = await feed.read({ after: mark, limit: 2 });
-    all.push(...entries);
+    pushAll(all, entries);
     if (!isFull) return all;
     mark = entries.at(-1)?.mark ?? mark;
   }

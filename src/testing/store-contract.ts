@@ -1,4 +1,5 @@
 /** The contract of every store, as cases for any test runner. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { deepEqual, equal, ok } from "node:assert/strict";
 import { artifactStoreContract } from "./artifact-store-contract.ts";
 import type { SessionEvent } from "../core/event.ts";
@@ -303,7 +304,7 @@ async function allOf(log: EventLog): Promise<EventPage> {
   const events: SessionEvent[] = [];
   for (let from: number | undefined = 1; from !== undefined;) {
     const page: EventPage = await log.read({ from });
-    events.push(...page.events);
+    pushAll(events, page.events);
     from = page.next;
   }
   return { events, next: undefined };

@@ -1,4 +1,5 @@
 /** A conversation as the system prompt and messages of Anthropic's Messages API. */
+import { pushAll } from "../core/collections/push-all.ts";
 import type { ContentPart } from "../core/content.ts";
 import { readPdfData } from "../core/formats/data-uri.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
@@ -56,7 +57,7 @@ export function toAnthropicMessages(
       turns.addResults(writeFound(step, deferred) ?? writeResults(step));
     } else if (step.kind !== "system") turns.addUserBlocks(writePrompt(step));
     else if (turns.writesSystemAsUser) turns.addUserBlocks(writeSystemNote(step));
-    else system.push(...writeSystemNote(step));
+    else pushAll(system, writeSystemNote(step));
   }
   if (mustEndWithUser) turns.askToContinue();
   return { ...(system.length === 0 ? {} : { system }), messages: turns.messages, toolNames };

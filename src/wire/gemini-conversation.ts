@@ -1,4 +1,5 @@
 /** A conversation as the system instruction and contents of Gemini's generateContent. */
+import { pushAll } from "../core/collections/push-all.ts";
 import type { ContentPart } from "../core/content.ts";
 import { readPdfData } from "../core/formats/data-uri.ts";
 import { isJsonObject, type JsonObject } from "../core/base/json.ts";
@@ -74,7 +75,7 @@ export function toGeminiContents(
     if (step.kind === "assistant") writeAssistant(step, contents, options);
     else if (step.kind !== "system") contents.addUserParts(writePrompt(step));
     else if (contents.writesSystemAsUser) contents.addUserParts(writeSystemNote(step));
-    else system.push(...writeSystemNote(step));
+    else pushAll(system, writeSystemNote(step));
   }
   if (mustEndWithUser) contents.askToContinue();
   return { ...(system.length === 0 ? {} : { systemInstruction: { parts: system } }), contents: contents.items, toolNames };
@@ -102,7 +103,7 @@ class AlternatingContents {
     if (parts.length === 0) return;
     this.askToContinue();
     const last = this.items.at(-1);
-    if (last?.role === "model") last.parts.push(...parts);
+    if (last?.role === "model") pushAll(last.parts, parts);
     else this.items.push({ role: "model", parts: [...parts] });
   }
 

@@ -1,4 +1,5 @@
 /** Requests a reply in JSON, with the part of its schema that a provider supports. */
+import { pushAll } from "../core/collections/push-all.ts";
 import { ToolError } from "../core/error.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../core/base/json.ts";
 import type { ResponseFormat } from "../core/model.ts";
@@ -71,7 +72,7 @@ export function enforcedSchema(responseFormat: ResponseFormat, format: string, n
   const found: WireNote[] = [];
   const fitted = replySchema(responseFormat, rules, found);
   const closed = found.find(({ kind, path = "" }) => kind === "schema-loss" && path.endsWith("additionalProperties"));
-  if (closed === undefined) notes.push(...found);
+  if (closed === undefined) pushAll(notes, found);
   else notes.push({ kind: "unsupported", note: `The schema of the reply was left out: ${closed.path ?? "$"} ${closed.note}` });
   return closed === undefined ? fitted?.schema : undefined;
 }

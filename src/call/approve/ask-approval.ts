@@ -1,4 +1,5 @@
 /** Asks a person or a rule for approval of a call. No lock is held meanwhile. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { ApprovalPreview } from "../../core/approvals/approval-preview.ts";
 import type { CoveredCall, EnclosingCall } from "../../core/store/approval-store.ts";
 import type { ApprovalNote } from "../../core/approvals/approvals.ts";
@@ -149,7 +150,7 @@ function describeEnclosing(run: AdmittedCall): { readonly within?: readonly Encl
     const { callId, toolName, input = sentInput(inner) } = inner;
     within.push(Object.freeze({ callId, toolName, input }));
   }
-  within.push(...(inner.resumed?.within ?? []));
+  pushAll(within, inner.resumed?.within ?? []);
   return within.length === 0 ? {} : { within: Object.freeze(within) };
 }
 

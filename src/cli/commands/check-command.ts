@@ -1,4 +1,5 @@
 /** `haft check`: reads the configuration, opens every toolset, compiles every schema, and calls nothing. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import { plural } from "../../core/base/wording.ts";
 import { modelProblems } from "../../config/build/configured-models.ts";
@@ -38,7 +39,7 @@ export const checkCommand: CommandBody = {
   async run(context) {
     const lines: string[] = [];
     return withRuntime(context, { reportFailures: false, onWarning: (line) => void lines.push(line) }, async (open) => {
-      lines.push(...storeProblems(open), ...modelProblems(open.config), ...(await documentationProblems(open)));
+      pushAll(lines, [...storeProblems(open), ...modelProblems(open.config), ...(await documentationProblems(open))]);
       const checks = await checkToolsets(open, lines, context.signal);
       const warningLines = lines.filter((line) => !checks.some(({ problems }) => problems.includes(line)));
       const problems = checks.reduce((count, check) => count + check.problems.length, warningLines.length);

@@ -1,4 +1,5 @@
 /** `haft init`: a first configuration, after a few questions. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import { existsSync, statSync } from "node:fs";
 import { basename, dirname, join, relative, resolve } from "node:path";
 import { findConfig } from "../../config/load-config.ts";
@@ -219,6 +220,6 @@ function nextSteps({ model, shell }: Answers, out: string): string {
     ["check", "whether everything opens"],
   ];
   const config = out === FILE ? "" : ` --config ${quoteForShell(out)}`;
-  const longest = Math.max(...steps.map(([command = ""]) => command.length));
+  const longest = maxOf(steps.map(([command = ""]) => command.length));
   return steps.map(([command = "", what = ""]) => `haft ${`${command}${config}`.padEnd(longest + config.length)}   ${what}`).join("\n");
 }

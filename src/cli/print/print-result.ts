@@ -1,4 +1,5 @@
 /** Formats results, repairs and errors for a terminal. */
+import { minOf } from "../../core/collections/push-all.ts";
 import type { ErrorInfo } from "../../core/error.ts";
 import { resultText, type Repair, type ToolResult } from "../../core/result.ts";
 import { plural } from "../../core/base/wording.ts";
@@ -65,7 +66,7 @@ function answerParts(result: ToolResult, left: number, width: number): AnswerPar
   const first = lines
     .slice(0, MAX_BLOCK_LINES)
     .map((line) => safeText(truncateToWidth(line.trimEnd(), MAX_LINE_LENGTH)).replaceAll("\t", "  "));
-  const margin = Math.min(...first.filter((line) => line.trim() !== "").map((line) => line.search(/\S/u)));
+  const margin = minOf(first.filter((line) => line.trim() !== "").map((line) => line.search(/\S/u)));
   const shown = first.map((line) => truncateToWidth(line.slice(margin).trimEnd(), width));
   const hidden = lines.length - shown.length;
   return { line: "", block: hidden > 0 ? [...shown, `… and ${plural(hidden, "more line")}`] : shown };

@@ -1,4 +1,5 @@
 /** Runs the steps of a chain one after the other, adding their outputs to a context. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { ToolCall } from "../../core/call.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { wasBlockedByStore } from "../../core/not-started-error.ts";
@@ -81,7 +82,7 @@ class ChainRun {
       return true;
     } catch (thrown: unknown) {
       if (!(thrown instanceof StepFailure)) throw thrown;
-      this.#errors.push(...thrown.details, `${name} failed: ${thrown.message}`);
+      pushAll(this.#errors, [...thrown.details, `${name} failed: ${thrown.message}`]);
       return false;
     }
   }

@@ -1,4 +1,5 @@
 /** The tools of a registry as a model is shown them. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { checkRegistry } from "../../core/check-argument.ts";
 import { checkKnownKeys } from "../../core/known-keys.ts";
 import type { ModelTool } from "../../core/model.ts";
@@ -79,7 +80,7 @@ function makeList(registry: Registry, format: string | undefined, onDrop: (messa
     const { tool, qualifiedName } = registered;
     const isOverload = listed[index - 1]?.qualifiedName === qualifiedName || listed[index + 1]?.qualifiedName === qualifiedName;
     if (!isOfferedBy(tool, format)) onDrop(`${qualifiedName} is not offered: ${format ?? ""} does not run it.`);
-    else if (tool.unusable === undefined) tools.push(...toModelTools(registered, isOverload));
+    else if (tool.unusable === undefined) pushAll(tools, toModelTools(registered, isOverload));
   }
   return tools;
 }

@@ -1,4 +1,5 @@
 /** Checks a sequence of calls before any of them runs. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { quoteValue } from "../../core/base/wording.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -116,9 +117,9 @@ class SequenceChecker {
   check(): readonly SequenceProblem[] {
     const { calls, problems } = this.#sequence;
     const ofForm = Map.groupBy(problems, ({ index }) => index);
-    this.#problems.push(...(ofForm.get(-1) ?? []));
+    pushAll(this.#problems, ofForm.get(-1) ?? []);
     for (const [index, call] of calls.entries()) {
-      this.#problems.push(...(ofForm.get(index) ?? []));
+      pushAll(this.#problems, ofForm.get(index) ?? []);
       if (call !== undefined) this.#checkCall(call, index);
       if (this.#problems.length >= MAX_PROBLEMS) break;
     }

@@ -1,4 +1,5 @@
 /** Tools and MCP servers from TOML descriptors: a folder of them, or a single one. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { readdirSync, statSync } from "node:fs";
 import { basename, dirname, extname, join } from "node:path";
 import { checkName } from "../../core/call.ts";
@@ -137,7 +138,7 @@ class DescriptorLoader {
     for (const path of paths) {
       signal.throwIfAborted();
       try {
-        toolsets.push(...(await this.#loadFile(path, folder, log)));
+        pushAll(toolsets, await this.#loadFile(path, folder, log));
       } catch (thrown: unknown) {
         const error = ToolError.fromUnknown(thrown);
         failures.push(error);
@@ -164,9 +165,8 @@ class DescriptorLoader {
     this.#files.add(path);
     const descriptor = await this.#read(path);
     const toolsets = descriptor.servers.flatMap((server) => this.#serverToolset(server, descriptor, folder));
-    if (descriptor.ensemble !== undefined)
-      toolsets.push(...(await this.#ensembleToolset(descriptor.ensemble, descriptor, { folder, log })));
-    if (descriptor.invoker !== undefined) toolsets.push(...(await this.#invokerToolset(descriptor.invoker, descriptor, folder)));
+    if (descriptor.ensemble !== undefined) pushAll(toolsets, await this.#ensembleToolset(descriptor.ensemble, descriptor, { folder, log }));
+    if (descriptor.invoker !== undefined) pushAll(toolsets, await this.#invokerToolset(descriptor.invoker, descriptor, folder));
     if (toolsets.length === 0) descriptor.problems.throwIfAny();
     for (const line of descriptor.problems.formatLines()) log.warn(line);
     return toolsets;

@@ -1,4 +1,5 @@
 /** Reads the servers in the files of other MCP clients, at the places of `client-formats.ts`. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { NAMESPACE_SEPARATOR, OWN_NAMESPACE } from "../../core/call.ts";
 import { basename, dirname } from "node:path";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -120,7 +121,7 @@ export function readNamedServers(servers: readonly NamedServer[], { context, opt
       );
       continue;
     }
-    notes.push(...reader.notes);
+    pushAll(notes, reader.notes);
     if (toolset !== undefined) entries.push({ path: server.path, namespace: name, toolset, defaultEngine: false });
   }
   return { entries, notes };

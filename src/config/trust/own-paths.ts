@@ -1,4 +1,5 @@
 /** The files of a configuration. A model that could change them could give itself rights. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { basename, resolve } from "node:path";
 import { expandHome } from "../../documents/home-folder.ts";
 import { toRegistryEntries } from "../haft-config.ts";
@@ -16,13 +17,13 @@ export function ownPaths(loaded: LoadedConfig, hide: readonly string[] = []): Ow
   const programs: string[] = [];
   for (const engine of config.engines.values()) {
     if (engine.type === "mcp" && engine.server !== undefined) {
-      programs.push(...serverPrograms(engine.server, folder));
+      pushAll(programs, serverPrograms(engine.server, folder));
       if ("ca" in engine.server) named.push(engine.server.ca);
     }
     if (engine.type === "rest") named.push(engine.service.document, engine.service.ca);
   }
   for (const { toolset } of toRegistryEntries(config)) {
-    programs.push(...programsOf(toolset, folder));
+    pushAll(programs, programsOf(toolset, folder));
     if ("path" in toolset) named.push(toolset.path);
     if ("document" in toolset) named.push(toolset.document);
     if ("ca" in toolset) named.push(toolset.ca);

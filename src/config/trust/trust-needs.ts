@@ -1,4 +1,5 @@
 /** The reasons why a configuration must be trusted: servers that it starts, code that it imports, data that it sends, and further rights of tools. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { hash } from "node:crypto";
 import { formatJsonPath } from "../../core/base/json.ts";
 import { ToolError } from "../../core/error.ts";
@@ -39,9 +40,18 @@ export async function trustNeeds(loaded: LoadedConfig): Promise<TrustNeeds> {
     for (const what of toolset.enabled ? listStarted(toolset) : []) add(path, what);
     for (const descriptor of await readDescriptorsToTrust(toolset, loaded)) {
       descriptors.add(descriptor.digest);
-      starts.push(...descriptor.starts.map((line) => `${keyOf(path)}: ${line}`));
-      sends.push(...descriptor.sends.map((line) => `${keyOf(path)}: ${line}`));
-      widens.push(...descriptor.widens.map((line) => `${keyOf(path)}: ${line}`));
+      pushAll(
+        starts,
+        descriptor.starts.map((line) => `${keyOf(path)}: ${line}`),
+      );
+      pushAll(
+        sends,
+        descriptor.sends.map((line) => `${keyOf(path)}: ${line}`),
+      );
+      pushAll(
+        widens,
+        descriptor.widens.map((line) => `${keyOf(path)}: ${line}`),
+      );
     }
   }
   for (const [name, engine] of config.engines) {

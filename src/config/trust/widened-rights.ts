@@ -1,4 +1,5 @@
 /** The rights that a configuration gives tools and models beyond the default ones. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { redactUrl } from "../../store/postgres/postgres-settings.ts";
 import { resolve } from "node:path";
 import type { KeyPath } from "../../documents/key-positions.ts";
@@ -35,10 +36,10 @@ export interface WidenedRights {
 export function widenedRights({ config, folder }: LoadedConfig): WidenedRights {
   const widens: WidenedRight[] = [];
   for (const { path, toolset } of toRegistryEntries(config)) {
-    if (toolset.enabled) widens.push(...prefixKeys(path, toolsetRights(toolset, folder)));
+    if (toolset.enabled) pushAll(widens, prefixKeys(path, toolsetRights(toolset, folder)));
   }
-  for (const [name, engine] of config.engines) widens.push(...prefixKeys(["engines", name], engineRights(engine, folder)));
-  widens.push(...ownRights(config, folder));
+  for (const [name, engine] of config.engines) pushAll(widens, prefixKeys(["engines", name], engineRights(engine, folder)));
+  pushAll(widens, ownRights(config, folder));
   const sends = listModels(config).flatMap(({ path, model }) => modelRights(model, path));
   return { widens, sends: [...sends, ...telemetryRights(config), ...webhookSends(config)] };
 }

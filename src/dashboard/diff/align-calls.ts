@@ -1,4 +1,5 @@
 /** Aligns the calls of two sessions: first those with the same tool and input, then between them those with the same tool. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { canonicalJson, findCommonPairs, isSameJson } from "./json-diff.ts";
 
 /** The parts of a call that are compared. */
@@ -36,7 +37,7 @@ export function alignCalls(before: readonly ComparedCall[], after: readonly Comp
   const pairs: CallPair[] = [];
   let [left, right] = [0, 0];
   for (const [toLeft, toRight] of [...exact, [before.length, after.length] as const]) {
-    pairs.push(...alignByTool(before.slice(left, toLeft), after.slice(right, toRight)));
+    pushAll(pairs, alignByTool(before.slice(left, toLeft), after.slice(right, toRight)));
     if (toLeft < before.length) pairs.push({ before: before[toLeft], after: after[toRight] });
     [left, right] = [toLeft + 1, toRight + 1];
   }

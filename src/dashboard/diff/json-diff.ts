@@ -1,4 +1,5 @@
 /** Two JSON values as lines side by side: common lines, and lines of only one side. Values are compared as JSON, with keys in any order. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { isJsonObject } from "../../core/base/json.ts";
 import { truncateText } from "../show/text-pieces.ts";
 
@@ -186,7 +187,7 @@ function foldCommonRows(rows: readonly DiffRow[]): readonly DiffRow[] {
   let skipped: DiffRow[] = [];
   const flush = (): void => {
     if (skipped.length > 2) folded.push({ kind: "skip", lines: skipped.length });
-    else folded.push(...skipped);
+    else pushAll(folded, skipped);
     skipped = [];
   };
   for (const [index, row] of rows.entries()) {

@@ -1,4 +1,5 @@
 /** The health of the server: whether it accepts calls, what runs, how fast, and what was abandoned. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import { useQuery } from "@tanstack/react-query";
 import { useRef, type ReactNode } from "react";
 import { Link } from "wouter";
@@ -207,7 +208,7 @@ const HEIGHT = 28;
 
 /** A line of recent values, without axes. */
 function Sparkline({ values }: { readonly values: readonly number[] }): ReactNode {
-  const most = Math.max(1, ...values);
+  const most = Math.max(1, maxOf(values));
   const points = values.map((value, index) => {
     const x = WIDTH - ((values.length - 1 - index) / (MAX_READINGS - 1)) * WIDTH;
     return `${x.toFixed(1)},${(HEIGHT - 1 - (value / most) * (HEIGHT - 3)).toFixed(1)}`;

@@ -1,4 +1,5 @@
 /** Reads a session's events page by page, and returns its calls. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import type { HaftClient } from "../../client/client.ts";
 import { useConnection } from "../server/use-connection.ts";
@@ -30,7 +31,7 @@ async function fetchSteps(client: HaftClient, sessionId: string, signal: AbortSi
       query: { after, limit: PAGE },
       signal,
     });
-    events.push(...page.events);
+    pushAll(events, page.events);
     after = page.next;
   }
   return { steps: collectSteps(events), length: events.at(-1)?.position ?? 0 };

@@ -2,6 +2,7 @@
  * A session in Chrome's trace format, for chrome://tracing and Perfetto. @see
  * https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
  */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { callName, type CallEntry } from "./call-entry.ts";
 import type { SessionLog } from "./session-log.ts";
 
@@ -31,7 +32,7 @@ export function formatChromeTrace(sessionId: string, log: SessionLog): string {
     }
     const endedAt = Math.max(entry.at, entry.endedAt ?? last);
     const tid = tracks.assignTrack(entry, endedAt);
-    events.push(...toTraceEvents(entry, endedAt, tid));
+    pushAll(events, toTraceEvents(entry, endedAt, tid));
   }
   for (let tid = 1; tid <= tracks.count; tid++)
     events.push({ name: "thread_name", ph: "M", ts: 0, pid: 1, tid, args: { name: `calls ${tid}` } });

@@ -1,4 +1,5 @@
 /** The whole session in one line. Drag to show a part, use keys to move and resize it, double-click to show everything. */
+import { maxOf, minOf } from "../../core/collections/push-all.ts";
 import { useEffect, useRef, useState, type PointerEvent, type ReactNode } from "react";
 import { MIN_ZOOM_WIDTH, FULL_ZOOM, zoomAfterBrushKey } from "./zoom-keys.ts";
 import { computeMapColumns } from "./map-columns.ts";
@@ -26,7 +27,7 @@ export function Minimap({ log, axis, version, zoom, onZoom }: MinimapProps): Rea
     const { left, width } = currentTarget.getBoundingClientRect();
     return Math.min(1, Math.max(0, (clientX - left) / width));
   };
-  const [start, end] = drag === undefined ? [zoom.start, zoom.end] : [Math.min(...drag), Math.max(...drag)];
+  const [start, end] = drag === undefined ? [zoom.start, zoom.end] : [minOf(drag), maxOf(drag)];
   return (
     <div className="minimap">
       <div
@@ -77,7 +78,7 @@ function draw(canvas: HTMLCanvasElement, log: SessionLog, axis: TimeAxis): void 
   const context = canvas.getContext("2d");
   if (context === null) return;
   const { running, failed } = computeMapColumns(log, axis, COLUMNS);
-  const most = Math.max(1, ...running);
+  const most = Math.max(1, maxOf(running));
   const style = getComputedStyle(canvas);
   const [plain, bad] = [style.getPropertyValue("--map"), style.getPropertyValue("--bad")];
   context.clearRect(0, 0, COLUMNS, canvas.height);

@@ -1,4 +1,5 @@
 /** A session as Markdown for a person: its messages, and each call with its input and its result. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import { firstCharacters } from "../show/text-pieces.ts";
 import { formatFullTime, formatDuration } from "../show/format.ts";
 import { callName, type CallEntry } from "./call-entry.ts";
@@ -40,7 +41,7 @@ function formatCall(entry: CallEntry, depth: number, isTimeless: boolean): strin
 /** Formats a code block. Its fence is longer than any run of backticks in the text, so that the text cannot end it. */
 function formatCodeBlock(kind: string, text: string): string {
   const shown = text.length > MAX_BLOCK ? `${firstCharacters(text, MAX_BLOCK)}\n… ${text.length - MAX_BLOCK} more characters` : text;
-  const longest = Math.max(2, ...[...shown.matchAll(/`+/gu)].map(([marks]) => marks.length));
+  const longest = Math.max(2, maxOf([...shown.matchAll(/`+/gu)].map(([marks]) => marks.length)));
   const fence = "`".repeat(longest + 1);
   return `${fence}${kind}\n${shown}\n${fence}`;
 }

@@ -1,4 +1,5 @@
 /** Selects the candidate of a model's reply that becomes the tool's result. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { getOwn } from "../../core/base/get-own.ts";
 import { valueText } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -26,7 +27,11 @@ export function chooseCandidate(candidates: readonly ReplyCandidate[], rules: Re
     const verdict = evaluateText(text, rules);
     if ("output" in verdict) return verdict;
     if ("error" in verdict) reported ??= verdict;
-    else problems.push(...verdict.problems.map((problem) => (candidates.length === 1 ? problem : `candidate ${index + 1}: ${problem}`)));
+    else
+      pushAll(
+        problems,
+        verdict.problems.map((problem) => (candidates.length === 1 ? problem : `candidate ${index + 1}: ${problem}`)),
+      );
   }
   return reported ?? { problems };
 }

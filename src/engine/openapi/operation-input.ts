@@ -1,4 +1,5 @@
 /** Builds the input schema of an operation's tool, one object with all parameters and the body, and maps its keys to the request. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { type JsonObject, type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import type { HttpBody, HttpParameter } from "../rest/http-operation.ts";
@@ -48,7 +49,7 @@ export function operationInput(options: OperationInputOptions, { parameters }: P
     return { ...http, key };
   });
   const bodyKeys = keys.slice(parameters.length);
-  if (body !== undefined) properties.push(...bodyProperties(body, bodyKeys));
+  if (body !== undefined) pushAll(properties, bodyProperties(body, bodyKeys));
   return {
     inputSchema: options.schemas.withDefinitions(objectSchemaPart(properties)),
     parameters: httpParameters,

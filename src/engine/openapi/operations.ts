@@ -1,4 +1,5 @@
 /** Lists the operations of a document, and names each. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { describeThrown } from "../../core/error.ts";
 import { ownString, ownStrings, type LocatedObject, type OpenApiDocument } from "./document.ts";
 import type { FilterableOperation } from "./operation-filter.ts";
@@ -24,7 +25,7 @@ export function* listOperations(document: OpenApiDocument, isTrusted: boolean): 
   for (const { key, value, place } of document.readMembers({ value: document.root, place: ROOT }, "paths")) {
     const item = document.readObject(value, place, "a path");
     try {
-      if (item !== undefined) found.push(...operationsOf(document, key, item, isTrusted));
+      if (item !== undefined) pushAll(found, operationsOf(document, key, item, isTrusted));
     } catch (error: unknown) {
       document.warnings.add(place, `the path cannot be read and is left out: ${describeThrown(error)}`);
     }

@@ -1,4 +1,5 @@
 /** Removes secrets from texts, in all encodings in which a service may return them. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { encodeBasicCredentials, encodeClientCredentials } from "../../net/basic-credentials.ts";
 import { passwordOfHeader, wordsOfHeader } from "../../net/header-credentials.ts";
 import { addressCredentials, createLabeller, type Redact } from "../../core/secrets/redact.ts";
@@ -37,7 +38,7 @@ export class Secrets {
         secrets.push(toSecret(scheme === undefined ? what : `${what} of ${scheme}`, value, true));
     }
     for (const [name, value] of Object.entries({ ...options.documentHeaders, ...options.headers })) {
-      if (!PLAIN_HEADERS.test(name)) secrets.push(...headerSecrets(name, value));
+      if (!PLAIN_HEADERS.test(name)) pushAll(secrets, headerSecrets(name, value));
     }
     for (const [name, value] of Object.entries(options.secrets ?? {})) secrets.push(toSecret(name, value, false));
     this.#configured = secrets;

@@ -1,4 +1,5 @@
 /** Draws the tools of a conversation, in the order in which they are called. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
@@ -57,7 +58,7 @@ export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: 
     notes.push(`${plural(calls, "call")} were requested, but ${formatToolCount(usable.length)} called more than once.`);
   const size = Math.min(calls, usable.length);
   const draw = withCallableTool(createDraw(kind, { usable, flow, size }));
-  if (kind === "chain") notes.push(...findChainLengthNotes(flow, draw, size));
+  if (kind === "chain") pushAll(notes, findChainLengthNotes(flow, draw, size));
   return { draw, flow, notes };
 }
 

@@ -1,4 +1,5 @@
 /** Tracks the values that a conversation has seen, so that later calls can use what was returned or said. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import type { JsonObject } from "../../core/base/json.ts";
 import type { ToolResult } from "../../core/result.ts";
 import { toolSubject } from "./tool-subject.ts";
@@ -52,8 +53,7 @@ export class KnownValues {
     );
     if (amounts.length === 0) return;
     for (const { name, value } of fields)
-      if (isIdName(name) && (this.#paid.size < MAX_VALUES || this.#paid.has(String(value))))
-        this.#paid.set(String(value), Math.max(...amounts));
+      if (isIdName(name) && (this.#paid.size < MAX_VALUES || this.#paid.has(String(value)))) this.#paid.set(String(value), maxOf(amounts));
   }
 
   /** Remembers the values that the user gave for a call. */

@@ -1,4 +1,5 @@
 /** Plays one conversation in a session of its own. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { createLoop } from "../../compose/loop.ts";
 import type { StopReason } from "../../compose/stop-reason.ts";
 import type { JsonValue } from "../../core/base/json.ts";
@@ -98,7 +99,7 @@ class UnansweredTurn {
       input: (calls[at]?.input ?? {}) as JsonValue,
       result,
     })); // a template is JSON
-    this.#calls.push(...added);
+    pushAll(this.#calls, added);
   }
 
   async writeAnswer(): Promise<void> {

@@ -1,4 +1,5 @@
 /** The inbox: questions of all processes that share a store, which any of them can read and answer. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { quoteValue } from "../../core/base/wording.ts";
 import type { ApprovalPreview } from "../../core/approvals/approval-preview.ts";
 import type {
@@ -115,10 +116,10 @@ export class StoredApprovals implements ApprovalInbox {
     // throws, before anything is answered, if the rule does not match every question
     for (const record of selected) createAnswerRule(record, verdict, { id: "", now: this.#now });
     const ids: string[] = [];
-    for (const record of selected) ids.push(...(await this.#endQuestion(record, verdict)));
+    for (const record of selected) pushAll(ids, await this.#endQuestion(record, verdict));
     const records: ApprovalRecord[] = [];
     while (ids.length > 0)
-      records.push(...(await this.#store.list({ now: this.#now, ids: ids.splice(0, PAGE), first: "oldest", limit: PAGE })));
+      pushAll(records, await this.#store.list({ now: this.#now, ids: ids.splice(0, PAGE), first: "oldest", limit: PAGE }));
     return records;
   }
 

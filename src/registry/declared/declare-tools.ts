@@ -1,4 +1,5 @@
 /** Tools as TypeScript declarations, for a model that calls them from a program. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { DEFAULT_NAMESPACE, splitName } from "../../core/call.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { compareText } from "../../trust/pinned-tool.ts";
@@ -31,7 +32,7 @@ export function declareTools(tools: readonly DeclaredTool[], maxChars: number): 
     const known = spaces.get(space);
     const added = lines.map((line) => indent + line);
     if (known === undefined) spaces.set(space, added);
-    else known.push(...added);
+    else pushAll(known, added);
   }
   return formatNamespaces(spaces, leftOut);
 }
@@ -39,7 +40,7 @@ export function declareTools(tools: readonly DeclaredTool[], maxChars: number): 
 function formatNamespaces(spaces: ReadonlyMap<string, readonly string[]>, leftOut: number): string {
   const lines = ["declare const tools: {"];
   for (const [space, declared] of [...spaces].sort(([one], [other]) => compareText(one, other)))
-    lines.push(...(space === "" ? declared : [`  ${formatKey(space)}: {`, ...declared, "  };"]));
+    pushAll(lines, space === "" ? declared : [`  ${formatKey(space)}: {`, ...declared, "  };"]);
   if (leftOut > 0) lines.push(`  // and ${leftOut} more that are not listed here`);
   return [...lines, "};"].join("\n");
 }

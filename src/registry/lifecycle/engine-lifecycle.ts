@@ -1,4 +1,5 @@
 /** The life of one engine, which several toolsets may share: opened once, within a time limit, and closed once. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import type { EndedConnection, Engine, EngineContext } from "../../core/engine.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { Ports } from "../../core/ports.ts";
@@ -167,7 +168,7 @@ export class EngineLifecycle {
   /** The longest limit of its toolsets; 0 = no limit. */
   #openTimeoutMs(): number {
     const times = this.toolsets.map((toolset) => toolset.openTimeoutMs ?? DEFAULT_OPEN_TIMEOUT_MS);
-    return times.includes(0) ? 0 : Math.max(...times);
+    return times.includes(0) ? 0 : maxOf(times);
   }
 
   /** Opens once an abandoned opening or a close has ended, because two concurrent openings of one engine would interfere. */

@@ -1,4 +1,5 @@
 /** Opens, refreshes and closes toolsets in parallel, each within its own time limit; the failure of one does not affect the others. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { OWN_NAMESPACE } from "../../core/call.ts";
 import type { Engine } from "../../core/engine.ts";
 import { ToolError } from "../../core/error.ts";
@@ -324,7 +325,7 @@ export class ToolsetLifecycle {
     for (const toolset of toolsets) {
       const isNew = !registry.namespaces().includes(toolset.name);
       try {
-        changed.push(...registry.replace([this.#partsOf(toolset)]));
+        pushAll(changed, registry.replace([this.#partsOf(toolset)]));
         if (isNew && toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
       } catch (thrown: unknown) {
         // registered without tools, so that calls of it are answered with the reason

@@ -1,4 +1,5 @@
 /** The end of all logs of a store, in the order in which their events became durable. Its cursors are marks of the store's feed. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { ToolError } from "../../core/error.ts";
 import { CopiedEventsFinder, findLastCopied } from "../../core/copied-events.ts";
 import type { SessionEvent } from "../../core/event.ts";
@@ -76,7 +77,7 @@ export class StoreTail extends EventTail {
     try {
       while (events.length < count) {
         const page = await this.#source.read(sessionId, first - 1 + events.length, { limit: count - events.length });
-        events.push(...page.events);
+        pushAll(events, page.events);
         if (page.events.length === 0) break;
       }
     } catch (thrown: unknown) {

@@ -1,4 +1,5 @@
 /** A call that had begun and not ended, according to the log of its session, and the end it gets if no process runs it. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { AnswerSource } from "../../core/answers/answer-source.ts";
 import type { ToolCall } from "../../core/call.ts";
 import type { ToolError } from "../../core/error.ts";
@@ -82,7 +83,7 @@ const MAX_ENDED_WITHIN = 10_000;
 /** Notes that a call, which was made by the handler of another, has ended. */
 export function noteEndedWithin(outer: OpenCall, { callId, endedWithin }: OpenCall): void {
   if (outer.endedWithin.length + endedWithin.length >= MAX_ENDED_WITHIN) outer.hasNestedIntent = true;
-  else outer.endedWithin.push(callId, ...endedWithin);
+  else pushAll(outer.endedWithin, [callId, ...endedWithin]);
 }
 
 /** Returns the call as it was when it began. */

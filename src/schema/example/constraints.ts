@@ -1,4 +1,5 @@
 /** The requirements for a value, combined from all subschemas of one place. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { getOwn } from "../../core/base/get-own.ts";
 import { type JsonValue, isJsonArray, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
@@ -94,7 +95,7 @@ export class Constraints {
 
   #addExamples(raw: RawSchema): void {
     const examples = getOwn(raw, "examples");
-    if (Array.isArray(examples)) this.exampleValues.push(...examples.slice(0, MAX_SHOWN).map(toJson));
+    if (Array.isArray(examples)) pushAll(this.exampleValues, examples.slice(0, MAX_SHOWN).map(toJson));
     for (const keyword of ["example", "default"]) if (Object.hasOwn(raw, keyword)) this.exampleValues.push(toJson(raw[keyword]));
     const description = getOwn(raw, "description");
     if (typeof description === "string" && this.description === "") this.description = description;

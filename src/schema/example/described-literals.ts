@@ -1,4 +1,5 @@
 /** Finds the literal values in a description, and their roles: choices, examples, the default. */
+import { pushAll } from "../../core/collections/push-all.ts";
 
 /** One value as written in a description. */
 export interface Literal {
@@ -47,13 +48,13 @@ export function findLiterals(text: string): Literals {
     const before = text.slice(Math.max(0, start - 70), start);
     if (DEFAULT_LEAD.test(before)) fallback ??= literals[0];
     else if (FORMAT.test(before) || NAMES_OTHER_PARAMETER.test(text.slice(end, end + 40))) continue;
-    else if (EXAMPLE_LEAD.test(before)) examples.push(...literals);
+    else if (EXAMPLE_LEAD.test(before)) pushAll(examples, literals);
     else if (CHOICES_LEAD.test(before) ? literals.length > 1 || choices.length > 0 : joinedByOr || literals.length > 2)
-      choices.push(...literals);
+      pushAll(choices, literals);
   }
   fallback ??= findBareDefault(text);
-  if (examples.length === 0) examples.push(...findBareExamples(text));
-  if (choices.length === 0) choices.push(...findBareChoices(text));
+  if (examples.length === 0) pushAll(examples, findBareExamples(text));
+  if (choices.length === 0) pushAll(choices, findBareChoices(text));
   return { choices: distinct(choices), examples: distinct(examples), defaultValue: isNothing(fallback) ? undefined : fallback };
 }
 

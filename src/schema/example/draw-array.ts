@@ -1,4 +1,5 @@
 /** Draws arrays: the number of items, and each item. */
+import { maxOf, pushAll } from "../../core/collections/push-all.ts";
 import { type JsonValue, isJsonObject } from "../../core/base/json.ts";
 import { canonicalJson } from "../../core/base/canonical-json.ts";
 import { parseIsoDate, formatDateLike, isoDayOf } from "./date-text.ts";
@@ -69,14 +70,16 @@ function containedParts(
   { contains, itemRules }: Constraints,
   { context, mode }: Pick<ArrayContext, "context" | "mode">,
 ): readonly Part[][] {
-  const tuple = Math.max(0, ...itemRules.map(({ prefix }) => prefix.length));
+  const tuple = Math.max(0, maxOf(itemRules.map(({ prefix }) => prefix.length)));
   const start = mode.attempt === 0 ? 0 : Math.min(mode.attempt % (tuple + 1), MAX_LENGTH);
   const wanted: Part[][] = Array.from({ length: start }, () => []);
   for (const { schema, least } of contains) {
     const part = context.findSubschema(schema);
     const first = mode.attempt % 4 > 1 ? start : wanted.length;
-    for (let index = first; index < first + Math.min(least, MAX_LENGTH); index++)
-      (wanted[index] ??= []).push(...(part === undefined ? [] : [part]));
+    for (let index = first; index < first + Math.min(least, MAX_LENGTH); index++) {
+      const parts = (wanted[index] ??= []);
+      if (part !== undefined) parts.push(part);
+    }
   }
   return contains.length === 0 ? [] : wanted;
 }
@@ -110,7 +113,7 @@ function chooseLength(constraints: Constraints, place: ValuePlace, { context, mo
     const preferred = records.length + (more ?? (records.length > 0 ? 0 : usualLength(place, context)));
     return Math.max(minItems, Math.min(most, atMost, preferred));
   }
-  const tuple = Math.max(0, ...constraints.itemRules.map(({ prefix }) => prefix.length));
+  const tuple = Math.max(0, maxOf(constraints.itemRules.map(({ prefix }) => prefix.length)));
   return Math.max(minItems, Math.min(most, Math.max(tuple, usualLength(place, context))));
 }
 
@@ -126,7 +129,7 @@ function itemParts({ itemRules, otherItems }: Constraints, index: number, contex
     schemas.push(isTuple ? prefix[index] : rest);
     isCovered ||= isTuple || rest !== undefined;
   }
-  if (!isCovered) schemas.push(...otherItems);
+  if (!isCovered) pushAll(schemas, otherItems);
   return schemas.map((schema) => context.findSubschema(schema)).filter((part) => part !== undefined);
 }
 

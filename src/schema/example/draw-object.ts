@@ -1,4 +1,5 @@
 /** Draws objects: their property names, and each property. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { JsonValue } from "../../core/base/json.ts";
 import { makeConsistent } from "./make-consistent.ts";
 import { getOwn } from "../../core/base/get-own.ts";
@@ -109,7 +110,7 @@ function withDependentNames(names: Iterable<string>, { dependentNames }: Constra
   for (let name = open.pop(); name !== undefined; name = open.pop()) {
     if (all.has(name)) continue;
     all.add(name);
-    open.push(...(dependentNames.get(name) ?? []));
+    pushAll(open, dependentNames.get(name) ?? []);
   }
   return all;
 }
@@ -247,7 +248,7 @@ function propertyParts({ propertyRules, otherProperties }: Constraints, name: st
     if (!isNamed && additional !== undefined) schemas.push(additional);
     isCovered ||= isNamed || additional !== undefined;
   }
-  if (!isCovered) schemas.push(...otherProperties);
+  if (!isCovered) pushAll(schemas, otherProperties);
   const parts = schemas.map((schema) => context.findSubschema(schema)).filter((part) => part !== undefined);
   return parts.includes(false) ? undefined : parts;
 }

@@ -1,4 +1,5 @@
 /** Numbers for schemas that only the ends of a range, or fractions, satisfy. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import type { RandomStream } from "./random-stream.ts";
 
 export interface NumberRange {
@@ -16,7 +17,7 @@ export function edgeNumber({ minimum, maximum, multiplesOf }: NumberRange, attem
   if (attempt % 3 === 1) return Number.isFinite(maximum) ? maximum : undefined;
   const from = Math.max(minimum, Number.isFinite(maximum) ? maximum - OPEN_SPAN : -OPEN_SPAN);
   const to = Math.min(maximum, from + OPEN_SPAN);
-  const step = Math.max(0.01, ...multiplesOf);
+  const step = Math.max(0.01, maxOf(multiplesOf));
   const steps = Math.floor(to / step) - Math.ceil(from / step);
   if (!(steps >= 0 && steps <= Number.MAX_SAFE_INTEGER)) return undefined;
   const multiple = (Math.ceil(from / step) + random.branch("edge").integer(0, steps)) * step;

@@ -1,4 +1,5 @@
 /** Generates numbers that suit a property's name and its bounds. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import type { ParsedDescription } from "./parsed-description.ts";
 import { normalizeName } from "./name-words.ts";
 import type { RandomStream } from "./random-stream.ts";
@@ -227,12 +228,12 @@ function findMultipleNear(candidate: number, bounds: NumberBounds, random: Rando
 
 /** Returns the least common multiple. Exact for integers and short decimals; else the largest step. */
 function commonMultiple(steps: readonly number[]): number {
-  const scale = 10 ** Math.max(...steps.map(decimalsOf));
+  const scale = 10 ** maxOf(steps.map(decimalsOf));
   let result = 1;
   for (const step of steps) {
     const next = Math.round(step * scale);
     result = (result / greatestCommonDivisor(result, next)) * next;
-    if (!Number.isSafeInteger(result) || result === 0) return Math.max(...steps);
+    if (!Number.isSafeInteger(result) || result === 0) return maxOf(steps);
   }
   return result / scale;
 }

@@ -1,4 +1,5 @@
 /** Walks over a value and its schema once, and repairs a model's mistakes without changing the meaning. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { type JsonObject, type JsonValue, DEFAULT_MAX_DEPTH, isJsonArray, isJsonObject, formatJsonPath } from "../../core/base/json.ts";
 import type { Repair } from "../../core/result.ts";
 import { coerceText, jsonTypeOf, findSimilarMember } from "./coerce.ts";
@@ -232,7 +233,7 @@ export class RepairWalk {
       if (best?.dropped === 0) break;
     }
     if (best === undefined) return value;
-    this.repairs.push(...best.repairs);
+    pushAll(this.repairs, best.repairs);
     return best.value;
   }
 

@@ -1,4 +1,5 @@
 /** Sessions of HTTP clients of the revisions up to 2025-11-25: each client has one, because the server may send it requests. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import type { Gateway } from "./gateway.ts";
@@ -121,7 +122,7 @@ export class HttpSessions {
   #pickSessionToEnd(callerId: string): string | undefined {
     const counts = new Map<string, number>([[callerId, 1]]);
     for (const one of this.#sessions.values()) counts.set(one.caller.id, (counts.get(one.caller.id) ?? 0) + 1);
-    const most = Math.max(...counts.values());
+    const most = maxOf(counts.values());
     const candidates = [...this.#sessions].filter(([, one]) => counts.get(one.caller.id) === most);
     const [ending] = candidates.find(([, one]) => !isInUse(one)) ?? candidates[0] ?? [];
     return ending;

@@ -1,4 +1,5 @@
 /** Inlines the references of a schema, because many clients show their model schemas without the definitions. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { escapePointerStep, unescapePointerStep } from "../../core/base/json-pointer.ts";
 import { isJsonArray, isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import { decodePercent } from "../../schema/references/reference-uri.ts";
@@ -140,7 +141,11 @@ function removeUnusedDefinitions(root: JsonObject): JsonObject {
   const used = new Set<string>();
   const kept = new Set<string>();
   const open: string[] = [];
-  const keep = (schema: JsonValue | undefined): void => void open.push(...collectReferences(schema, (part) => part !== root));
+  const keep = (schema: JsonValue | undefined): void =>
+    pushAll(
+      open,
+      collectReferences(schema, (part) => part !== root),
+    );
   keep(root);
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     if (used.has(next)) continue;

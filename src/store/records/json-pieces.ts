@@ -1,4 +1,5 @@
 /** JSON text in pieces: long strings are kept as they are, and are written as JSON in the database's thread. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { ContentPart } from "../../core/content.ts";
 import type { SessionEvent } from "../../core/event.ts";
 import { findCachedJsonText } from "../../core/base/cached-json-text.ts";
@@ -55,7 +56,7 @@ export function splitOutputEvent(event: SessionEvent): JsonPieces | undefined {
     return undefined;
   const answer = isLong(output) ? { text: output } : written === undefined ? undefined : { json: written };
   const pieces: JsonPiece[] = answer === undefined ? [openObject({ ...rest, output })] : [openObject(rest), `,"output":`, answer];
-  if (content !== undefined) pieces.push(`,"content":[`, ...content.flatMap(splitPart), "]");
+  if (content !== undefined) pushAll(pieces, [`,"content":[`, ...content.flatMap(splitPart), "]"]);
   return [...pieces, "}"];
 }
 

@@ -1,4 +1,5 @@
 /** Decides which lease requests can be granted. Uses the same tree as the locks of one process, filled in the order of the queue. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { createHash } from "node:crypto";
 import type { LeaseRequest } from "../../core/store/lease-store.ts";
 import { ResourceTree, type Claim } from "../../core/resources/resource-tree.ts";
@@ -71,7 +72,11 @@ export class LeaseQueue {
       if (next === entry.within) return true;
       if (seen.has(next)) continue;
       seen.add(next);
-      for (const other of waiting.get(next) ?? []) open.push(...this.blockers(other, Infinity).map(({ within }) => within));
+      for (const other of waiting.get(next) ?? [])
+        pushAll(
+          open,
+          this.blockers(other, Infinity).map(({ within }) => within),
+        );
     }
     return false;
   }

@@ -1,4 +1,5 @@
 /** Writes groups of events, each group in one transaction, for sessions that this owner still has. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { Kysely, Transaction } from "kysely";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import type { LogOptions } from "../../core/store/store.ts";
@@ -68,7 +69,7 @@ export class LogWriter {
     }
     if (others.length === 0) return this.#commitAlone(tables, first);
     const refusals: LogRefusal[] = [];
-    for (const write of writes) refusals.push(...(await this.#commitAlone(tables, write)));
+    for (const write of writes) pushAll(refusals, await this.#commitAlone(tables, write));
     return refusals;
   }
 

@@ -1,4 +1,5 @@
 /** Leases in SQL tables. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import { sql, type Kysely, type Transaction } from "kysely";
 import type { LeaseAnswer, LeaseRequest, LeaseStore, LeaseUpdate, StoredLease } from "../../core/store/lease-store.ts";
 import { parseJson } from "../../core/base/parse-json.ts";
@@ -198,7 +199,7 @@ async function lockSlots(transaction: Transaction<Tables>, slots: readonly numbe
     .onConflict((conflict) => conflict.column("slot").doUpdateSet({ fence: sql<number>`haft_lease_slot.fence + 1` }))
     .returning("fence")
     .execute();
-  return Math.max(...rows.map(({ fence }) => fence));
+  return maxOf(rows.map(({ fence }) => fence));
 }
 
 async function raiseFences(transaction: Transaction<Tables>, slots: readonly number[], fence: number): Promise<void> {

@@ -1,4 +1,5 @@
 /** Compares the tables of a store with those that its version should have. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { migrate } from "../sql/migrate.ts";
 import type { ColumnShape, SchemaShape, TableShape } from "../sql/schema-shape.ts";
 import { connectSqlite } from "../sqlite/sqlite-connection.ts";
@@ -24,7 +25,7 @@ export function findSchemaDrift(expected: SchemaShape, found: SchemaShape): read
   for (const [name, table] of expected.tables) {
     const actual = found.tables.get(name);
     if (actual === undefined) findings.push(createFinding(`the table ${name} is missing`, RESTORE));
-    else findings.push(...findColumnDrift(name, table, actual), ...findIndexDrift(name, table, actual));
+    else pushAll(findings, [...findColumnDrift(name, table, actual), ...findIndexDrift(name, table, actual)]);
   }
   return findings;
 }

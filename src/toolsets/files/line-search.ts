@@ -1,4 +1,5 @@
 /** Finds the lines of one file that match a pattern, with context lines. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { StringDecoder } from "node:string_decoder";
 import type { LinearPattern } from "../../schema/pattern/pattern.ts";
 import { HEAD_BYTES, findBinaryReason, detectWideEncoding } from "./detect-binary.ts";
@@ -75,7 +76,7 @@ export class LineSearch {
 
   #match(whole: string, isWhole: boolean): void {
     this.matches++;
-    if (this.#contextBefore.length > 0) this.found.push(...this.#contextBefore);
+    if (this.#contextBefore.length > 0) pushAll(this.found, this.#contextBefore);
     this.#contextBefore = [];
     this.found.push(this.#show(whole, { isWhole, matched: true }));
     this.#contextLeft = this.#options.context;

@@ -1,4 +1,5 @@
 /** Tools that run one program each, with templates as arguments. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { resolve } from "node:path";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { ToolOutput } from "../../core/content.ts";
@@ -109,7 +110,7 @@ function fillArguments(args: readonly InputTemplate[], input: JsonObject): reado
     const startsOpen = typeof template.parts[0] !== "string";
     if (!areValues && startsOpen) for (const text of texts) refuseOption(text, template.text);
     if (template.text === "--") areValues = true;
-    filled.push(...texts);
+    pushAll(filled, texts);
   }
   return filled;
 }

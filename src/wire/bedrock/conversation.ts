@@ -1,4 +1,5 @@
 /** A conversation as the system prompt and messages of Bedrock's Converse API. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { readFileData } from "../../core/formats/data-uri.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -55,7 +56,7 @@ export function toConverseMessages(
   const ownIds = new ProviderIds();
   for (const step of steps) {
     if (step.kind === "system" && turns.writesSystemAsUser) turns.addUserBlocks(writeSystemNote(step));
-    else if (step.kind === "system") system.push(...writeSystemNote(step));
+    else if (step.kind === "system") pushAll(system, writeSystemNote(step));
     else if (step.kind !== "assistant") turns.addUserBlocks(writer.writePrompt(step));
     else {
       const own = ownIds.restore(step);

@@ -1,4 +1,5 @@
 /** Reads AWS's binary event stream: messages of a prelude, headers, a payload and two checksums. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import { crc32 } from "node:zlib";
 import { ToolError } from "../../core/error.ts";
 import { isJsonObject, type JsonValue } from "../../core/base/json.ts";
@@ -19,7 +20,7 @@ export function eventStream(): FrameReader {
     push: (chunk) => {
       bytes.add(chunk);
       const pieces: JsonValue[] = [];
-      for (let message = nextMessage(bytes); message !== undefined; message = nextMessage(bytes)) pieces.push(...readMessage(message));
+      for (let message = nextMessage(bytes); message !== undefined; message = nextMessage(bytes)) pushAll(pieces, readMessage(message));
       return pieces;
     },
     end: () => [], // remaining bytes are an incomplete message

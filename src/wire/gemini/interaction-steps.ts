@@ -1,4 +1,5 @@
 /** A conversation as the steps of Gemini's Interactions API. */
+import { pushAll } from "../../core/collections/push-all.ts";
 import type { ContentPart } from "../../core/content.ts";
 import { isJsonObject, type JsonObject, type JsonValue } from "../../core/base/json.ts";
 import type { ModelMessage } from "../../core/message.ts";
@@ -45,7 +46,7 @@ export function toInteractionSteps(messages: readonly ModelMessage[], { mustEndW
     if (written.length === 0 || endsWithModel()) written.push(CONTINUE);
   };
   for (const step of withApprovalResults(steps)) {
-    if (step.kind === "system" && !writesSystemAsUser()) system.push(...textContent(contentText(step.content)));
+    if (step.kind === "system" && !writesSystemAsUser()) pushAll(system, textContent(contentText(step.content)));
     else {
       if (step.kind === "assistant") askToContinue();
       for (const one of writeStep(step)) written.push(one);

@@ -1,4 +1,5 @@
 /** Reads calls between custom delimiters that have the tool's name in them: `[/read]…[read/]`, `<read path="x"/>`, and similar ones. */
+import { maxOf } from "../../core/collections/push-all.ts";
 import { splitName } from "../../core/call.ts";
 import { ToolError } from "../../core/error.ts";
 import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
@@ -232,7 +233,7 @@ const JSON_STRING = /^"(?:[^"\\]|\\.)*"/u;
 /** Where the name ends: behind the longest of the tool's names that has the separator in it, else at the first separator. */
 function findSeparator(text: string, separator: string, names: readonly string[]): number {
   const lengths = names.filter((name) => name.includes(separator) && text.startsWith(name + separator)).map(({ length }) => length);
-  return lengths.length > 0 ? Math.max(...lengths) : text.indexOf(separator);
+  return lengths.length > 0 ? maxOf(lengths) : text.indexOf(separator);
 }
 
 interface Body {

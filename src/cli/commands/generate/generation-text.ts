@@ -1,4 +1,5 @@
 /** Formats the progress and the summary of a generation for a person. */
+import { maxOf } from "../../../core/collections/push-all.ts";
 import type { AnswerCount, GenerationProgress, GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
 import { CHECK_LABELS, formatProblems, type ConversationChecks } from "../../../generate/conversations/check-conversation.ts";
 import type { WritingReport } from "../../../generate/conversations/conversation-writer.ts";
@@ -55,7 +56,7 @@ export function summaryLines(summary: GenerationSummary, { where, card, peakByte
     undefined,
     `${formatDuration(durationMs)}, ${rate(calls, durationMs)}, at most ${Math.ceil(peakBytes / 1_048_576)} MB of memory`,
   ]);
-  const width = Math.max(...rows.map(([, count]) => countText(count).length));
+  const width = maxOf(rows.map(([, count]) => countText(count).length));
   const lines = rows.map(([name, count, words]) => `${name.padEnd(13)} ${countText(count).padStart(width)}  ${words}`.trimEnd());
   return [...lines, ...notes];
 }

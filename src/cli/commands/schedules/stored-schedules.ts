@@ -1,4 +1,5 @@
 /** The schedules of a store, and the one that a command line names. */
+import { pushAll } from "../../../core/collections/push-all.ts";
 import { formatList } from "../../../core/base/wording.ts";
 import type { LoadedConfig } from "../../../config/load-config.ts";
 import { didYouMean } from "../../../core/base/near-names.ts";
@@ -63,7 +64,7 @@ export async function findSchedules(context: CommandContext, { store, config }: 
   for (const session of sessions.slice(0, MOST_SESSIONS)) {
     context.signal.throwIfAborted();
     try {
-      found.push(...(await schedulesOf(session)));
+      pushAll(found, await schedulesOf(session));
     } catch (thrown: unknown) {
       context.err.print(
         `haft: the session ${safeName(session.sessionId)} was left out: ${safeText(ToolError.fromUnknown(thrown).message)}`,

@@ -1,4 +1,5 @@
 /** `haft store copy`: copies everything into an empty store of any kind. */
+import { maxOf } from "../../../core/collections/push-all.ts";
 import { ToolError } from "../../../core/error.ts";
 import { plural } from "../../../core/base/wording.ts";
 import type { StoreLocation } from "../../../store/connect-store.ts";
@@ -40,7 +41,7 @@ export const copyStoreCommand: Command = {
       for (const table of tables) out.writeJson(table);
       return 0;
     }
-    const width = Math.max(...tables.map(({ table }) => table.length));
+    const width = maxOf(tables.map(({ table }) => table.length));
     for (const { table, rows, checksum } of tables) out.print(`${table.padEnd(width)}  ${checksum}  ${plural(rows, "row")}`);
     out.print(`${out.paint("green", "✓")} ${safeText(formatLocation(target))} holds the same data, and every session is intact`);
     return 0;

@@ -1,4 +1,5 @@
 /** Injects faults into the calls of recorded conversations. Once a call's faults are over, it has its recorded result. */
+import { pushAll } from "../../../core/collections/push-all.ts";
 import { ToolOutput } from "../../../core/content.ts";
 import type { ToolContext } from "../../../core/context.ts";
 import { pure } from "../../../core/resources/effects.ts";
@@ -101,7 +102,10 @@ export class FaultPlayer {
       let calls: readonly CallMessage[] = round.calls;
       for (let time = 1; calls.length > 0; time++) {
         const answers = await this.#runCalls(session, { calls, results, signal });
-        played.push(...calls.map((call) => withRepeatId(call, time)), ...answers.map((answer) => withRepeatId(answer, time)));
+        pushAll(
+          played,
+          [...calls, ...answers].map((one) => withRepeatId(one, time)),
+        );
         const failed = new Set(
           answers.filter(({ result }) => result.fault !== undefined && result.error !== undefined).map(({ callId }) => callId),
         );

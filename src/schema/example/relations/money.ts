@@ -1,4 +1,5 @@
 /** Consistent amounts of money: net pay, fees, prices before and after a discount, loans. */
+import { maxOf, minOf } from "../../../core/collections/push-all.ts";
 import type { Relation, DrawnFields } from "../drawn-fields.ts";
 
 const GROSS = ["gross_pay", "gross_salary", "gross_amount", "gross", "gross_income", "gross_wage"];
@@ -129,8 +130,8 @@ export const limitDayPrices: Relation = (names) => {
     if (start === undefined || start <= 0) return;
     for (const name of [first, ...others]) moveNear(object, name, start);
     const all = between.flatMap((name) => object.getNumber(name) ?? []);
-    object.setNumber(high, Math.max(...all) * (1 + (SWING / 2) * object.random.branch("high").next()));
-    object.setNumber(low, Math.min(...all) * (1 - (SWING / 2) * object.random.branch("low").next()));
+    object.setNumber(high, maxOf(all) * (1 + (SWING / 2) * object.random.branch("high").next()));
+    object.setNumber(low, minOf(all) * (1 - (SWING / 2) * object.random.branch("low").next()));
   };
 };
 
