@@ -1,6 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
 import { writeRecording } from "../../src/core/recording/recording.ts";
+import { ToolError } from "../../src/core/error.ts";
 import type { SessionEvent } from "../../src/core/event.ts";
 import type { JsonObject } from "../../src/core/base/json.ts";
 import type { ResultChange } from "../core/result-change.ts";
@@ -147,6 +148,21 @@ describe.concurrent("haft replay with a conversation", { timeout: PATIENCE_MS },
   });
 });
 
+test("a conversation whose replay is stopped is not said to be answered from the recording", { timeout: PATIENCE_MS }, async () => {
+  const project = await recorded();
+  const line = { role: "assistant", calls: [{ name: "files::read", input: { path: "plan.md" } }] };
+  writeFileSync(project.path("long.jsonl"), lines(...Array.from({ length: 2_000 }, () => line)));
+  const stop = new AbortController();
+  const onOutput = (): void => void setImmediate(() => stop.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
+  const args = ["replay", project.path("travel.jsonl"), project.path("long.jsonl")];
+  const { exitCode, stdout } = await project.haft(args, { signal: stop.signal, onOutput });
+  expect({ exitCode, hasSummary: stdout.includes("summary"), hasConclusion: stdout.includes("answered from the recording") }).toEqual({
+    exitCode: 130,
+    hasSummary: true,
+    hasConclusion: false,
+  });
+});
+
 describe.concurrent("haft replay without a conversation", { timeout: PATIENCE_MS }, () => {
   test("repeats the recorded calls and finds equal results, failures included", async () => {
     const project = new SessionProject();
@@ -157,6 +173,22 @@ describe.concurrent("haft replay without a conversation", { timeout: PATIENCE_MS
       exitCode: 0,
       stdout: "✓ 32 calls made again: every result is the recorded one; no tool was run\n",
       stderr: "",
+    });
+  });
+
+  test("a stopped replay claims nothing about the calls that it did not make", async () => {
+    const project = new SessionProject();
+    const ambiguous = { code: "ambiguous", message: "Which of them?", retryable: false, outcome: "not_started" } as const;
+    const calls = Array.from({ length: 2_000 }, (_, n) => ({ name: "a::get", input: { n }, result: { output: n } }));
+    const different = { name: "get", result: { status: "error", attempts: 0, error: ambiguous } } as const;
+    const recording = await recordingOf(different, ...calls);
+    const stop = new AbortController();
+    const onOutput = (): void => void setImmediate(() => stop.abort(new ToolError("cancelled", "Stopped by Ctrl-C.")));
+    const finished = await project.haft(["replay", "-"], { input: recording, signal: stop.signal, onOutput });
+    expect(finished).toEqual({
+      exitCode: 130,
+      stdout: expect.not.stringContaining("made again"),
+      stderr: "haft: cancelled: Stopped by Ctrl-C.\n",
     });
   });
 

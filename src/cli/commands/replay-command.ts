@@ -17,6 +17,7 @@ import { plural } from "../../core/base/wording.ts";
 import { recordedCalls } from "../../engine/recorded-calls.ts";
 import type { EventPrinter } from "../print/print-event.ts";
 import { safeText } from "../terminal/terminal-text.ts";
+import { waitForDrain } from "../terminal/wait-for-drain.ts";
 
 const EXIT_NO_MATCH = 1;
 
@@ -48,11 +49,7 @@ export const replayCommand: CommandBody = {
     const [recording = "", conversation] = context.args;
     checkReplayArguments(context, recording, conversation);
     const events = await readRecordedEvents(context, recording, { mayBeCut: recording.endsWith(".part") });
-    const exitCode = await (conversation === undefined
-      ? compareRecording(context, events)
-      : playConversation(context, events, conversation));
-    context.signal.throwIfAborted();
-    return exitCode;
+    return conversation === undefined ? await compareRecording(context, events) : await playConversation(context, events, conversation);
   },
 };
 
@@ -66,19 +63,24 @@ function checkReplayArguments({ options }: CommandContext, recording: string, co
   }
 }
 
-/** Makes the recorded calls again, one after the other, and compares the results. */
+/** Makes the recorded calls again, one after the other, and compares the results. @throws the signal's reason, without a conclusion about a part */
 async function compareRecording(context: CommandContext, events: readonly SessionEvent[]): Promise<number> {
   const { toolsets, calls, expectedResults } = recordedToolsets(events);
   const check = new RecordingComparison(context, calls.length);
-  await withReplay(context, { toolsets }, async (runtime) => {
-    const session = runtime.session();
-    for (const [index, call] of calls.entries()) {
-      if (context.signal.aborted) return;
-      const result = await session.execute(call, { signal: context.signal });
-      const recorded = expectedResults[index];
-      if (recorded !== undefined) check.compare({ number: index + 1, call, recorded, result });
-    }
-  });
+  try {
+    await withReplay(context, { toolsets }, async (runtime) => {
+      const session = runtime.session();
+      for (const [index, call] of calls.entries()) {
+        await waitForDrain(context);
+        const result = await session.execute(call, { signal: context.signal });
+        context.signal.throwIfAborted(); // a cancelled call is not a difference
+        const recorded = expectedResults[index];
+        if (recorded !== undefined) check.compare({ number: index + 1, call, recorded, result });
+      }
+    });
+  } finally {
+    check.clearProgress();
+  }
   return check.printConclusion() === 0 ? 0 : EXIT_NO_MATCH;
 }
 
@@ -94,6 +96,7 @@ async function playConversation(context: CommandContext, events: readonly Sessio
   };
   await withReplay(context, { toolsets, onEvent }, (runtime) => played.run({ session: runtime.session(), registry: runtime.registry }));
   played.printSummary();
+  context.signal.throwIfAborted(); // the conclusion is about the whole conversation
   if (!context.options.json) context.out.print(`\n${notes.formatConclusion(!context.options.nearest)}`);
   return notes.unmatched === 0 ? 0 : EXIT_NO_MATCH;
 }

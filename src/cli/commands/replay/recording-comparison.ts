@@ -45,9 +45,12 @@ export class RecordingComparison {
     else if (!same) this.#print(compared, replayed);
   }
 
-  /** Prints the conclusion. Returns the number of results that differ. */
-  printConclusion(): number {
+  clearProgress(): void {
     this.#progress.clear();
+  }
+
+  /** Prints the conclusion about all calls. Returns the number of results that differ. */
+  printConclusion(): number {
     const { options, out } = this.#context;
     if (!options.json) {
       const mark = this.#differing === 0 ? out.paint("green", "✓") : out.paint("red", "✗");
