@@ -123,7 +123,7 @@ export async function readAudit(
     // sessions are listed newest first: none after this one has anything newer than what was found
     if (session.updatedAt < since || session.updatedAt < found.oldest) return false;
     signal?.throwIfAborted();
-    for (const entry of await readSessionEntries(store, session, onDamage)) found.add(entry, wanted);
+    for (const entry of await readSessionEntries(store, session, onDamage, signal)) found.add(entry, wanted);
     return true;
   });
   const entries = found.entries();
@@ -303,11 +303,12 @@ function toKeyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, sessi
   return revokedAt === undefined ? [made] : [made, { type: "key-revoke", at: revokedAt, ...facts }];
 }
 
-/** The entries of a session in the order of their calls' starts, without those of its parent. */
+/** The entries of a session in the order of their calls' starts, without those of its parent. @throws the signal's reason */
 export async function readSessionEntries(
   store: Store,
   { sessionId, parent }: Pick<StoredSession, "sessionId" | "parent">,
   onDamage: (sessionId: string, reason: string) => void,
+  signal?: AbortSignal,
 ): Promise<readonly AuditEntry[]> {
   const entries: AuditEntry[] = [];
   /** Indexes of the entries of calls that have not ended, by call id. */
@@ -318,6 +319,7 @@ export async function readSessionEntries(
     let position = (parent?.length ?? 0) + 1;
     let from: number | undefined = position;
     while (from !== undefined) {
+      signal?.throwIfAborted();
       const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
       for (const event of page.events) {
         copiedEvents.add(event, position);
@@ -329,6 +331,7 @@ export async function readSessionEntries(
       from = page.damage === undefined ? page.next : undefined;
     }
   } catch (thrown: unknown) {
+    signal?.throwIfAborted();
     onDamage(sessionId, ToolError.fromUnknown(thrown).message); // the session may have been removed meanwhile
   }
   const last = copiedEvents.findLast(sessionId);

@@ -92,3 +92,19 @@ test("a forged cursor gets no more entries than the limit, and reads no more of 
   const entries = await readAudit(store, { limit: 2, after }, () => {});
   expect([entries.map(({ at }) => at), pages]).toEqual([[AT + 1_199, AT + 1_198], 1]);
 });
+
+test("a read of the audit stops within a long session when its signal aborts, which is no damage", async () => {
+  const store = memoryStore();
+  const log = store.create("long", { at: AT, durability: "async" });
+  log.append([{ type: "session-start", sessionId: "long", at: AT }, message("long", AT)]);
+  const stop = new AbortController();
+  const read = store.read.bind(store);
+  store.read = async (sessionId, options) => {
+    stop.abort(new Error("enough"));
+    const page = await read(sessionId, options);
+    return { ...page, next: 2 };
+  };
+  const damaged: string[] = [];
+  await expect(readAudit(store, { signal: stop.signal }, (sessionId) => damaged.push(sessionId))).rejects.toThrow("enough");
+  expect(damaged).toEqual([]);
+});
