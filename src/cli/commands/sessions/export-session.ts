@@ -17,6 +17,7 @@ import { warn } from "../../open/open-runtime.ts";
 import { withSession, withStore } from "../../open/open-store.ts";
 import { Progress, withProgress } from "../../terminal/progress.ts";
 import { checkOutputPaths } from "../../input/check-output-paths.ts";
+import { jsonPieces } from "../../print/json-pieces.ts";
 import { safeJson, safeJsonText, safeName, safeText } from "../../terminal/terminal-text.ts";
 import { writeFileAtomically } from "../../input/write-file.ts";
 
@@ -63,7 +64,7 @@ async function exportTo(context: CommandContext, store: Store, { id, file, forma
   const progress = new Progress(context.err);
   const source = new UndamagedEvents(withProgress(storedEvents(store, id), progress, (count) => `exporting: ${plural(count, "event")}`));
   const header = { sessionId: id, exportedAt: systemPorts.clock.wallTime() };
-  const text = format === "recording" ? writeRecording(source, header) : formatMessages(source, format);
+  const text = format === "recording" ? writeRecording(source, header) : formatMessages(source, format, context.signal);
   try {
     if (file === "-") await writeToStdout(context, text);
     else await writeFileAtomically(file, text, { force: context.options.force, allowsStdout: true, signal: context.signal });
@@ -118,16 +119,20 @@ class UndamagedEvents implements AsyncIterable<SessionEvent> {
   }
 }
 
-/** Yields one JSON object in a provider's format. Its events are collected in memory. */
+/** Yields one JSON object in a provider's format, in pieces. Its events are collected in memory. @throws the signal's reason */
 async function* formatMessages(
   source: AsyncIterable<SessionEvent>,
   format: Exclude<Format, "recording">,
+  signal: AbortSignal,
 ): AsyncGenerator<string, void, undefined> {
   const events: SessionEvent[] = [];
-  for await (const event of source)
+  for await (const event of source) {
+    signal.throwIfAborted();
     if (CONVERSATION_EVENTS.has(event.type) && (event.type !== "job-output" || event.asks === true)) events.push(event);
+  }
   const { toolNames: _toolNames, ...body } = PROVIDERS[format](buildConversation(events));
-  yield `${JSON.stringify(body, undefined, 2)}\n`;
+  yield* jsonPieces(body);
+  yield "\n";
 }
 
 const PROVIDERS = {
