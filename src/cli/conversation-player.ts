@@ -66,7 +66,7 @@ export class ConversationPlayer {
     if (this.#chat !== undefined) this.#chat.handleRuntimeEvent(event);
     else if (!this.#context.options.json) this.printer.print(event);
     else if (event.type === "call-end") this.#lastResult = event.result;
-    else if (event.type === "job-end" && this.#lastResult?.callId === event.callId) this.#printJson([this.#lastResult]);
+    else if (event.type === "job-end" && this.#lastResult?.callId === event.callId) this.#context.out.writeJson(this.#lastResult);
   };
 
   /** 0 unless the model failed to answer. */
@@ -111,13 +111,18 @@ export class ConversationPlayer {
     const tookMs = performance.now() - startedAt;
     // Listeners are not called for the calls of a simulation while they run.
     if (session.simulated) for (const event of session.ownLog.slice(seen)) this.handleEvent(event);
-    if (options.json) this.#printJson(results);
+    if (options.json) await this.#printJson(results);
     else if (results.length > 1)
       this.printer.printAside(`${results.length === 2 ? "both" : `all ${results.length}`} answered in ${formatDuration(tookMs)}`);
   }
 
-  #printJson(results: readonly ToolResult[]): void {
-    for (const result of results) this.#context.out.writeJson(result);
+  /** Prints all results, also of calls that a signal cancelled: then without waiting for the reader. */
+  async #printJson(results: readonly ToolResult[]): Promise<void> {
+    const { out, signal } = this.#context;
+    for (const result of results) {
+      if (!signal.aborted) await waitForDrain(this.#context).catch(() => {});
+      out.writeJson(result);
+    }
   }
 
   /** Waits for jobs, so that the model is notified of their ends. */

@@ -40,12 +40,12 @@ export const auditCommand: CommandBody = {
     };
     if ((times.since ?? -Infinity) >= (times.until ?? Infinity))
       throw new ToolError("invalid_argument", `--since ${since} is not before --until ${until}, so nothing is between them.`);
-    const options = { limit: limit + 1, ...omitUndefined({ principal, tool, outcome, ...times }) };
+    const options = { limit: limit + 1, signal: context.signal, ...omitUndefined({ principal, tool, outcome, ...times }) };
     const damaged: string[] = [];
     const entries = await withStore(context, { readOnly: true }, (store) =>
       readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeName(sessionId)}: ${safeText(reason)}`)),
     );
-    printList(context, entries, { limit, none: "nothing" }, (shown) => printEntries(context, shown));
+    await printList(context, entries, { limit, none: "nothing" }, (shown) => formatEntries(context, shown));
     for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
     return damaged.length === 0 ? 0 : 1;
   },
@@ -74,9 +74,9 @@ function parseTime(option: "since" | "until", text: string, now: number): number
   });
 }
 
-function printEntries({ out }: CommandContext, entries: readonly AuditEntry[]): void {
+function* formatEntries({ out }: CommandContext, entries: readonly AuditEntry[]): Generator<string, void, undefined> {
   for (const entry of entries)
-    out.print(`${out.paint("dim", formatTime(entry.at))}  ${toOneLine(formatEntry(entry), Math.max(40, out.width - 22))}`);
+    yield `${out.paint("dim", formatTime(entry.at))}  ${toOneLine(formatEntry(entry), Math.max(40, out.width - 22))}`;
 }
 
 function formatEntry(entry: AuditEntry): string {

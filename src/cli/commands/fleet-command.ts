@@ -1,5 +1,6 @@
 /** `haft fleet`: the processes that use a store, the sessions that each has open, and how they differ. */
 import type { StoredProcess } from "../../core/store/process-store.ts";
+import type { Store } from "../../core/store/store.ts";
 import { systemPorts } from "../../core/system/system-ports.ts";
 import { describeFleetDifferences, processName } from "../../server/fleet-differences.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
@@ -33,11 +34,15 @@ export const fleetCommand: CommandBody = {
   options: ["store", "config", "watch"],
   examples: ["haft fleet --store postgres://haft@localhost/haft", "haft fleet --watch", "haft fleet --json | jq -r .address"],
   async run(context) {
-    await withStore(context, { readOnly: true }, async (store) => {
-      do print(context, await store.processes());
-      while (context.options.watch && (await waitForRefresh(context.signal)));
+    const { options, signal } = context;
+    const watch = async (store: Store): Promise<void> => {
+      do await print(context, await store.processes());
+      while (options.watch && (await waitForRefresh(signal)));
+    };
+    await withStore(context, { readOnly: true }, watch).catch((thrown: unknown) => {
+      if (!options.watch || !signal.aborted) throw thrown; // Ctrl-C is how a watch ends
     });
-    throwIfBroken(context.signal);
+    throwIfBroken(signal);
     return 0;
   },
 };
@@ -52,17 +57,15 @@ async function waitForRefresh(signal: AbortSignal): Promise<boolean> {
   return !signal.aborted;
 }
 
-function print(context: CommandContext, processes: readonly StoredProcess[]): void {
+async function print(context: CommandContext, processes: readonly StoredProcess[]): Promise<void> {
   const { options, out, err } = context;
   const differences = describeFleetDifferences(processes);
-  printList(context, processes, { none: "no processes" }, () => {
-    if (options.watch && out.isTerminal) out.write(CLEAR);
-    table(processes, out);
-  });
+  if (options.watch && out.isTerminal && !options.json) out.write(CLEAR);
+  await printList(context, processes, { none: "no processes" }, () => formatTable(processes, out));
   for (const line of differences) err.print(err.paint("yellow", `haft: ${safeText(line)}`));
 }
 
-function table(processes: readonly StoredProcess[], out: CommandContext["out"]): void {
+function* formatTable(processes: readonly StoredProcess[], out: CommandContext["out"]): Generator<string, void, undefined> {
   if (processes.length === 0) return;
   const rows = processes.map(cellsOf);
   const widths = HEAD.map((head, at) => columnWidth([head, ...rows.map((cells) => cells[at] ?? "")], MOST[at] ?? MAX_NAME));
@@ -74,11 +77,11 @@ function table(processes: readonly StoredProcess[], out: CommandContext["out"]):
       })
       .join("  ")
       .trimEnd();
-  out.print(out.paint("dim", line(HEAD)));
+  yield out.paint("dim", line(HEAD));
   for (const [index, process] of processes.entries()) {
     const text = line(rows[index] ?? []);
-    out.print(process.alive ? text : out.paint("dim", text));
-    out.print(out.paint("dim", `  ${toOneLine(formatFacts(process), Math.max(MAX_NAME, out.width - 2))}`));
+    yield process.alive ? text : out.paint("dim", text);
+    yield out.paint("dim", `  ${toOneLine(formatFacts(process), Math.max(MAX_NAME, out.width - 2))}`);
   }
 }
 

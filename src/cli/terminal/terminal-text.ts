@@ -40,12 +40,21 @@ const LEAST_WIDTH = 40;
 export function screenFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Screen {
   const isTerminal = output.isTTY === true;
   const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
+  /** One listener for all that wait: each would stay on the stream until it is drained. */
+  let drained: Promise<void> | undefined;
+  const waitUntilDrained = (): Promise<void> =>
+    (drained ??= new Promise((resolve) =>
+      output.once?.("drain", () => {
+        drained = undefined;
+        resolve();
+      }),
+    ));
   const widthNow = (): number => (isTerminal ? Math.max(LEAST_WIDTH, output.columns || USUAL_WIDTH) : Infinity);
   return {
     write: (text) => void output.write(text),
     writeJson: (value) => void output.write(`${safeJson(value)}\n`),
     print: (lines) => void output.write(`${fitLines(lines, widthNow())}\n`),
-    whenDrained: () => (output.writableNeedDrain === true ? new Promise((resolve) => output.once?.("drain", resolve)) : undefined),
+    whenDrained: () => (output.writableNeedDrain === true ? waitUntilDrained() : undefined),
     paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,
     isTerminal,
     get width() {

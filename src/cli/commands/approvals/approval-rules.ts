@@ -36,7 +36,7 @@ export const approvalRules: Command = {
         add === undefined
           ? await inbox.rules()
           : [await inbox.addRule({ pattern: add, by: answererName(), ...omitUndefined({ expiresAt, sessionId }) })];
-      printList(context, rules, { none: "no rules" }, () => printRules(context, rules));
+      await printList(context, rules, { none: "no rules" }, () => formatRules(context, rules));
     });
     return 0;
   },
@@ -47,11 +47,11 @@ function printRevoked({ options, out }: CommandContext, id: string): void {
   else out.print(`revoked ${safeName(id)}`);
 }
 
-function printRules({ out }: CommandContext, rules: readonly ApprovalRule[]): void {
+function* formatRules({ out }: CommandContext, rules: readonly ApprovalRule[]): Generator<string, void, undefined> {
   for (const rule of rules) {
-    if (rule.damage !== undefined)
-      out.print(`${out.paint("bold", safeName(rule.id))}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`);
-    else out.print(`${out.paint("bold", safeName(rule.id))}  ${safeText(rule.pattern)}  ${out.paint("dim", formatFacts(rule))}`);
+    const id = out.paint("bold", safeName(rule.id));
+    if (rule.damage !== undefined) yield `${id}  ${out.paint("red", safeText(`damaged: ${rule.damage}`))}`;
+    else yield `${id}  ${safeText(rule.pattern)}  ${out.paint("dim", formatFacts(rule))}`;
   }
 }
 

@@ -34,7 +34,8 @@ export const listApprovals: Command = {
     if (tools.length > 1) throw new ToolError("invalid_argument", "haft approvals list takes --tools once.");
     await withInbox(context, true, async (inbox) => {
       const found = await inbox.list({ status, first, limit: limit + 1, ...omitUndefined({ sessionId, tool }) });
-      printList(context, found, { limit, shown: "first", none: "no approvals" }, (approvals) => printApprovals(context, approvals));
+      const words = { limit, shown: "first", none: "no approvals" } as const;
+      await printList(context, found, words, (approvals) => formatApprovals(context, approvals));
     });
     return 0;
   },
@@ -49,14 +50,14 @@ function parseStatus(name: string): ApprovalStatus {
   });
 }
 
-function printApprovals({ out }: CommandContext, approvals: readonly ApprovalRecord[]): void {
+function* formatApprovals({ out }: CommandContext, approvals: readonly ApprovalRecord[]): Generator<string, void, undefined> {
   for (const approval of approvals) {
     const { id, status, askedAt, sessionId, damage } = approval;
     const start = `${safeName(id)}  ${padColumns(status, 9)}  `;
     const width = Math.max(LEAST_WIDTH, out.width - countColumns(start));
     const facts = toOneLine(damage === undefined ? `${formatTime(askedAt)}  session ${sessionId}` : `session ${sessionId}`, width);
-    out.print(`${out.paint("bold", safeName(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`);
+    yield `${out.paint("bold", safeName(id))}  ${out.paint(STATUS_STYLES[status], padColumns(status, 9))}  ${out.paint("dim", facts)}`;
     const below = Math.max(LEAST_WIDTH, out.width - 4);
-    out.print(`    ${damage === undefined ? callText(approval, below) : out.paint("red", toOneLine(`damaged: ${damage}`, below))}`);
+    yield `    ${damage === undefined ? callText(approval, below) : out.paint("red", toOneLine(`damaged: ${damage}`, below))}`;
   }
 }

@@ -36,7 +36,7 @@ export const listJobs: Command = {
     await withStore(context, { readOnly: true }, async (store) => {
       const options = { ...(sessionId === undefined ? {} : { sessionId }), ...states, limit: limit + 1 };
       const found = await listStoredJobs(store, options, systemPorts.clock.wallTime());
-      printList(context, found, { limit, none: "no jobs" }, (jobs) => printJobs(context, jobs));
+      await printList(context, found, { limit, none: "no jobs" }, (jobs) => formatJobs(context, jobs));
     });
     return 0;
   },
@@ -51,7 +51,7 @@ function parseState(name: string): JobState {
   });
 }
 
-function printJobs({ out }: CommandContext, jobs: readonly StoredJob[]): void {
+function* formatJobs({ out }: CommandContext, jobs: readonly StoredJob[]): Generator<string, void, undefined> {
   const ids = jobs.map(({ id }) => toOneLine(id, Infinity));
   const idWidth = columnWidth(ids, MAX_COLUMN);
   const stateWidth = columnWidth(
@@ -63,7 +63,7 @@ function printJobs({ out }: CommandContext, jobs: readonly StoredJob[]): void {
     const state = padColumns(job.state, stateWidth);
     const width = countColumns(`${id}  ${state}  `);
     const facts = toOneLine(`${formatTime(job.startedAt)}  ${formatFacts(job)}`, Math.max(MAX_COLUMN, out.width - width));
-    out.print(`${out.paint("bold", id)}  ${out.paint(STATE_STYLES[job.state], state)}  ${out.paint("dim", facts)}`);
+    yield `${out.paint("bold", id)}  ${out.paint(STATE_STYLES[job.state], state)}  ${out.paint("dim", facts)}`;
   }
 }
 

@@ -30,13 +30,13 @@ export const listKeys: Command = {
     const limit = context.options.limit ?? DEFAULT_LIMIT;
     await withStore(context, { readOnly: true }, async (store) => {
       const found = await new Keys(store.access, systemPorts).list({ limit: limit + 1, sessionKeys: context.options.allKeys });
-      printList(context, found, { limit, none: "no keys" }, (keys) => printKeys(context, keys));
+      await printList(context, found, { limit, none: "no keys" }, (keys) => formatKeys(context, keys));
     });
     return 0;
   },
 };
 
-function printKeys({ out }: CommandContext, keys: readonly ListedKey[]): void {
+function* formatKeys({ out }: CommandContext, keys: readonly ListedKey[]): Generator<string, void, undefined> {
   const nameWidth = columnWidth(
     keys.map(({ name }) => toOneLine(name, MAX_COLUMN)),
     MAX_COLUMN,
@@ -44,7 +44,7 @@ function printKeys({ out }: CommandContext, keys: readonly ListedKey[]): void {
   for (const key of keys) {
     const start = `${key.id}  ${padColumns(toOneLine(key.name, MAX_COLUMN), nameWidth)}`;
     const facts = toOneLine(formatFacts(key), Math.max(MAX_COLUMN, out.width - countColumns(start) - 2));
-    out.print(`${out.paint("bold", key.id)}${start.slice(key.id.length)}  ${out.paint("dim", facts)}`);
+    yield `${out.paint("bold", key.id)}${start.slice(key.id.length)}  ${out.paint("dim", facts)}`;
   }
 }
 

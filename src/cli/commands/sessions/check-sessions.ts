@@ -5,6 +5,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { allSessions, findSession, withSession, withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
+import { waitForDrain } from "../../terminal/wait-for-drain.ts";
 import { toOneLine, safeName } from "../../terminal/terminal-text.ts";
 
 export const checkSessions: Command = {
@@ -58,6 +59,7 @@ class SessionChecker {
     const from = options.own ? (session.parent?.length ?? 0) + 1 : 1;
     const { events, damage } = await this.#read(session.sessionId, from);
     if (damage !== undefined) this.#damaged++;
+    await waitForDrain(this.#context);
     this.#print(session, events, damage);
   }
 

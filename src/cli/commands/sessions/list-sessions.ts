@@ -27,13 +27,13 @@ export const listSessions: Command = {
     const limit = context.options.limit ?? DEFAULT_LIMIT;
     await withStore(context, { readOnly: true }, async (store) => {
       const found = await store.list({ limit: limit + 1 });
-      printList(context, found, { limit, none: "no sessions" }, (sessions) => printSessions(context, sessions));
+      await printList(context, found, { limit, none: "no sessions" }, (sessions) => formatSessions(context, sessions));
     });
     return 0;
   },
 };
 
-function printSessions({ out }: CommandContext, sessions: readonly StoredSession[]): void {
+function* formatSessions({ out }: CommandContext, sessions: readonly StoredSession[]): Generator<string, void, undefined> {
   const ids = sessions.map(({ sessionId }) => toOneLine(sessionId, Infinity));
   const idWidth = columnWidth(ids, MAX_ID_WIDTH);
   const counts = sessions.map(({ length }) => plural(length, "event"));
@@ -43,7 +43,7 @@ function printSessions({ out }: CommandContext, sessions: readonly StoredSession
     const start = `${id}  ${formatTime(session.updatedAt)}  ${(counts[index] ?? "").padStart(countWidth)}`;
     const facts = toOneLine(formatFacts(session), Math.max(MAX_ID_WIDTH, out.width - countColumns(start) - 2));
     const painted = facts === "" ? "" : `  ${out.paint(session.damage === undefined ? "dim" : "red", facts)}`;
-    out.print(`${out.paint("bold", id)}${start.slice(id.length)}${painted}`);
+    yield `${out.paint("bold", id)}${start.slice(id.length)}${painted}`;
   }
 }
 

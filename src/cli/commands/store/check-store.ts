@@ -3,6 +3,7 @@ import { plural } from "../../../core/base/wording.ts";
 import type { Command } from "../../command.ts";
 import { resolveStoreLocation } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
+import { waitForDrain } from "../../terminal/wait-for-drain.ts";
 import { safeText } from "../../terminal/terminal-text.ts";
 import { withStoreConnection, formatLocation } from "./store-connection.ts";
 
@@ -29,6 +30,7 @@ export const checkStoreCommand: Command = {
       const onProgress = (subject: string, count: number): void => progress.show(() => `checking: ${count} ${subject}`);
       for await (const finding of checkStore(connection, { signal, onProgress })) {
         findings++;
+        await waitForDrain(context);
         progress.clear();
         if (options.json) out.writeJson(finding);
         else out.print(`${out.paint("red", "✗")} ${safeText(finding.what)}\n    ${safeText(finding.wayOut)}`);
