@@ -2,16 +2,24 @@ import { splitName } from "../../core/call.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Origin, ToolResult } from "../../core/result.ts";
 
-/** Counts events for the summary of a run, which can be read at any time. */
+/** Counts events for the summary of a run, which can be read at any time. Keeps no results, which a long run has too many of. */
 export class Summary {
-  readonly #results: ToolResult[] = [];
-  readonly #approvals: string[] = [];
+  readonly #statuses = new Tally();
+  readonly #errors = new Tally();
+  readonly #origins = new Tally();
+  readonly #toolsets = new Tally();
+  /** How reliable the answers are that are not live. */
+  readonly #fidelities = new Tally();
+  readonly #approvals = new Tally();
+  #isMadeUp = false;
+  #attempts = 0;
+  #repairs = 0;
   #retries = 0;
   #orphans = 0;
   #lateEnds = 0;
 
   countEvent(event: RuntimeEvent): void {
-    if (event.type === "call-end") this.#results.push(event.result);
+    if (event.type === "call-end") this.#countResult(event.result);
     else if (event.type === "call-retry") this.#retries++;
     else if (event.type === "call-orphan") this.#orphans++;
     else if (event.type === "call-late") this.#lateEnds++;
@@ -19,7 +27,7 @@ export class Summary {
 
   /** Counts an approval by its outcome. */
   countApproval(outcome: "allowed" | "denied"): void {
-    this.#approvals.push(outcome);
+    this.#approvals.add(outcome);
   }
 
   /** Number of abandoned handlers that have not ended. */
@@ -29,32 +37,46 @@ export class Summary {
 
   /** Returns one aligned line for each count. */
   lines(): readonly string[] {
-    const results = this.#results;
-    const failed = results.filter((result) => result.status === "error" || result.status === "partial");
-    const errors = failed.flatMap((result) => result.error?.code ?? []);
-    const statuses = tally(results.map((result) => result.status));
+    const statuses = this.#statuses.format();
     const rows: (readonly [string, number, string])[] = [
-      ["calls", results.length, errors.length === 0 ? statuses : `${statuses} (${tally(errors)})`],
-      ["attempts", sum(results.map((result) => result.attempts)), this.#retries === 0 ? "" : `${this.#retries} of them retries`],
-      ["repairs", sum(results.map((result) => result.repairs.length)), ""],
-      ["approvals", this.#approvals.length, tally(this.#approvals)],
+      ["calls", this.#statuses.total, this.#errors.total === 0 ? statuses : `${statuses} (${this.#errors.format()})`],
+      ["attempts", this.#attempts, this.#retries === 0 ? "" : `${this.#retries} of them retries`],
+      ["repairs", this.#repairs, ""],
+      ["approvals", this.#approvals.total, this.#approvals.format()],
       ["orphans", this.#orphans, this.#orphans === 0 ? "" : `${this.#lateEnds} ended late, ${this.running} still running`],
-      ["origins", results.length, originsOf(results)],
+      ["origins", this.#statuses.total, this.#formatOrigins()],
     ];
-    const notLive = results.filter((result) => result.fidelity !== undefined && isAnswered(result));
-    if (notLive.length > 0) rows.push(["not live", notLive.length, fidelityOf(notLive)]);
+    if (this.#fidelities.total > 0) rows.push(["not live", this.#fidelities.total, this.#formatFidelities()]);
     return rows.map(([name, count, words]) => `${name.padEnd(10)} ${String(count).padStart(3)}  ${words}`.trimEnd());
   }
-}
 
-/** Says where the answers came from: `13 live (8 files, 5 demo), 2 never run`. */
-function originsOf(results: readonly ToolResult[]): string {
-  const ran = results.filter(isAnswered);
-  const toolsets = tally(ran.map((result) => splitName(result.name).namespace ?? result.name));
-  const origins = tally(ran.map((result) => ORIGIN_WORDS[result.origin]));
-  const parts = ran.length === 0 ? [] : [`${origins} (${toolsets})`];
-  if (ran.length < results.length) parts.push(`${results.length - ran.length} never run`);
-  return parts.join(", ");
+  #countResult(result: ToolResult): void {
+    const { status, error, attempts, repairs, name, origin, fidelity } = result;
+    this.#statuses.add(status);
+    if (error !== undefined && (status === "error" || status === "partial")) this.#errors.add(error.code);
+    this.#attempts += attempts;
+    this.#repairs += repairs.length;
+    if (!isAnswered(result)) return;
+    this.#origins.add(ORIGIN_WORDS[origin]);
+    this.#toolsets.add(splitName(name).namespace ?? name);
+    if (fidelity === undefined) return;
+    this.#fidelities.add(fidelityWords(result, fidelity));
+    this.#isMadeUp ||= fidelity === "schema-valid" || (fidelity === "unchecked" && status !== "error");
+  }
+
+  /** Says where the answers came from: `13 live (8 files, 5 demo), 2 never run`. */
+  #formatOrigins(): string {
+    const answered = this.#origins.total;
+    const parts = answered === 0 ? [] : [`${this.#origins.format()} (${this.#toolsets.format()})`];
+    if (answered < this.#statuses.total) parts.push(`${this.#statuses.total - answered} never run`);
+    return parts.join(", ");
+  }
+
+  /** Says how reliable answers are that are not live: `3 observed by replay, 1 schema-valid by example; made up, never observed`. */
+  #formatFidelities(): string {
+    const words = this.#fidelities.format();
+    return this.#isMadeUp ? `${words}; made up, never observed` : words;
+  }
 }
 
 /** Whether an answer source was asked: a call that ended before that has an origin, too. A cached result is returned without an attempt. */
@@ -70,26 +92,26 @@ const ORIGIN_WORDS: Readonly<Record<Origin, string>> = {
   stub: "stubbed",
 };
 
-/** Says how reliable answers are that are not live: `3 observed by replay, 1 schema-valid by example; made up, never observed`. */
-function fidelityOf(results: readonly ToolResult[]): string {
-  const words = results.map(({ fidelity = "", answeredBy, status }) => {
-    const by = answeredBy === undefined ? "" : ` by ${answeredBy}`;
-    return fidelity === "unchecked" && status === "error" ? `error${by}` : `${fidelity}${by}`;
-  });
-  const isMadeUp = results.some(({ fidelity, status }) => fidelity === "schema-valid" || (fidelity === "unchecked" && status !== "error"));
-  return isMadeUp ? `${tally(words)}; made up, never observed` : tally(words);
+function fidelityWords({ answeredBy, status }: ToolResult, fidelity: string): string {
+  const by = answeredBy === undefined ? "" : ` by ${answeredBy}`;
+  return fidelity === "unchecked" && status === "error" ? `error${by}` : `${fidelity}${by}`;
 }
 
-/** Returns `3 ok, 1 error`, the most frequent first. */
-function tally(words: readonly string[]): string {
-  const counts = new Map<string, number>();
-  for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
-  return [...counts]
-    .sort(([, one], [, other]) => other - one)
-    .map(([word, count]) => `${count} ${word}`)
-    .join(", ");
-}
+/** Counts how often each word was added. */
+class Tally {
+  readonly #counts = new Map<string, number>();
+  total = 0;
 
-function sum(numbers: readonly number[]): number {
-  return numbers.reduce((total, number) => total + number, 0);
+  add(word: string): void {
+    this.#counts.set(word, (this.#counts.get(word) ?? 0) + 1);
+    this.total++;
+  }
+
+  /** Returns `3 ok, 1 error`, the most frequent first. */
+  format(): string {
+    return [...this.#counts]
+      .sort(([, one], [, other]) => other - one)
+      .map(([word, count]) => `${count} ${word}`)
+      .join(", ");
+  }
 }
