@@ -8,8 +8,8 @@ export interface JsonLines<Item> {
   /** In the order of the lines. */
   readonly items: readonly Item[];
   /**
-   * One entry per invalid line, in order: `file:3: …`, with the column if it is not JSON. At most twenty, the last of which counts the rest. After 1,000
-   * invalid lines the text is not read any further: it is not JSON Lines.
+   * One entry per invalid line, in order: `file:3: …`, with the column if it is not JSON. At most twenty, the last of which counts the rest. After more
+   * than 1,000 invalid lines the text is not read any further: it is not JSON Lines.
    */
   readonly problems: readonly string[];
 }
@@ -39,12 +39,12 @@ export function readJsonLines<Item>(
       items.push(read(parseJson(line)));
     } catch (thrown: unknown) {
       pushAll(problems, formatProblems(ToolError.fromUnknown(thrown), `${file}:${number}`));
-      if (++invalid === MAX_INVALID_LINES) break;
+      if (++invalid > MAX_INVALID_LINES) break;
     }
   }
   const more = problems.length - MAX_PROBLEMS + 1;
   if (more <= 1) return { items, problems };
-  const count = invalid === MAX_INVALID_LINES ? `at least ${more}` : more;
+  const count = invalid > MAX_INVALID_LINES ? `at least ${more}` : more;
   return { items, problems: [...problems.slice(0, MAX_PROBLEMS - 1), `and ${count} more lines`] };
 }
 
