@@ -247,7 +247,7 @@ function toAiSdkOutput(output: JsonValue | AiSdkContent): AiSdkOutput {
 }
 
 function toAiSdkPart(part: ContentPart): AiSdkPart {
-  if (part.type === "text") return part;
+  if (part.type === "text") return { type: "text", text: part.text };
   if (part.type === "file") {
     const pdf = readPdfData(part);
     if (pdf === undefined) return { type: "text", text: partText(part) };

@@ -5,7 +5,7 @@ import type { Fidelity } from "./answers/fidelity.ts";
 import type { JsonValue } from "./base/json.ts";
 
 /** One part of a message or an answer: text, an image, audio, a file or a link to a file. */
-export type ContentPart =
+export type ContentPart = (
   | { readonly type: "text"; readonly text: string }
   | { readonly type: "image"; readonly mediaType: string; readonly data: string }
   | { readonly type: "audio"; readonly mediaType: string; readonly data: string }
@@ -15,11 +15,28 @@ export type ContentPart =
       readonly mediaType?: string;
       readonly text?: string;
       readonly name?: string;
+      /** A name for people. */
+      readonly title?: string;
       /** Describes the file for a model that sees its address instead of its bytes. */
       readonly description?: string;
       /** The size of the file, if it is known and the bytes are stored elsewhere. */
       readonly bytes?: number;
-    };
+    }
+) & { readonly annotations?: ContentAnnotations };
+
+/**
+ * Hints for a program that shows the part to people, as in MCP. A model sees every part, whatever its audience.
+ *
+ * @see https://modelcontextprotocol.io/specification/2025-11-25/server/resources#annotations
+ */
+export type ContentAnnotations = {
+  /** For whom the part is meant. @default both */
+  readonly audience?: readonly ("user" | "assistant")[];
+  /** How important the part is: 1 is required, 0 is optional. */
+  readonly priority?: number;
+  /** When the part was last changed, in ISO 8601. */
+  readonly lastModified?: string;
+};
 
 /** The fields of a tool's output besides its value. */
 export interface ToolOutputOptions {

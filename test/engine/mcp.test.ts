@@ -120,7 +120,7 @@ describe("answers", () => {
           { type: "image", mediaType: "image/png", data: "aW1n" },
           { type: "audio", mediaType: "audio/wav", data: "c25k" },
           { type: "file", uri: "file:///etc/passwd", mediaType: "text/plain", name: "passwd" },
-          { type: "file", uri: "memo://4", name: "terms.pdf", description: "The terms of 2026.", bytes: 12 },
+          { type: "file", uri: "memo://4", name: "terms.pdf", title: "Terms", description: "The terms of 2026.", bytes: 12 },
           { type: "file", uri: "memo://1", mediaType: "text/plain", text: "remember" },
           { type: "file", uri: "data:application/zip;base64,UEs=", mediaType: "application/zip", name: "memo://2" },
           { type: "image", mediaType: "image/gif", data: "R0lG" },

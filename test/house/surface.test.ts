@@ -77,6 +77,7 @@ const HAFT_TYPES = [
   "Ask",
   "CacheSettings",
   "CallSettings",
+  "ContentAnnotations",
   "ContentPart",
   "DefinedTool",
   "Effects",

@@ -13,6 +13,7 @@ import { INVALID_PARAMS, METHOD_NOT_FOUND } from "./rpc-codes.ts";
 import { requestWithInput } from "./request-with-input.ts";
 import { parameterHeaders, sendsParameterHeaders, writeParameterHeaders } from "./parameter-headers.ts";
 import { extractTask, createTaskJob, type TaskOptions } from "./task-job.ts";
+import { readAnnotations } from "../../core/formats/content-annotations.ts";
 import { fromAttachmentUri } from "../../core/formats/attachment-uri.ts";
 import { ToolOutput, type ContentPart } from "../../core/content.ts";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
@@ -176,6 +177,11 @@ function joinTexts(content: readonly ContentPart[]): string {
 
 function toPart(item: unknown): ContentPart {
   const part = isJsonObject(item) ? item : {};
+  const annotations = readAnnotations(part["annotations"]);
+  return { ...toBarePart(part, item), ...omitUndefined({ annotations }) };
+}
+
+function toBarePart(part: JsonObject, item: unknown): ContentPart {
   const { type, text, data, mimeType } = part;
   if (type === "text" && typeof text === "string") return { type, text };
   if ((type === "image" || type === "audio") && typeof data === "string")
@@ -191,6 +197,7 @@ function linkPart(link: JsonObject, uri: string): ContentPart {
   const { title, description = title, size } = link;
   return {
     ...filePart(link, uri),
+    ...(typeof title === "string" && title !== "" ? { title } : {}),
     ...(typeof description === "string" && description !== "" ? { description } : {}),
     ...(typeof size === "number" && Number.isSafeInteger(size) && size >= 0 ? { bytes: size } : {}),
   };

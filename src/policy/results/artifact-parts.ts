@@ -62,14 +62,23 @@ export function replaceInMessage(message: SessionMessage, by: FileReplacer): Ses
 
 function replacePart(part: ContentPart, by: FileReplacer): ContentPart {
   if (part.type === "text") return { ...part, text: replaceTextFiles(part.text, by) };
-  if (part.type !== "file") return by.replaceFile({ mediaType: part.mediaType, base64: part.data });
+  const { annotations } = part;
+  if (part.type !== "file") {
+    const file = by.replaceFile({ mediaType: part.mediaType, base64: part.data });
+    return annotations === undefined ? file : keepMark(file, { ...file, annotations });
+  }
   const data = readDataUri(part.uri);
   if (data?.base64 === undefined) return part;
   const replaced = by.replaceFile({ mediaType: part.mediaType ?? data.mediaType, base64: data.base64, name: part.name });
   if (replaced.type !== "file") return replaced;
-  const whole = { ...replaced, ...omitUndefined({ text: part.text, description: part.description }) };
-  if (hasReplacedBytes(replaced)) REPLACED_PARTS.add(whole);
-  return whole;
+  const { text, title, description } = part;
+  return keepMark(replaced, { ...replaced, ...omitUndefined({ text, title, description, annotations }) });
+}
+
+/** Returns the part, which has replaced bytes if the one that it was made from has. */
+function keepMark(from: ContentPart, made: ContentPart): ContentPart {
+  if (hasReplacedBytes(from)) REPLACED_PARTS.add(made);
+  return made;
 }
 
 function replaceTextFiles(text: string, by: FileReplacer, isShown = true): string {

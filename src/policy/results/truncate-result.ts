@@ -140,7 +140,7 @@ function ownBytes(part: ContentPart): number | undefined {
 function cutPart(part: ContentPart, left: number): ContentPart | undefined {
   if (part.type === "text") {
     const text = truncateStart(part.text, left, false);
-    return text === "" ? undefined : { type: "text", text };
+    return text === "" ? undefined : { ...part, text };
   }
   if (part.type !== "file") return part;
   const roomForText = left - Buffer.byteLength(part.uri);

@@ -112,13 +112,20 @@ const SUPPORTED_SINCE: ReadonlyMap<JsonValue | undefined, string> = new Map([
 function toSupportedBlock(part: ContentPart, revision: string | undefined): JsonObject {
   const block = toBlock(part);
   const since = SUPPORTED_SINCE.get(block["type"]);
-  return since === undefined || revision === undefined || revision >= since ? block : { type: "text", text: partText(part) };
+  if (since === undefined || revision === undefined || revision >= since) return block;
+  return { type: "text", text: partText(part), ...omitUndefined({ annotations: block["annotations"] }) };
 }
 
 function toBlock(part: ContentPart): JsonObject {
+  const block = toBareBlock(part);
+  const { annotations } = part;
+  return annotations === undefined ? block : { ...block, annotations: { ...annotations } };
+}
+
+function toBareBlock(part: ContentPart): JsonObject {
   if (part.type === "text") return { type: "text", text: part.text };
   if (part.type !== "file") return { type: part.type, data: part.data, mimeType: part.mediaType };
-  const { mediaType, text, name, description, bytes } = part;
+  const { mediaType, text, name, title, description, bytes } = part;
   const mimeType: JsonObject = mediaType === undefined ? {} : { mimeType: mediaType };
   if (text !== undefined) return { type: "resource", resource: { uri: toAttachmentUri(part.uri), ...mimeType, text } };
   const blob = readFileData(part)?.base64;
@@ -128,7 +135,7 @@ function toBlock(part: ContentPart): JsonObject {
     uri: toAttachmentUri(part.uri),
     name: name ?? part.uri,
     ...mimeType,
-    ...omitUndefined({ description, size: bytes }),
+    ...omitUndefined({ title, description, size: bytes }),
   };
 }
 
