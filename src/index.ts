@@ -14,7 +14,7 @@ export type { ApprovalDecision } from "./core/approvals/approvals.ts";
 export type { QuestionAnswer, ApprovalRequest, Approver, Ask, Question } from "./core/approvals/ask.ts";
 export type { JsonObject, JsonValue } from "./core/base/json.ts";
 export type { ToolCall } from "./core/call.ts";
-export { type ContentAnnotations, type ContentPart, ToolOutput } from "./core/content.ts";
+export { type ContentPart, ToolOutput } from "./core/content.ts";
 export type { ProgressUpdate, ToolContext, ToolState } from "./core/context.ts";
 export {
   type Effects,

@@ -22,20 +22,20 @@ export type ContentPart = (
       /** The size of the file, if it is known and the bytes are stored elsewhere. */
       readonly bytes?: number;
     }
-) & { readonly annotations?: ContentAnnotations };
-
-/**
- * Hints for a program that shows the part to people, as in MCP. A model sees every part, whatever its audience.
- *
- * @see https://modelcontextprotocol.io/specification/2025-11-25/server/resources#annotations
- */
-export type ContentAnnotations = {
-  /** For whom the part is meant. @default both */
-  readonly audience?: readonly ("user" | "assistant")[];
-  /** How important the part is: 1 is required, 0 is optional. */
-  readonly priority?: number;
-  /** When the part was last changed, in ISO 8601. */
-  readonly lastModified?: string;
+) & {
+  /**
+   * Hints for a program that shows the part to people, as in MCP. A model sees every part, whatever its audience.
+   *
+   * @see https://modelcontextprotocol.io/specification/2025-11-25/server/resources#annotations
+   */
+  readonly annotations?: {
+    /** For whom the part is meant. @default both */
+    readonly audience?: readonly ("user" | "assistant")[];
+    /** How important the part is: 1 is required, 0 is optional. */
+    readonly priority?: number;
+    /** When the part was last changed, in ISO 8601. */
+    readonly lastModified?: string;
+  };
 };
 
 /** The fields of a tool's output besides its value. */

@@ -77,7 +77,6 @@ const HAFT_TYPES = [
   "Ask",
   "CacheSettings",
   "CallSettings",
-  "ContentAnnotations",
   "ContentPart",
   "DefinedTool",
   "Effects",

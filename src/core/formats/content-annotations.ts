@@ -1,6 +1,8 @@
 /** Reads the annotations of content parts, which have the form of MCP. */
 import { isJsonArray, isJsonObject, type JsonValue } from "../base/json.ts";
-import type { ContentAnnotations } from "../content.ts";
+import type { ContentPart } from "../content.ts";
+
+type ContentAnnotations = NonNullable<ContentPart["annotations"]>;
 
 const CHECKS: Readonly<Record<keyof ContentAnnotations, (value: JsonValue) => boolean>> = {
   audience: (value) => isJsonArray(value) && value.every((one) => one === "user" || one === "assistant"),
