@@ -13,9 +13,10 @@ import { checkAcceptsObjects } from "./object-input.ts";
 import { checkInput } from "./check-input.ts";
 import { repairOptionsOf } from "./input-repair.ts";
 
-type Checked =
-  | { readonly quarantine: undefined; readonly input: Validator; readonly output: Validator | undefined }
-  | { readonly quarantine: ToolError };
+interface Compiled {
+  readonly input: Validator;
+  readonly output: Validator | undefined;
+}
 
 export interface Registration {
   readonly toolset: Toolset;
@@ -47,7 +48,13 @@ export class RegisteredTool {
   /** Whether its `warnings` were logged. */
   hasWarned = false;
   readonly #formats: boolean;
-  #checked: Checked | undefined = undefined;
+  /** Undefined until the schemas are used. */
+  #compiled: Compiled | undefined = undefined;
+  /** Schemas that were compiled only to check them. Not kept, as those of thousands of tools that are never called would take gigabytes. */
+  #recent: WeakRef<Compiled> | undefined = undefined;
+  #isChecked = false;
+  #quarantine: ToolError | undefined = undefined;
+  #warnings: readonly string[] | undefined = undefined;
   #fingerprint: string | undefined = undefined;
 
   constructor(tool: Tool, { toolset, inherited, blocked, permission, formats }: Registration) {
@@ -75,28 +82,24 @@ export class RegisteredTool {
 
   /** @throws ToolError the reason of the quarantine */
   get inputValidator(): Validator {
-    const checked = (this.#checked ??= this.#check());
-    if (checked.quarantine !== undefined) throw checked.quarantine;
-    return checked.input;
+    return (this.#compiled ?? this.#keepSchemas()).input;
   }
 
   /** Undefined if the tool has no output schema. @throws ToolError the reason of the quarantine */
   get outputValidator(): Validator | undefined {
-    const checked = (this.#checked ??= this.#check());
-    if (checked.quarantine !== undefined) throw checked.quarantine;
-    return checked.output;
+    return (this.#compiled ?? this.#keepSchemas()).output;
   }
 
   /** Why the tool cannot be used: it is blocked, or `unavailable` with its own reason or the place in the schema. Undefined if it can be used. */
   get quarantine(): ToolError | undefined {
-    this.#checked ??= this.#check();
-    return this.#checked.quarantine;
+    if (!this.#isChecked) this.#check();
+    return this.#quarantine;
   }
 
   /** Faults that do not prevent the tool from being used: defaults that violate their own schema. Compiles the schema. */
   get warnings(): readonly string[] {
     if (this.quarantine !== undefined) return [];
-    return defaultWarnings(this.inputValidator);
+    return (this.#warnings ??= defaultWarnings(this.#getSchemas().input));
   }
 
   /** The repairs allowed for its inputs: see `repairOptionsOf`. */
@@ -113,21 +116,41 @@ export class RegisteredTool {
     return await checkInput(this.tool, this.inputValidator, { ...this.repairs, given: input });
   }
 
-  #check(): Checked {
-    if (this.blocked !== undefined) return { quarantine: this.blocked };
+  #check(): void {
+    const checked = this.#compile();
+    if (checked instanceof ToolError) this.#quarantine = checked;
+    else this.#recent = new WeakRef(checked);
+    this.#isChecked = true;
+  }
+
+  #keepSchemas(): Compiled {
+    this.#compiled = this.#getSchemas();
+    this.#recent = undefined;
+    return this.#compiled;
+  }
+
+  #getSchemas(): Compiled {
+    if (this.quarantine !== undefined) throw this.quarantine;
+    const compiled = this.#compiled ?? this.#recent?.deref() ?? this.#compile();
+    if (compiled instanceof ToolError) throw compiled; // its schema was changed after it was checked
+    return compiled;
+  }
+
+  #compile(): Compiled | ToolError {
+    if (this.blocked !== undefined) return this.blocked;
     const { inputSchema, outputSchema, unusable } = this.tool;
     if (unusable !== undefined) {
       const message = `The tool ${JSON.stringify(this.qualifiedName)} cannot be used: ${unusable}`;
-      return { quarantine: new ToolError("unavailable", message, { outcome: "not_started" }) };
+      return new ToolError("unavailable", message, { outcome: "not_started" });
     }
     let part = "input";
     try {
       const input = compileSchema(inputSchema, { formats: this.#formats });
       checkAcceptsObjects(inputSchema);
       part = "output";
-      return { quarantine: undefined, input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
+      return { input, output: outputSchema === undefined ? undefined : compileSchema(outputSchema) };
     } catch (error: unknown) {
-      return { quarantine: this.#unusable(part, error) };
+      return this.#unusable(part, error);
     }
   }
 

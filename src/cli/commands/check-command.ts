@@ -104,7 +104,7 @@ async function checkDefinitions(
   const finder = new SuspiciousTextFinder();
   const found = new Map<RegisteredTool, readonly string[]>();
   await forEachInTurns(tools, signal, (tool) => {
-    void tool.quarantine;
+    void tool.warnings; // and whether it can be used
     found.set(tool, findSuspicions(tool, thirdParty, finder));
   });
   return found;
