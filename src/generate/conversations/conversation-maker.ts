@@ -38,6 +38,7 @@ export interface ConversationMakerOptions extends Omit<PlanFingerprintParts, "to
 }
 
 interface PreparedPlan {
+  readonly fingerprint: string;
   readonly allow: Visibility;
   readonly offered: OfferedTools;
   /** Set for a sampled plan. */
@@ -69,11 +70,9 @@ export class ConversationMaker {
   readonly #prepared: PreparedPlan;
 
   private constructor(options: ConversationMakerOptions, prepared: PreparedPlan) {
-    const { plan, seed, format, maxTools, parallelCalls, weights, split = 0, label = "" } = options;
-    this.seed = seed;
-    const { toolDraw, recorded, offered } = prepared;
-    const settings = { plan, seed, format, maxTools, parallelCalls, weights, split, label };
-    this.plan = planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
+    const { toolDraw, recorded, fingerprint } = prepared;
+    this.seed = options.seed;
+    this.plan = fingerprint;
     this.notes = toolDraw?.notes ?? recorded?.set.notes ?? [];
     this.#options = options;
     this.#prepared = prepared;
@@ -81,14 +80,16 @@ export class ConversationMaker {
 
   /** @throws ToolError `invalid_argument` if there are no tools to draw from or rules are invalid; as `RecordedSet.read`, as a rejection */
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
-    const { runtime, plan, seed, signal, maxTools } = options;
+    const { runtime, plan, seed, format, maxTools, parallelCalls, weights, split = 0, label = "", signal } = options;
     const { registry } = runtime;
     const allow = visibilityOf([options.allow, DENY_OWN_TOOLS].flat());
     const offered = new OfferedTools(registry, { allow, maxTools });
     const names = new Set(offered.all.map(({ name }) => name));
     const toolDraw = plan.kind === "sampled" ? await prepareToolDraw(plan, { registry, offered: names }) : undefined;
     const recorded = plan.kind === "recorded" ? await RecordedMaker.read(plan, { seed, signal, registry }) : undefined;
-    return new ConversationMaker(options, { allow, offered, toolDraw, recorded });
+    const settings = { plan, seed, format, maxTools, parallelCalls, weights, split, label };
+    const fingerprint = await planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
+    return new ConversationMaker(options, { allow, offered, toolDraw, recorded, fingerprint });
   }
 
   /** Number of conversations in the recordings; undefined for every other plan. */

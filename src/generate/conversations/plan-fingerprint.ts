@@ -1,9 +1,9 @@
-import { hash } from "node:crypto";
-import { canonicalJson } from "../../core/base/canonical-json.ts";
-import { copyJson } from "../../core/base/json.ts";
+import { createHash, type Hash } from "node:crypto";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { ModelTool } from "../../core/model.ts";
 import { plainWriter } from "./plain-writer.ts";
+import { SchemaTexts, formatCanonicalJson } from "./schema-text.ts";
 import { DEFAULT_CALLS, type ConversationPlan } from "./conversation-plan.ts";
 import type { TrajectoryFormat } from "./trajectory-formats.ts";
 
@@ -25,17 +25,45 @@ export interface PlanFingerprintParts {
 /** Incremented whenever the same plan gives other lines. */
 const VERSION = 8;
 const LENGTH = 16;
-const MAX_DEPTH = 1_000;
 
-/** Returns a fingerprint that distinguishes the conversations of one plan from those of another, and does not depend on their number. */
-export function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts): string {
-  const content = { version: VERSION, ...rest, ...omitUndefined({ recorded }), tools: tools.map(toolParts), plan: planParts(plan) };
-  const text = canonicalJson(copyJson(content, { maxDepth: MAX_DEPTH, maxNodes: Infinity, maxChars: Infinity }).value);
-  return hash("sha256", text).slice(0, LENGTH);
+/** Number of tools that are hashed before yielding to the event loop. */
+const AT_ONCE = 50;
+
+/**
+ * Resolves to a fingerprint that distinguishes the conversations of one plan from those of another, and does not depend on their number: the beginning
+ * of the SHA-256 of the canonical JSON of all parts. The text is hashed tool by tool, because that of thousands of tools takes gigabytes of memory.
+ *
+ * @throws ToolError `not_json` for a part that is not JSON, as a rejection
+ */
+export async function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts): Promise<string> {
+  const parts: Readonly<Record<string, unknown>> = {
+    version: VERSION,
+    ...rest,
+    ...omitUndefined({ recorded }),
+    plan: planParts(plan),
+    tools,
+  };
+  const hash = createHash("sha256");
+  let separator = "{";
+  for (const key of Object.keys(parts).sort()) {
+    hash.update(`${separator}${JSON.stringify(key)}:`);
+    if (key === "tools") await hashTools(tools, hash);
+    else hash.update(formatCanonicalJson(parts[key]));
+    separator = ",";
+  }
+  return hash.update("}").digest("hex").slice(0, LENGTH);
 }
 
-function toolParts({ name, description, inputSchema, outputSchema }: ModelTool): object {
-  return { name, description, inputSchema, outputSchema: outputSchema ?? null };
+async function hashTools(tools: readonly ModelTool[], hash: Hash): Promise<void> {
+  const schemas = new SchemaTexts();
+  hash.update("[");
+  for (const [index, { name, description, inputSchema, outputSchema = null }] of tools.entries()) {
+    const words = `"description":${formatCanonicalJson(description)},"inputSchema":${schemas.format(inputSchema)}`;
+    const text = `{${words},"name":${formatCanonicalJson(name)},"outputSchema":${schemas.format(outputSchema)}}`;
+    hash.update(index === 0 ? text : `,${text}`);
+    if (index % AT_ONCE === AT_ONCE - 1) await new Promise<void>((resolve) => onNextTurn(resolve));
+  }
+  hash.update("]");
 }
 
 function planParts(plan: ConversationPlan): object {
