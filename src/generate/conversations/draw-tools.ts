@@ -12,7 +12,9 @@ import { DataflowGraph } from "../dataflow-graph.ts";
 import { enrich } from "../enrich.ts";
 import { matchByWords } from "../text-match.ts";
 import type { Tool } from "../../core/tool.ts";
+import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
+import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
 import { hasAsyncRules, canBeCalled } from "./turn-planner.ts";
 import { ToolFlow } from "./tool-flow.ts";
@@ -36,12 +38,11 @@ export interface ToolDrawOptions {
 /** Prepares the draw of a sampled plan. @throws ToolError `invalid_argument` if there are no tools to draw from */
 export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: ToolDrawOptions): Promise<PreparedToolDraw> {
   const { calls = DEFAULT_CALLS, sampler } = plan;
-  const listed = registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName));
-  const tools = { list: () => listed.filter(({ quarantine }) => quarantine === undefined) };
-  const enriched = await enrich(tools, [dataflow()]);
+  const { usable: listed, quarantined } = await checkTools(registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName)));
+  const enriched = await enrich({ list: () => listed }, [dataflow()]);
   const { silent = [], refused = [], usable = [] } = Object.groupBy(enriched.tools, ({ tool }) => classifyTool(tool));
   const notes = [
-    ...omissionNotes(namesOf(listed.filter(({ quarantine }) => quarantine !== undefined)), "they cannot be used"),
+    ...omissionNotes(namesOf(quarantined), "they cannot be used"),
     ...omissionNotes(namesOf(silent), "they do not describe their input"),
     ...omissionNotes(namesOf(refused), "their own rules refuse every generated input"),
     ...asyncRuleNotes(namesOf(usable.filter(({ tool }) => hasAsyncRules(tool)))),
@@ -60,6 +61,21 @@ export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: 
   const draw = withCallableTool(createDraw(kind, { usable, flow, size }));
   if (kind === "chain") pushAll(notes, findChainLengthNotes(flow, draw, size));
   return { draw, flow, notes };
+}
+
+/** Number of tools that are compiled before yielding to the event loop. */
+const AT_ONCE = 50;
+
+async function checkTools(
+  tools: readonly RegisteredTool[],
+): Promise<{ readonly usable: readonly RegisteredTool[]; readonly quarantined: readonly RegisteredTool[] }> {
+  const usable: RegisteredTool[] = [];
+  const quarantined: RegisteredTool[] = [];
+  for (const [index, tool] of tools.entries()) {
+    (tool.quarantine === undefined ? usable : quarantined).push(tool);
+    if (index % AT_ONCE === AT_ONCE - 1) await new Promise<void>((resolve) => onNextTurn(resolve));
+  }
+  return { usable, quarantined };
 }
 
 function formatToolCount(tools: number): string {

@@ -1,7 +1,9 @@
 /** Finds which tool's results provide the inputs of other tools: ids by their noun, other values by name, and the edges of the dataflow graph. */
+import { addTo } from "../../core/base/add-to.ts";
+import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { toolSubject } from "./tool-subject.ts";
 import type { CatalogTool } from "../catalog.ts";
-import type { DataflowGraph } from "../dataflow-graph.ts";
+import type { DataflowGraph, ParameterPlace } from "../dataflow-graph.ts";
 import { inputParameters } from "../tool-parameters.ts";
 import { isIdName } from "./id-names.ts";
 import { inputKey, schemaFields, type OutputField } from "./value-keys.ts";
@@ -19,6 +21,7 @@ export interface FlowInput {
 /** Minimum score at which two parameters count as the same. */
 const MIN_SCORE = 0.75;
 const NO_INPUTS: readonly FlowInput[] = [];
+const NO_EDGES: FlowInput["edges"] = [];
 const NO_FIELDS: readonly OutputField<undefined>[] = [];
 
 export class ToolFlow {
@@ -28,6 +31,8 @@ export class ToolFlow {
   readonly #fields = new Map<string, readonly OutputField<undefined>[]>();
   readonly #producers = new Map<string, string[]>();
   readonly #consumers = new Map<string, string[]>();
+  /** By tool and output field, the tools with an input that takes it along an edge. */
+  readonly #takers = new Map<string, Map<string, Set<string>>>();
   readonly #graph: DataflowGraph;
 
   constructor(tools: readonly CatalogTool[], graph: DataflowGraph) {
@@ -58,8 +63,8 @@ export class ToolFlow {
     const found = new Set<string>();
     for (const { key } of this.#fields.get(id) ?? NO_FIELDS)
       if (key !== "") for (const consumer of this.#consumers.get(key) ?? []) found.add(consumer);
-    for (const edge of this.#graph.out(id))
-      if (this.#inputs.get(edge.to.tool)?.some((input) => hasEdge(input, edge.from)) === true) found.add(edge.to.tool);
+    const takers = this.#takers.get(id);
+    if (takers !== undefined) for (const { from, to } of this.#graph.out(id)) if (takers.get(from.name)?.has(to.tool)) found.add(to.tool);
     found.delete(id);
     return [...found];
   }
@@ -75,30 +80,36 @@ export class ToolFlow {
 
   #add({ id, qualifiedName, tool }: CatalogTool): void {
     const { noun } = toolSubject(qualifiedName);
+    const edges = this.#edgesTo(id);
     const inputs = inputParameters(tool.inputSchema).map(({ name }) => ({
       name,
       isId: isIdName(name),
       key: inputKey(name, noun),
-      edges: this.#edgesTo(id, name),
+      edges: edges.get(name) ?? NO_EDGES,
     }));
     this.#inputs.set(id, inputs);
+    for (const input of inputs) for (const from of input.edges) this.#addTaker(from, id);
     for (const { key } of inputs) if (key !== "") addToIndex(this.#consumers, key, id);
     const fields = outputFieldsOf({ qualifiedName, tool });
     this.#fields.set(id, fields);
     for (const key of new Set(fields.map((field) => field.key))) if (key !== "") addToIndex(this.#producers, key, id);
   }
 
-  #edgesTo(id: string, name: string): FlowInput["edges"] {
-    if (!isIdName(name) && inputKey(name, "") === "") return [];
-    return this.#graph
-      .in(id)
-      .filter(({ to, from, score }) => to.name === name && score >= MIN_SCORE && isIdName(from.name) === isIdName(name))
-      .map(({ from }) => from);
+  /** The sources of the edges to each input that may take its value from a result. */
+  #edgesTo(id: string): ReadonlyMap<string, FlowInput["edges"]> {
+    const found = new Map<string, ParameterPlace[]>();
+    for (const { to, from, score } of this.#graph.in(id)) {
+      const isId = isIdName(to.name);
+      if (score < MIN_SCORE || isIdName(from.name) !== isId || (!isId && inputKey(to.name, "") === "")) continue;
+      addTo(found, to.name, from);
+    }
+    return found;
   }
-}
 
-function hasEdge({ edges }: FlowInput, { tool, name }: { readonly tool: string; readonly name: string }): boolean {
-  return edges.some((edge) => edge.tool === tool && edge.name === name);
+  #addTaker({ tool, name }: ParameterPlace, taker: string): void {
+    const byField = getOrAdd(this.#takers, tool, () => new Map<string, Set<string>>());
+    getOrAdd(byField, name, () => new Set<string>()).add(taker);
+  }
 }
 
 /** Returns the output fields of a tool. A tool without an output schema is assumed to return the id of what it creates or lists. */
