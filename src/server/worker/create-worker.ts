@@ -25,7 +25,7 @@ import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./wait-for-jobs.ts"
 
 /** Options of `createWorker`. */
 export interface WorkerOptions {
-  /** Maximum number of sessions taken from the queue at a time. Integer ≥ 1. @default 10 */
+  /** Maximum number of sessions taken from the queue at a time, besides those in which all calls wait for a person. Integer ≥ 1. @default 10 */
   readonly concurrency?: number;
   /** Ids of sessions that the worker does not take, such as those of agents that the program runs. @default none */
   readonly except?: readonly string[];
@@ -101,6 +101,9 @@ const LEFT_TO_OTHERS_MS = 60_000;
 /** How long a session is left for a missing tool. Digests do not say which tools others have: if none took it by then, none may have the tool. */
 const MAX_TOOL_WAIT_MS = 60 * LEFT_TO_OTHERS_MS;
 
+/** Maximum number of sessions that do not count for `concurrency` because they wait for a person: each stays open. */
+const MAX_WAITING = 1_000;
+
 /** Maximum number of sessions offered to the queue at a time. */
 const MAX_OFFERED_SESSIONS = 1_000;
 
@@ -160,6 +163,11 @@ export class StoreWorker implements HaftWorker {
   readonly #leftToOthers = new Map<string, { readonly since: number; readonly until: number }>();
   /** By session that is being worked in: aborted to hand the session over. */
   readonly #handOvers = new Map<string, AbortController>();
+  /** By session that counts for `concurrency`: ends that, since all of its calls wait for a person. */
+  readonly #freeSlot = new Map<string, () => void>();
+  /** The work of sessions that do not count any more. */
+  readonly #waiting = new Set<Promise<void>>();
+  #stopListening: (() => void) | undefined;
   #consumer: TakenSessions | undefined;
   #stopTimer: (() => void) | undefined;
   #polling: Promise<void> | undefined;
@@ -209,7 +217,11 @@ export class StoreWorker implements HaftWorker {
     await this.#announce();
     await this.#queue.open();
     const onError = (error: unknown): void => this.#logFailureOnce(error);
-    this.#consumer = await this.#queue.take((id) => this.#runSession(id), { concurrency: this.#settings.concurrency, onError });
+    this.#stopListening = this.#runtime.subscribe((event) => {
+      const { type } = event;
+      if (type === "approval-ask" || type === "call-end" || (type === "job-output" && event.asks === true)) this.#lookSoon();
+    });
+    this.#consumer = await this.#queue.take((id) => this.#takeSession(id), { concurrency: this.#settings.concurrency, onError });
     this.#poll();
   }
 
@@ -226,22 +238,24 @@ export class StoreWorker implements HaftWorker {
     const stopped = this.#consumer?.stop();
     if (stopped === undefined) return;
     const { graceMs } = this.#settings;
-    const stopHandingOver = this.#sessions.closesSessions ? this.#handOverWaiting() : () => {}; // a holder that keeps sessions open releases them itself
-    if (!(await settlesWithin(stopped, graceMs, this.#clock, signal))) for (const leave of this.#handOvers.values()) leave.abort();
-    await stopped;
-    stopHandingOver();
+    this.#lookSoon();
+    const work = Promise.all([stopped, ...this.#waiting]);
+    if (!(await settlesWithin(work, graceMs, this.#clock, signal))) for (const leave of this.#handOvers.values()) leave.abort();
+    await work;
+    this.#stopListening?.();
   }
 
-  /** Hands over sessions in which all calls wait for a person, now and soon after a call ended or asked for approval. Returns a function that stops this. */
-  #handOverWaiting(): () => void {
-    const look = onceNextTick(() => {
-      for (const [id, { awaitsPerson }] of groupCallsBySession(this.#runtime)) if (awaitsPerson) this.#handOvers.get(id)?.abort();
-    });
-    look();
-    return this.#runtime.subscribe(({ type }) => {
-      if (type === "approval-ask" || type === "call-end") look();
-    });
-  }
+  /**
+   * Looks for sessions in which all calls wait for a person, soon after a call ended or asked something: they do not count for `concurrency` any
+   * more. Once the worker stops they are handed over, unless the holder keeps sessions open: it releases them itself.
+   */
+  readonly #lookSoon = onceNextTick(() => {
+    for (const [id, { awaitsPerson }] of groupCallsBySession(this.#runtime)) {
+      if (!awaitsPerson) continue;
+      if (this.#ended === undefined) this.#freeSlot.get(id)?.();
+      else if (this.#sessions.closesSessions) this.#handOvers.get(id)?.abort();
+    }
+  });
 
   #poll(): void {
     this.#polling = this.#pollAndReschedule();
@@ -290,9 +304,22 @@ export class StoreWorker implements HaftWorker {
     this.#leftToOthers.set(id, { since: since ?? now, until: now + LEFT_TO_OTHERS_MS });
   }
 
+  /** Runs the jobs of a session. Resolves when they have ended, or all of its calls wait for a person. Rejects if it cannot be opened. */
+  async #takeSession(id: string): Promise<void> {
+    const work = this.#runSession(id);
+    const { promise: waits, resolve } = Promise.withResolvers<"waits">();
+    this.#freeSlot.set(id, () => {
+      if (this.#waiting.size < MAX_WAITING) resolve("waits");
+    });
+    const outcome = await Promise.race([work, waits]).finally(() => this.#freeSlot.delete(id));
+    if (outcome !== "waits") return;
+    const rest = work.catch(() => {}).finally(() => this.#waiting.delete(rest)); // the error was logged, and a later poll offers the session again
+    this.#waiting.add(rest);
+  }
+
   /** Runs the jobs of a session. Rejects if the session cannot be opened; the queue then tries it again later. */
   async #runSession(id: string): Promise<void> {
-    if (this.#ended !== undefined || this.#shouldSkip(id)) return;
+    if (this.#ended !== undefined || this.#handOvers.has(id) || this.#shouldSkip(id)) return;
     const handOver = new AbortController();
     const { signal } = handOver;
     this.#handOvers.set(id, handOver);

@@ -4,6 +4,7 @@ import { createServer, createWorker, staticToken } from "haft/server";
 import { sqliteStore } from "haft/sqlite";
 import { memoryStore } from "haft/store";
 import { expect, onTestFinished, test, vi } from "vitest";
+import { systemPorts } from "../../../src/core/system/system-ports.ts";
 import { LocalQueue } from "../../../src/server/worker/local-queue.ts";
 import { FakeClock, MemoryLog } from "../../../src/testing/fake-ports.ts";
 import { temporaryFile } from "../../store/temporary-file.ts";
@@ -33,7 +34,7 @@ class World {
 
   async process(tools: readonly Tool[]) {
     const store = sqliteStore({ path: this.path, synchronous: "normal" });
-    const runtime = createRuntime({ tools, store, ports: { log: this.log } });
+    const runtime = createRuntime({ tools, store, approval: { approve: "inbox" }, ports: { log: this.log } });
     await runtime.open();
     const server = createServer(runtime, { auth, limits: { graceMs: 10 }, ports: { log: this.log } });
     const stop = async (): Promise<void> => {
@@ -73,6 +74,42 @@ test("0401 a server on a file leaves a session with a job of a tool that it lack
   await vi.waitFor(() => expect(world.messages('"saw" has')).toHaveLength(1), PATIENCE);
   expect(await store.jobs.unattended()).toEqual(["saw"]);
   expect(world.messages('"saw" has')[0]).toContain('The session "saw" has a job of a tool that this process does not have');
+});
+
+test.each(["server", "worker"])("C12 a %s continues other sessions while the jobs of one wait for a person", async (kind) => {
+  const world = new World();
+  const tools = (): readonly Tool[] => [
+    world.work("mill"),
+    defineTool({ name: "wipe", description: "Wipes.", effects: { writes: ["disk"], destructive: true }, execute: () => "wiped" }),
+    {
+      name: "clean",
+      description: "Wipes in a call of its own.",
+      inputSchema: { type: "object" },
+      composite: true,
+      execute: (_input, context) => context.execute({ name: "wipe" }),
+    },
+  ];
+  const first = await world.process(tools());
+  for (const name of ["clean", "mill"]) await first.runtime.session(name).execute({ name }, { background: true });
+  await vi.waitFor(() => expect(world.begun).toHaveLength(1), PATIENCE);
+  await vi.waitFor(async () => expect(await first.runtime.approvals.pending()).toHaveLength(1), PATIENCE);
+  for (const name of ["clean", "mill"]) await first.runtime.sessions.handOver(name);
+  await first.stop();
+  world.begun.push("again", "again"); // its next run ends
+  const { runtime, server, store, stop } = await world.process(tools());
+  const done = async () => (await store.jobs.list({ states: ["done"] })).map(({ sessionId }) => sessionId).toSorted();
+  if (kind === "server") await server.work({ pollMs: 100, concurrency: 1 });
+  else {
+    Object.assign(store, { queue: new LocalQueue(systemPorts.clock) });
+    const worker = createWorker(runtime, { pollMs: 100, concurrency: 1 });
+    await worker.start();
+    onTestFinished(() => worker.stop({ signal: AbortSignal.abort() }));
+  }
+  await vi.waitFor(async () => expect(await done()).toEqual(["mill"]), PATIENCE);
+  await vi.waitFor(async () => expect(await runtime.approvals.pending()).toHaveLength(1), PATIENCE);
+  for (const { id, digest } of await runtime.approvals.pending()) await runtime.approvals.answer({ id, digest, answer: "allow-once" });
+  await vi.waitFor(async () => expect(await done()).toEqual(["clean", "mill"]), PATIENCE);
+  await stop();
 });
 
 test("0401 work() needs a store that outlives the process, and createWorker() one with a queue", async () => {
