@@ -56,8 +56,8 @@ function base64Parts(secret: string): readonly string[] {
 }
 
 /**
- * Returns a function that replaces a secret in all of its spellings, also where several are mixed. In base64 it becomes as many asterisks. Takes linear time, and little of it for a text that
- * lacks the longest run of letters and digits in the secret.
+ * Returns a function that replaces a secret in all of its spellings, also where several are mixed. In base64 it becomes as many asterisks. Takes
+ * linear time, and little of it for a text that lacks the longest run of letters and digits in the secret.
  */
 export function createSecretStriker(secret: string): StrikeSecret {
   if (secret.trim() === "") return (text) => text;
@@ -75,7 +75,13 @@ function base64Stars(part: string, before: number): string {
   return "Kioq".repeat(part.length).slice(start, start + part.length);
 }
 
-type PatternOf = (character: string) => string;
+/** The units of a secret next to a unit. */
+interface Neighbours {
+  readonly before: string | undefined;
+  readonly after: string | undefined;
+}
+
+type PatternOf = (unit: string, neighbours: Neighbours) => string;
 
 function createStriker(secret: string, patternOf: PatternOf): StrikeSecret {
   const plain = longestPlainRun(secret);
@@ -90,12 +96,23 @@ function createStriker(secret: string, patternOf: PatternOf): StrikeSecret {
 /** The white space at the end of a secret, such as the last line break of a key file, may be missing. */
 function patternFor(secret: string, patternOf: PatternOf): string {
   const written = secret.trimEnd();
+  if (ONLY_SPACERS.test(written)) return literal(written); // in any other spelling, indented text would match
   const spaces = secret.length - written.length;
-  return Array.from(written.matchAll(UNITS), ([unit]) => patternOf(unit)).join("") + (spaces === 0 ? "" : `${SPACE}{0,${spaces}}`);
+  const units = splitUnits(written);
+  const patterns = units.map((unit, at) => patternOf(unit, { before: units[at - 1], after: units[at + 1] }));
+  return patterns.join("") + (spaces === 0 ? "" : `${SPACE}{0,${spaces}}`);
 }
 
-/** Runs of white space and of backslashes, and single characters. */
-const UNITS = /\s+|\\+|[^]/gu;
+/**
+ * Splits a secret into runs of backslashes, runs with white space, and single characters. A run with white space has everything next to it that could
+ * be read as a spelling of white space or as an escape: of two repeats side by side that match the same characters, each could take any part of them,
+ * and a text that does not match would take exponential time.
+ */
+function splitUnits(secret: string): readonly string[] {
+  const runs = Array.from(secret.matchAll(SPACERS_OR_CHARACTER), ([run]) => run);
+  return runs.flatMap((run) => (/\s/u.test(run) ? [run] : (run.match(/\\+|[^]/gu) ?? [])));
+}
+
 const PLAIN = /^[A-Za-z\d_.-]$/u;
 
 /** No spelling changes letters and digits, but for base64. */
@@ -105,25 +122,53 @@ function longestPlainRun(secret: string): string {
 }
 
 /** White space is matched in any length: messages are shortened to one line. */
-const SPACE = String.raw`(?:\s|\+|%(?:25){0,2}(?:20|0[9AaDd])|\\{1,${MAX_BACKSLASHES}}(?:[nrt ]|u00(?:20|0[9AaDd]))|&#(?:x0?[AaDd9]|x20|1[03]|9|32);)`;
+const SPACE = String.raw`(?:\s|\+|%(?:25){0,2}(?:20|0[9AaDd])|\\{1,${MAX_BACKSLASHES}}(?:[nrt\s]|u00(?:20|0[9AaDd]))|&#(?:x0?[AaDd9]|x20|1[03]|9|32);)`;
 
-function characterPattern(unit: string): string {
+/** A spelling of a backslash or slash, with the letter after it that makes it an escape of white space, or of white space or a plus sign. */
+const SPACER = [
+  String.raw`(?:[\\/]|\\u00(?:5[Cc]|2[Ff])|%(?:25){0,2}(?:5[Cc]|2[Ff])|&#(?:92|47|x5[Cc]|x2[Ff]);)[nrt]?`,
+  String.raw`\\u00(?:20|0[9AaDd]|2[Bb])`,
+  String.raw`[\s+]|%(?:25){0,2}(?:20|0[9AaDd]|2[Bb])|&#(?:32|9|1[03]|43|x0?[9AaDd]|x20|x2[Bb]);`,
+].join("|");
+const SPACERS = new RegExp(SPACER, "gu");
+const ONLY_SPACERS = new RegExp(`^(?:${SPACER})*$`, "u");
+const SPACERS_OR_CHARACTER = new RegExp(`(?:${SPACER})+|[^]`, "gu");
+
+function characterPattern(unit: string, { before, after }: Neighbours): string {
   if (unit.trim() === "") return `${SPACE}+`;
+  if (/\s/u.test(unit)) return spacersPattern(unit, before === undefined);
   if (PLAIN.test(unit)) return literal(unit);
-  if (unit.startsWith("\\")) return backslashPattern(unit.length);
+  if (unit.startsWith("\\")) return backslashPattern(unit.length, after !== undefined && !PLAIN.test(after));
+  // The pattern before it matches the backslashes of its escapes.
+  const hasBackslashes =
+    before !== undefined && !PLAIN.test(before) && (before.startsWith("\\") || (/\s/u.test(before) && before.trim() !== ""));
   const code = unit.codePointAt(0) ?? 0;
   const written = [literal(unit), percentPattern(unit), ...entityPatterns(unit, code)].join("|");
-  const escaped = Array.from(
-    { length: unit.length },
-    (_, at) => String.raw`\\{1,${MAX_BACKSLASHES}}u${hexPattern(unit.charCodeAt(at), 4)}`,
-  );
-  return String.raw`(?:\\{0,${MAX_BACKSLASHES}}(?:${written})|${escaped.join("")})`;
+  const escaped = Array.from({ length: unit.length }, (_, at) => {
+    const backslashes = hasBackslashes && at === 0 ? "" : String.raw`\\{1,${MAX_BACKSLASHES}}`;
+    return `${backslashes}u${hexPattern(unit.charCodeAt(at), 4)}`;
+  });
+  return String.raw`(?:${hasBackslashes ? "" : String.raw`\\{0,${MAX_BACKSLASHES}}`}(?:${written})|${escaped.join("")})`;
 }
 
-/** As one repeat: each backslash with alternatives of its own could be matched in exponentially many ways. In addresses, it becomes a slash. */
-function backslashPattern(count: number): string {
+/**
+ * As many spacers as the secret has, or more: escapes add backslashes. At the beginning of a secret no more, as a run of any length would be searched
+ * from each of its characters on.
+ */
+function spacersPattern(run: string, isFirst: boolean): string {
+  const count = [...run.replaceAll(/\s+/gu, " ").matchAll(SPACERS)].length;
+  return `(?:${SPACER}){${count}${isFirst ? "" : ","}}`;
+}
+
+/**
+ * As one repeat, together with the backslashes of an escape after it: each backslash with alternatives of its own could be matched in exponentially
+ * many ways. In addresses, it becomes a slash.
+ */
+function backslashPattern(count: number, isBeforeEscape: boolean): string {
   const others = ["/", "%(?:25){0,2}5[Cc]", String.raw`\\{1,${MAX_BACKSLASHES}}u005[Cc]`, "&#(?:92|x5[Cc]);"];
-  return String.raw`(?:\\{${count},${count * MAX_BACKSLASHES}}|${others.map((other) => `(?:${other}){${count}}`).join("|")})`;
+  const escape = isBeforeEscape ? MAX_BACKSLASHES : 0;
+  const spelled = others.map((other) => `(?:${other}){${count}}`).join("|");
+  return String.raw`(?:\\{${count},${count * MAX_BACKSLASHES + escape}}|(?:${spelled})\\{0,${escape}})`;
 }
 
 function percentPattern(unit: string): string {

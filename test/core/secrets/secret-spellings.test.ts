@@ -92,6 +92,42 @@ test("words that have some characters of a secret are kept", () => {
   expect([redact(text), redactKey(text)]).toEqual([text, text]);
 });
 
+test("E12 a secret with escapes and white space side by side is found in each spelling", () => {
+  const secrets = [String.raw`{\"a\":\"b c\"}9k`, String.raw`a\ \ + \n /&\"%20 9k`, "a + \t/\\ é 9k", String.raw`\ + 9k`];
+  const spellings = [
+    (text: string) => JSON.stringify(text).slice(1, -1),
+    encodeURIComponent,
+    (text: string) => String(new URLSearchParams({ "": text })).slice(1),
+    (text: string) => text.replaceAll(/[^\w.]/gu, String.raw`\$&`),
+    (text: string) => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;"),
+    (text: string) => text.replaceAll(/\s+/gu, " "),
+  ];
+  for (const secret of secrets)
+    for (const spell of [(text: string) => text, ...spellings]) {
+      const redacted = createRedactor({ KEY: secret })(`before:${spell(secret)}:after`);
+      expect(redacted).toMatch(/^before:[\\% +250C]*\[KEY\]:after$/u);
+    }
+});
+
+test("E12 a secret of signs and white space alone is found as it is, and white space is kept", () => {
+  const redactSigns = createRedactor({ SIGNS: "/ + / + /" });
+  expect(redactSigns("a / + / + / b            c //////////")).toBe("a [SIGNS] b            c //////////");
+});
+
+test("a text that nearly matches a secret with many escapes is searched in linear time", () => {
+  const escaped = JSON.stringify(JSON.stringify({ one: "1", two: "2", three: "3", four: "4", five: "5", six: "abcdefgh" })).slice(1, -1);
+  const secrets = [escaped, `${String.raw`\ `.repeat(20)}end9`, `x${" +".repeat(20)} end9`, `x${String.raw` \n`.repeat(20)} end9`];
+  inProcessorTime(6_000, () => {
+    for (const secret of secrets) {
+      const redactOne = createRedactor({ SECRET: secret });
+      for (const spelling of [secret, JSON.stringify(secret), encodeURIComponent(secret), `x${"+".repeat(100_000)}`]) {
+        const text = `${spelling.replace(/(?:fgh|9)/u, "")} abcdefgh end9`;
+        expect(redactOne(text)).toBe(text);
+      }
+    }
+  });
+});
+
 test("secrets are looked for in linear time, also in text of what they consist of", () => {
   const redactAll = createRedactor({
     SIGNS: `${"\\".repeat(6)}a${"\\".repeat(5)}b""""''''++  ==  c`,
