@@ -300,9 +300,9 @@ class RuntimeServer implements HaftServer {
   async work(options: ServerWorkOptions = {}): Promise<void> {
     checkWorkerOptions(options, "work()", SERVER_WORK_OPTIONS);
     if (this.#worker !== undefined) throw new ToolError("invalid_argument", "work() was already called.");
-    const { clock, log, sessions } = this.#services;
-    const { graceMs = this.#services.settings.graceMs, ...rest } = options;
-    const worker = (this.#worker = new StoreWorker(this.#runtime, { ports: { clock, log }, graceMs, ...rest }, sessions));
+    const { clock, log, sessions, settings } = this.#services;
+    const all = { ports: { clock, log }, graceMs: settings.graceMs, ...omitUndefined({ ...options }) };
+    const worker = (this.#worker = new StoreWorker(this.#runtime, all, this.#mcp?.keepQuestions(sessions) ?? sessions));
     await undoOnRejection(worker.start(), () => (this.#worker = undefined));
   }
 

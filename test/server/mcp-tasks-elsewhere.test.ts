@@ -363,6 +363,61 @@ describe.skipIf(postgresPrograms === undefined || !inCI)(`on a PostgreSQL server
   });
 
   test(
+    "a task that the worker of another server has continued waits with its question until a client asks for it",
+    { timeout: 60_000 },
+    async () => {
+      const database = await startPostgres({}, "trust");
+      onTestFinished(() => database.remove());
+      const asked: string[] = [];
+      const serve = async (name: string) => {
+        const runtime = createRuntime({
+          store: postgresStore({ url: database.url }),
+          tools: [
+            {
+              name: "work",
+              description: "Works.",
+              inputSchema: { type: "object" },
+              effects: readOnly("disk"),
+              mode: "background",
+              execute: async (_input, { ask }) => {
+                asked.push(name);
+                const answer = await ask({ message: "Who?", schema: NAME });
+                return answer.action === "accept" ? `for ${String(answer.content?.["name"])}` : answer.action;
+              },
+            },
+          ],
+        });
+        await runtime.open();
+        const server = createServer(runtime, { auth: staticToken({ token: TOKEN }), limits: { graceMs: 50 } });
+        const { url } = await server.listen({ port: 0, address: true });
+        await server.work();
+        const close = async (): Promise<void> => {
+          await server.close();
+          await runtime.close();
+        };
+        onTestFinished(close);
+        return { url: `${url}/mcp`, runtime, close };
+      };
+      const first = await serve("first");
+      const { result } = await raw(first.url, "tools/call", { name: "work", arguments: {} }, ABLE);
+      const taskId = String(result["taskId"]);
+      await until(first.url, taskId, "input_required");
+      const [second, third] = [await serve("second"), await serve("third")];
+      await first.close(); // leaves the task in the queue, from which one of the others takes it
+      await vi.waitFor(() => expect(asked).toHaveLength(2), WAIT);
+      const other = asked[1] === "second" ? third : second;
+
+      const { inputRequests } = await until(other.url, taskId, "input_required");
+      const [key = ""] = Object.keys(inputRequests as JsonObject);
+      const inputResponses = { [key]: { action: "accept", content: { name: "Ada" } } };
+      await raw(other.url, "tasks/update", { taskId, inputResponses }, ABLE);
+      for (const { url } of [second, third])
+        expect(await until(url, taskId, "completed")).toMatchObject({ result: { content: [{ text: "for Ada" }] } });
+      expect(asked).toHaveLength(2);
+    },
+  );
+
+  test(
     "a server that leaves jobs to workers hands its tasks over, shows their state, and knows no others",
     { timeout: 60_000 },
     async () => {

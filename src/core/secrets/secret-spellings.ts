@@ -122,7 +122,7 @@ function longestPlainRun(secret: string): string {
 }
 
 /** White space is matched in any length: messages are shortened to one line. */
-const SPACE = String.raw`(?:\s|\+|%(?:25){0,2}(?:20|0[9AaDd])|\\{1,${MAX_BACKSLASHES}}(?:[nrt\s]|u00(?:20|0[9AaDd]))|&#(?:x0?[AaDd9]|x20|1[03]|9|32);)`;
+const SPACE = String.raw`(?:\s|\+|%(?:25){0,2}(?:20|0[9AaDd])|\\{1,${MAX_BACKSLASHES}}(?:[nrt ]|u00(?:20|0[9AaDd]))|&#(?:x0?[AaDd9]|x20|1[03]|9|32);)`;
 
 /** A spelling of a backslash or slash, with the letter after it that makes it an escape of white space, or of white space or a plus sign. */
 const SPACER = [
@@ -133,6 +133,8 @@ const SPACER = [
 const SPACERS = new RegExp(SPACER, "gu");
 const ONLY_SPACERS = new RegExp(`^(?:${SPACER})*$`, "u");
 const SPACERS_OR_CHARACTER = new RegExp(`(?:${SPACER})+|[^]`, "gu");
+/** At the beginning of a secret, a run of any length would be looked for from each of its characters on. */
+const MAX_SPACERS_AT_START = 100;
 
 function characterPattern(unit: string, { before, after }: Neighbours): string {
   if (unit.trim() === "") return `${SPACE}+`;
@@ -151,13 +153,10 @@ function characterPattern(unit: string, { before, after }: Neighbours): string {
   return String.raw`(?:${hasBackslashes ? "" : String.raw`\\{0,${MAX_BACKSLASHES}}`}(?:${written})|${escaped.join("")})`;
 }
 
-/**
- * As many spacers as the secret has, or more: escapes add backslashes. At the beginning of a secret no more, as a run of any length would be searched
- * from each of its characters on.
- */
+/** As many spacers as the secret has, or more: escapes add backslashes. */
 function spacersPattern(run: string, isFirst: boolean): string {
   const count = [...run.replaceAll(/\s+/gu, " ").matchAll(SPACERS)].length;
-  return `(?:${SPACER}){${count}${isFirst ? "" : ","}}`;
+  return `(?:${SPACER}){${count},${isFirst ? count + MAX_SPACERS_AT_START : ""}}`;
 }
 
 /**

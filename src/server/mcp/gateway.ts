@@ -32,6 +32,7 @@ import {
 import { Suspensions } from "./suspensions.ts";
 import { addTaskHandlers } from "./tasks/task-handlers.ts";
 import { TASKS_EXTENSION } from "./tasks/task-offer.ts";
+import type { UnclaimedQuestions } from "./tasks/unclaimed-questions.ts";
 import { Tasks } from "./tasks/tasks.ts";
 import { addToolHandlers, answerCall, stoppingProtocolError } from "./tool-handlers.ts";
 import { ToolList } from "./tool-list.ts";
@@ -58,11 +59,18 @@ export class Gateway implements SharedState {
   #isStopping = false;
   #cachedCapabilities: { readonly version: number; readonly era: Era; readonly capabilities: JsonObject } | undefined;
 
-  /** @param calls the call log; by default one that is made and closed with the gateway */
+  /**
+   * @param parts.calls the call log; by default one that is made and closed with the gateway
+   * @param parts.questions those of tasks that a worker of the server continues; by default it has no worker
+   */
   constructor(
     runtime: Runtime,
     options: McpServerOptions,
-    { sdk, calls }: { readonly sdk: ServerModule; readonly calls?: CallLog | undefined },
+    {
+      sdk,
+      calls,
+      questions,
+    }: { readonly sdk: ServerModule; readonly calls?: CallLog | undefined; readonly questions?: UnclaimedQuestions },
   ) {
     this.runtime = runtime;
     this.settings = settingsOf(options);
@@ -75,7 +83,7 @@ export class Gateway implements SharedState {
     const { tasks, clock, log } = this.settings;
     this.#ownCalls = calls === undefined ? createCallLog(runtime, { clock, log }) : undefined;
     this.calls = calls ?? this.#ownCalls;
-    if (tasks !== undefined) this.tasks = new Tasks({ runtime, settings: tasks, clock, log });
+    if (tasks !== undefined) this.tasks = new Tasks({ runtime, settings: tasks, clock, log, questions });
   }
 
   get isStopping(): boolean {

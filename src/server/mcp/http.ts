@@ -33,7 +33,9 @@ import { isListenRequest, readResourceUris, withResourceUris } from "./listen-re
 import { VisibleLists, VisibleChanges } from "./visible-lists.ts";
 import { joinToolsFor, visibilityOfCaller } from "./visibility-of-caller.ts";
 import { readTaskIds } from "./tasks/task-listen-requests.ts";
+import { UnclaimedQuestions } from "./tasks/unclaimed-questions.ts";
 import { withTaskNotifications } from "./tasks/task-stream.ts";
+import type { SessionHolder } from "../worker/session-holder.ts";
 import { WatchedReply } from "./watched-reply.ts";
 
 /** Answers requests of MCP clients at the path where the program mounts it. */
@@ -83,6 +85,7 @@ export class HttpGateway {
   readonly #credentialWatch: CredentialWatch | undefined;
   #parts: Promise<GatewayParts> | undefined;
   readonly #calls: CallLog | undefined;
+  readonly #questions = new UnclaimedQuestions();
   #closing = false;
 
   /** @param calls the call log; by default one of its own */
@@ -95,6 +98,11 @@ export class HttpGateway {
     this.#runtime = runtime;
     this.#options =
       authenticator instanceof ServerAccess ? { ...options, toolsFor: joinToolsFor(authenticator, options.toolsFor) } : options;
+  }
+
+  /** Opens sessions for the worker of this server as before; the questions of its tasks wait for their clients. */
+  keepQuestions(sessions: SessionHolder): SessionHolder {
+    return settingsOf(this.#options).tasks === undefined ? sessions : this.#questions.keepFor(sessions);
   }
 
   /** The response that refuses a client that may not use this server; undefined if it may. */
@@ -306,7 +314,7 @@ export class HttpGateway {
 
   async #start(): Promise<GatewayParts> {
     const sdk = await loadServerModule();
-    const gateway = new Gateway(this.#runtime, this.#options, { sdk, calls: this.#calls });
+    const gateway = new Gateway(this.#runtime, this.#options, { sdk, calls: this.#calls, questions: this.#questions });
     const modern = sdk.createMcpHandler(
       ({ authInfo }) =>
         gateway.createServerInstance({ era: "modern", caller: readCaller(authInfo), receivesChanges: false, session: noSession }),

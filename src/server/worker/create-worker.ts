@@ -1,5 +1,4 @@
 /** Runs the jobs of sessions that no process has open: takes them from the store's queue, and offers those that are missing in it. */
-import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { COUNT, MILLISECONDS, SIZE, checkNumber } from "../../core/base/number-bounds.ts";
 import { ToolError, describeThrown } from "../../core/error.ts";
 import { isOptionsObject } from "../../core/base/wording.ts";
@@ -20,6 +19,7 @@ import { onceNextTick, groupCallsBySession } from "../api/sessions/calls-in-prog
 import { settlesWithin } from "../api/settles-within.ts";
 import { undoOnRejection } from "../undo-on-rejection.ts";
 import { LocalQueue } from "./local-queue.ts";
+import { createSessionHolder, type SessionHolder } from "./session-holder.ts";
 import { MissingTools } from "./missing-tools.ts";
 import { waitUntilEndsAreDurable, waitUntilNoJobRuns } from "./wait-for-jobs.ts";
 
@@ -68,14 +68,6 @@ export interface WorkerCounts {
   readonly finished: number;
   /** Sessions handed over, or lost to another process. */
   readonly left: number;
-}
-
-/** Opens sessions for a worker, and closes them. @internal */
-export interface SessionHolder {
-  /** Whether `use` closes the session before it resolves. */
-  readonly closesSessions: boolean;
-  /** Runs `work` in a session, which stays open meanwhile. @throws ToolError `not_found`, `resource_busy`, as a rejection */
-  use(id: string, work: (session: RuntimeSession) => Promise<void>, options: { readonly anyTools: true }): Promise<void>;
 }
 
 /** The options of a server's `work`. */
@@ -129,21 +121,6 @@ export function checkWorkerOptions(options: ServerWorkOptions, owner: string, na
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(pollMs, `pollMs of ${owner}`, POLL_INTERVAL_RANGE);
   checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
-}
-
-/** Resumes sessions in the runtime, and closes each as soon as its work is done. */
-function createSessionHolder(runtime: Runtime, { allow }: WorkerOptions): SessionHolder {
-  return {
-    closesSessions: true,
-    async use(id, work) {
-      const session = await runtime.resume(id, omitUndefined({ allow }));
-      try {
-        await work(session);
-      } finally {
-        if (!session.closed) await session.close();
-      }
-    },
-  };
 }
 
 /** @internal */

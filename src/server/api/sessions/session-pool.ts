@@ -305,7 +305,7 @@ export class SessionPool {
     if (this.#isDraining) throw stoppingError(); // sessions that were released are for other processes
   }
 
-  async #resume(id: string, { create = false, anyTools = false }: UseOptions): Promise<RuntimeSession> {
+  async #resume(id: string, { create = false, anyTools = false, ask }: UseOptions): Promise<RuntimeSession> {
     const lost = this.#held.get(id)?.session;
     // a broken session cannot write its events: another process has, or had, the session
     if (lost !== undefined) await this.close(lost).catch(() => {});
@@ -313,7 +313,8 @@ export class SessionPool {
     if (why !== undefined) throw waitsForOtherProcessError(id, why);
     this.#checkNotDraining();
     try {
-      const session = await this.#options.runtime.resume(id, { create, allow: this.#options.allow });
+      const { allow } = this.#options;
+      const session = await this.#options.runtime.resume(id, { create, allow, ...(ask === undefined ? {} : { ask }) });
       this.add(session);
       return session;
     } catch (thrown: unknown) {

@@ -1,6 +1,7 @@
 /** Finds a caller's task in memory, or in the store if an earlier process of the server began it. */
 import { omitUndefined } from "../../../core/base/omit-undefined.ts";
 import { ToolError } from "../../../core/error.ts";
+import type { Runtime } from "../../../runtime/runtime.ts";
 import type { RuntimeSession } from "../../../runtime/runtime-session.ts";
 import { findCalledTool } from "../../../registry/called-tool.ts";
 import { CallClient } from "../call-client.ts";
@@ -17,7 +18,7 @@ import type { TaskContext } from "./task-context.ts";
 import { toTaskEnd } from "./task-end.ts";
 import { readTaskRecord, type TaskRecord } from "./task-record.ts";
 import { taskSessionId } from "./task-id.ts";
-import type { TaskSlot } from "./tasks.ts";
+import type { Tasks, TaskSlot } from "./tasks.ts";
 
 /** Finds a task; undefined if the caller has no such task. @throws ToolError `resource_busy` while another process runs it, as a rejection */
 async function findTask(handlerContext: CallHandlerContext, id: string, context: TaskContext): Promise<ServedTask | undefined> {
@@ -82,8 +83,7 @@ async function restoreTask(
   context: TaskContext,
   slot: Pick<TaskSlot, "id" | "sessionId">,
 ): Promise<ServedTask | undefined> {
-  const { gateway, info } = handlerContext;
-  const { runtime, tasks, settings } = gateway;
+  const { runtime, tasks, settings } = handlerContext.gateway;
   if (tasks === undefined) return undefined;
   if (leavesJobs(runtime)) {
     const [stored] = (await runtime.store?.list({ sessionId: slot.sessionId })) ?? [];
@@ -93,20 +93,18 @@ async function restoreTask(
   const { client, exchange, end } = createDetachedClient(handlerContext, context);
   exchange.expectTask(createTaskQuestions(() => true));
   try {
-    const session = await withClient(client, () =>
-      runtime.resume(slot.sessionId, {
-        ask: client.ask,
-        ...omitUndefined({ allow: visibilityOfCaller(settings, info.caller) }),
-        ...(info.caller.principal === undefined ? {} : { data: { principal: info.caller.principal } }),
-      }),
-    );
-    const record = await readRecordOrClose(session);
+    const held = findHeldSession(runtime, tasks, slot.sessionId);
+    const session = held ?? (await resumeForClient(handlerContext, client, slot.sessionId));
+    const record = held === undefined ? await readRecordOrClose(session) : await readTaskRecord(session.events());
     if (record === undefined) return undefined;
     const { start, end: ended } = record;
     const tool = findCalledTool(runtime.registry, ended?.result.name ?? start.call.name, ended?.input ?? start.call.input)?.tool;
     const toEnd = (result: Parameters<typeof toTaskEnd>[0]): ReturnType<typeof toTaskEnd> =>
       toTaskEnd(result, { serving: handlerContext, client, tool });
-    return await resumeTask({ tasks, runtime, settings }, slot, { session, record, exchange, client, toEnd });
+    const isHeld = held !== undefined;
+    const task = await resumeTask({ tasks, runtime, settings }, slot, { session, isHeld, record, exchange, client, toEnd });
+    if (isHeld) tasks.unclaimed?.claim(slot.sessionId, client.ask); // the task shows them from now on
+    return task;
   } catch (thrown: unknown) {
     const error = ToolError.fromUnknown(thrown, "store_failed");
     if (error.code === "not_found" || error.code === "invalid_argument") return undefined;
@@ -114,6 +112,20 @@ async function restoreTask(
   } finally {
     end();
   }
+}
+
+/** Resumes the session of a task, whose questions the client is asked. Rejects as `resume` does. */
+function resumeForClient({ gateway, info }: CallHandlerContext, client: CallClient, sessionId: string): Promise<RuntimeSession> {
+  const { principal } = info.caller;
+  const allow = visibilityOfCaller(gateway.settings, info.caller);
+  const options = { ask: client.ask, ...omitUndefined({ allow }), ...(principal === undefined ? {} : { data: { principal } }) };
+  return withClient(client, () => gateway.runtime.resume(sessionId, options));
+}
+
+/** The session of a task that the server's worker has continued, and closes. */
+function findHeldSession(runtime: Runtime, tasks: Tasks, sessionId: string): RuntimeSession | undefined {
+  const session = tasks.unclaimed?.has(sessionId) === true ? runtime.sessions.get(sessionId) : undefined;
+  return session?.broken === undefined ? session : undefined;
 }
 
 /** Reads the call of a task. Closes the session if it has none or cannot be read. */

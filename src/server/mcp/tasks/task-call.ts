@@ -93,6 +93,8 @@ async function leaveTask({ runtime, settings }: TaskServices, sessionId: string)
 
 interface ResumedTask extends TaskClient {
   readonly session: RuntimeSession;
+  /** Whether the server's worker has the session, which closes it. */
+  readonly isHeld: boolean;
   readonly record: TaskRecord;
 }
 
@@ -102,7 +104,7 @@ export async function resumeTask(
   slot: Pick<TaskSlot, "id" | "sessionId">,
   { record, ...taskClient }: ResumedTask,
 ): Promise<ServedTask> {
-  const { session, exchange, toEnd } = taskClient;
+  const { session, isHeld, exchange, toEnd } = taskClient;
   const { createdAt, end } = record;
   const { callId } = record.start;
   const task = startTask(services, { slot, callId, exchange, createdAt });
@@ -110,7 +112,7 @@ export async function resumeTask(
   else {
     task.finish(await toEnd(end.result), end.at);
     exchange.finish();
-    await session.close();
+    if (!isHeld) await session.close();
   }
   return task;
 }
@@ -156,12 +158,14 @@ interface Followed extends TaskClient {
   readonly session: RuntimeSession;
   /** The session, if it exists for the task alone. */
   readonly ownSession: RuntimeSession | undefined;
+  /** Whether the server's worker has the session, which closes it. */
+  readonly isHeld?: boolean;
   readonly callId: string;
 }
 
 async function followTask(
   { tasks, runtime, settings }: TaskServices,
-  { task, slot, session, ownSession, callId, exchange, client, toEnd }: Followed,
+  { task, slot, session, ownSession, isHeld = false, callId, exchange, client, toEnd }: Followed,
 ): Promise<void> {
   const asking = new JobQuestions(runtime, client);
   const stop = session.onJob((job) => asking.handleJob(job, callId));
@@ -181,9 +185,10 @@ async function followTask(
   } finally {
     stop();
     exchange.finish();
-    await ownSession
-      ?.close()
-      .catch((thrown: unknown) => failureLog(settings).warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
+    if (!isHeld)
+      await ownSession
+        ?.close()
+        .catch((thrown: unknown) => failureLog(settings).warn(`The session of a task could not be closed: ${describeThrown(thrown)}`));
     if (isHandedOver) tasks.handOver(slot.sessionId, task); // after the close: those who follow the task look it up again, and may take it up
   }
 }

@@ -11,6 +11,7 @@ import { settlesWithin } from "../../api/settles-within.ts";
 import { failureLog } from "../../store-failures.ts";
 import { removeExpiredSessions } from "../../remove-expired-sessions.ts";
 import type { ServedTask } from "./served-task.ts";
+import type { UnclaimedQuestions } from "./unclaimed-questions.ts";
 import { TASK_SESSION_PREFIX, newTaskId, taskSessionId } from "./task-id.ts";
 import { getOrAdd } from "../../../core/base/get-or-add.ts";
 
@@ -27,6 +28,8 @@ export interface TasksOptions {
   readonly settings: TaskSettings;
   readonly clock: Clock;
   readonly log: Log;
+  /** Questions of tasks that a worker of the server has continued. */
+  readonly questions?: UnclaimedQuestions | undefined;
 }
 
 /** A reserved place for a task that may begin. */
@@ -131,6 +134,11 @@ export class Tasks {
   async #isOwn(store: Store, session: RuntimeSession): Promise<boolean> {
     const [stored] = await store.list({ sessionId: session.id });
     return stored === undefined || stored.length <= session.length;
+  }
+
+  /** The questions of tasks that a worker of the server has continued. */
+  get unclaimed(): UnclaimedQuestions | undefined {
+    return this.#options.questions;
   }
 
   /** Like `find`, but only in memory. */
