@@ -5,6 +5,8 @@ import { ToolError } from "../../core/error.ts";
 import { readAudit, type AuditEntry } from "../../server/auth/audit.ts";
 import type { CommandBody, CommandContext } from "../command.ts";
 import { parseTimeSpan } from "./keys/time-span.ts";
+import { plural } from "../../core/base/wording.ts";
+import { Progress } from "../terminal/progress.ts";
 import { withStore } from "../open/open-store.ts";
 import { printList } from "../print/print-list.ts";
 import { formatTime } from "./sessions/format-time.ts";
@@ -40,11 +42,13 @@ export const auditCommand: CommandBody = {
     };
     if ((times.since ?? -Infinity) >= (times.until ?? Infinity))
       throw new ToolError("invalid_argument", `--since ${since} is not before --until ${until}, so nothing is between them.`);
-    const options = { limit: limit + 1, signal: context.signal, ...omitUndefined({ principal, tool, outcome, ...times }) };
+    const progress = new Progress(context.err);
+    const onProgress = (events: number): void => progress.show(() => `reading: ${plural(events, "event")}`);
+    const options = { limit: limit + 1, signal: context.signal, onProgress, ...omitUndefined({ principal, tool, outcome, ...times }) };
     const damaged: string[] = [];
     const entries = await withStore(context, { readOnly: true }, (store) =>
       readAudit(store, options, (sessionId, reason) => damaged.push(`session ${safeName(sessionId)}: ${safeText(reason)}`)),
-    );
+    ).finally(() => progress.clear());
     await printList(context, entries, { limit, none: "nothing" }, (shown) => formatEntries(context, shown));
     for (const line of damaged) context.err.print(context.err.paint("red", `not read to its end: ${line}`));
     return damaged.length === 0 ? 0 : 1;

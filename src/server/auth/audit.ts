@@ -90,6 +90,8 @@ export interface AuditOptions {
   readonly after?: AuditPosition | undefined;
   /** Its abort ends the reading: the promise rejects with its reason. */
   readonly signal?: AbortSignal;
+  /** Called often, with the number of events of sessions that were read so far. */
+  readonly onProgress?: (events: number) => void;
 }
 
 const PAGE_SIZE = 500;
@@ -109,7 +111,9 @@ export async function readAudit(
   options: AuditOptions,
   onDamage: (sessionId: string, reason: string) => void,
 ): Promise<readonly AuditEntry[]> {
-  const { since = -Infinity, limit = DEFAULT_LIMIT, after, sessionId, signal } = options;
+  const { since = -Infinity, limit = DEFAULT_LIMIT, after, sessionId, signal, onProgress } = options;
+  let events = 0;
+  const onPage = (size: number): void => onProgress?.((events += size));
   const found = new NewestEntries(limit, after);
   const wanted = entryFilter(options);
   for (const refusal of await store.access.refusals({ limit: MAX_REFUSALS })) found.add({ type: "refusal", ...refusal }, wanted);
@@ -123,7 +127,7 @@ export async function readAudit(
     // sessions are listed newest first: none after this one has anything newer than what was found
     if (session.updatedAt < since || session.updatedAt < found.oldest) return false;
     signal?.throwIfAborted();
-    for (const entry of await readSessionEntries(store, session, onDamage, signal)) found.add(entry, wanted);
+    for (const entry of await readSessionEntries(store, session, onDamage, { signal, onPage })) found.add(entry, wanted);
     return true;
   });
   const entries = found.entries();
@@ -303,12 +307,18 @@ function toKeyEntries({ id, name, scopes, createdAt, createdBy, revokedAt, sessi
   return revokedAt === undefined ? [made] : [made, { type: "key-revoke", at: revokedAt, ...facts }];
 }
 
+interface ReadingOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Called for each page of events, with their number. */
+  readonly onPage?: (size: number) => void;
+}
+
 /** The entries of a session in the order of their calls' starts, without those of its parent. @throws the signal's reason */
 export async function readSessionEntries(
   store: Store,
   { sessionId, parent }: Pick<StoredSession, "sessionId" | "parent">,
   onDamage: (sessionId: string, reason: string) => void,
-  signal?: AbortSignal,
+  { signal, onPage }: ReadingOptions = {},
 ): Promise<readonly AuditEntry[]> {
   const entries: AuditEntry[] = [];
   /** Indexes of the entries of calls that have not ended, by call id. */
@@ -321,6 +331,7 @@ export async function readSessionEntries(
     while (from !== undefined) {
       signal?.throwIfAborted();
       const page: Awaited<ReturnType<Store["read"]>> = await store.read(sessionId, { from });
+      onPage?.(page.events.length);
       for (const event of page.events) {
         copiedEvents.add(event, position);
         addEventEntry(event, entries, open);

@@ -108,3 +108,14 @@ test("a read of the audit stops within a long session when its signal aborts, wh
   await expect(readAudit(store, { signal: stop.signal }, (sessionId) => damaged.push(sessionId))).rejects.toThrow("enough");
   expect(damaged).toEqual([]);
 });
+
+test("a read of the audit reports how many events it has read, over all sessions", async () => {
+  const store = memoryStore();
+  for (const [index, sessionId] of ["a", "b"].entries()) {
+    const log = store.create(sessionId, { at: AT + index, durability: "async" });
+    log.append([{ type: "session-start", sessionId, at: AT + index }, message(sessionId, AT + index), message(sessionId, AT + index)]);
+  }
+  const seen: number[] = [];
+  await readAudit(store, { onProgress: (events) => seen.push(events) }, () => {});
+  expect(seen).toEqual([3, 6]);
+});
