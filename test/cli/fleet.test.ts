@@ -1,5 +1,6 @@
 /** Issue 21.6: `haft fleet` shows the processes that use a store. */
 import { expect, onTestFinished, test } from "vitest";
+import { ToolError } from "../../src/core/error.ts";
 import { sqliteStore } from "../../src/store/sqlite-store.ts";
 import type { ProcessDescription } from "../../src/core/store/process-store.ts";
 import { messageEvent } from "../../src/testing/store-case.ts";
@@ -59,4 +60,20 @@ test("issue 21.6 a store without processes prints nothing, and a missing store i
   await store.open();
   await store.close();
   expect(await project.haft(["fleet"])).toMatchObject({ exitCode: 0, stdout: "" });
+});
+
+test.for([
+  { what: "a terminal is cleared", environment: { TERM: "xterm" }, clears: true },
+  { what: "a dumb terminal gets no escape sequences", environment: { TERM: "dumb" }, clears: false },
+])("issue 21.6 $what before each list of a watch, which Ctrl-C ends in order, also within a list", async ({ environment, clears }) => {
+  const project = new SessionProject();
+  for (const name of ["one", "two", "three"]) await processOf(project, { name });
+  const stop = new AbortController();
+  const onOutput = (stdout: string): void => {
+    if (stdout.includes("PROCESS")) stop.abort(new ToolError("cancelled", "Stopped by Ctrl-C."));
+  };
+  const watched = await project.haft(["fleet", "--watch"], { columns: 80, environment, signal: stop.signal, onOutput });
+  expect([watched.exitCode, watched.stderr, watched.stdout.includes("three")]).toEqual([0, "", false]);
+  expect(watched.stdout.startsWith("\u001B[H\u001B[2J")).toBe(clears);
+  expect(watched.stdout.includes("\u001B")).toBe(clears);
 });

@@ -15,7 +15,6 @@ const REFRESH_MS = 2_000;
 /** How long a living process may be silent before it counts as late: one and a half heartbeat intervals of 5 seconds. */
 const LATE_MS = 7_500;
 const MAX_NAME = 28;
-const CLEAR = "\u001B[H\u001B[2J";
 const HEAD = ["PROCESS", "ROLE", "STATE", "SESSIONS", "BEHIND", "SEEN", "VERSION"] as const;
 /** Maximum width of each column. */
 const MOST: readonly number[] = [MAX_NAME, 8, 5, 8, 8, 12, 12];
@@ -60,7 +59,7 @@ async function waitForRefresh(signal: AbortSignal): Promise<boolean> {
 async function print(context: CommandContext, processes: readonly StoredProcess[]): Promise<void> {
   const { options, out, err } = context;
   const differences = describeFleetDifferences(processes);
-  if (options.watch && out.isTerminal && !options.json) out.write(CLEAR);
+  if (options.watch && !options.json) out.clear();
   await printList(context, processes, { none: "no processes" }, () => formatTable(processes, out));
   for (const line of differences) err.print(err.paint("yellow", `haft: ${safeText(line)}`));
 }

@@ -24,6 +24,8 @@ export interface Screen {
   writeJson(value: unknown): void;
   /** Writes complete lines for a person; takes them without the last line break. Lines wider than the terminal are broken between words. */
   print(lines: string): void;
+  /** Clears a terminal. Does nothing on one that is "dumb", or if the output goes to a file or another program. */
+  clear(): void;
   /** Resolves when there is room for more; never if the reader is gone. Undefined if there is room now. */
   whenDrained(): Promise<void> | undefined;
   readonly paint: Paint;
@@ -35,11 +37,13 @@ export interface Screen {
 
 const USUAL_WIDTH = 80;
 const LEAST_WIDTH = 40;
+const CLEAR = "\u001B[H\u001B[2J";
 
 /** Makes the screen for an output. Colours need a terminal that is not "dumb", and an empty or unset `NO_COLOR`. @see https://no-color.org */
 export function screenFor(output: Output, environment: Readonly<Record<string, string | undefined>>): Screen {
   const isTerminal = output.isTTY === true;
-  const coloured = isTerminal && (environment["NO_COLOR"] ?? "") === "" && environment["TERM"] !== "dumb";
+  const takesEscapes = isTerminal && environment["TERM"] !== "dumb";
+  const coloured = takesEscapes && (environment["NO_COLOR"] ?? "") === "";
   /** One listener for all that wait: each would stay on the stream until it is drained. */
   let drained: Promise<void> | undefined;
   const waitUntilDrained = (): Promise<void> =>
@@ -54,6 +58,7 @@ export function screenFor(output: Output, environment: Readonly<Record<string, s
     write: (text) => void output.write(text),
     writeJson: (value) => void output.write(`${safeJson(value)}\n`),
     print: (lines) => void output.write(`${fitLines(lines, widthNow())}\n`),
+    clear: () => void (takesEscapes && output.write(CLEAR)),
     whenDrained: () => (output.writableNeedDrain === true ? waitUntilDrained() : undefined),
     paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,
     isTerminal,
