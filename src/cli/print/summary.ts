@@ -2,6 +2,8 @@ import { splitName } from "../../core/call.ts";
 import type { RuntimeEvent } from "../../core/event.ts";
 import type { Origin, ToolResult } from "../../core/result.ts";
 
+const LEAST_COUNT_WIDTH = 3;
+
 /** Counts events for the summary of a run, which can be read at any time. Keeps no results, which a long run has too many of. */
 export class Summary {
   readonly #statuses = new Tally();
@@ -47,7 +49,8 @@ export class Summary {
       ["origins", this.#statuses.total, this.#formatOrigins()],
     ];
     if (this.#fidelities.total > 0) rows.push(["not live", this.#fidelities.total, this.#formatFidelities()]);
-    return rows.map(([name, count, words]) => `${name.padEnd(10)} ${String(count).padStart(3)}  ${words}`.trimEnd());
+    const width = rows.reduce((widest, [, count]) => Math.max(widest, String(count).length), LEAST_COUNT_WIDTH);
+    return rows.map(([name, count, words]) => `${name.padEnd(10)} ${String(count).padStart(width)}  ${words}`.trimEnd());
   }
 
   #countResult(result: ToolResult): void {
