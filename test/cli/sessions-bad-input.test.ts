@@ -213,6 +213,22 @@ describe.concurrent("I15 an incomplete recording", { timeout: PATIENCE_MS }, () 
     },
   );
 
+  test("an import of what is no recording does not make the file of a store", async () => {
+    const project = new SessionProject({ "other.jsonl": '{"role": "user"}\n', "empty.jsonl": "" });
+    const results = [];
+    for (const file of ["missing.jsonl", ".", "other.jsonl", "empty.jsonl"]) {
+      const { exitCode, stderr } = await project.haft(["sessions", "import", project.path(file)]);
+      results.push([exitCode, stderr.split("\n")[0]]);
+    }
+    expect(results).toEqual([
+      [2, expect.stringContaining("there is no such file")],
+      [2, expect.stringContaining("it is a folder")],
+      [3, expect.stringMatching(/other\.jsonl: line 1: this is not a recording of Haft/u)],
+      [3, expect.stringMatching(/empty\.jsonl: line 1: the recording is empty/u)],
+    ]);
+    expect(existsSync(project.path("haft.db"))).toBe(false);
+  });
+
   test("an import interrupted by Ctrl-C leaves nothing behind", async () => {
     const project = new SessionProject();
     const text = await recording();

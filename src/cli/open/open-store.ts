@@ -22,6 +22,8 @@ export interface WithStoreOptions {
   readonly readOnly: boolean;
   /** Whether to make the file if it does not exist. @default false */
   readonly create?: boolean;
+  /** Runs before the store is opened, which may make its file; if it rejects, no file is made. */
+  readonly beforeOpen?: () => Promise<void>;
   /** The configuration. @default it is read if the command line names no store */
   readonly config?: LoadedConfig;
 }
@@ -59,6 +61,7 @@ export async function withStore<T>(
 ): Promise<T> {
   const configured = await resolveStore(context, options);
   if (options.create !== true) requireFile(configured.path);
+  await options.beforeOpen?.();
   let result: T;
   try {
     await rejectOnAbort(configured.store.open(), context.signal);

@@ -1,7 +1,10 @@
 /** `haft sessions import`: imports a recording as a session that can be continued. */
 import { ToolError } from "../../../core/error.ts";
+import { RecordingDecoder } from "../../../core/recording/decoder.ts";
+import { LineSplitter } from "../../../core/recording/line-splitter.ts";
+import { sha256 } from "../../../core/recording/node-sha256.ts";
 import { plural } from "../../../core/base/wording.ts";
-import { importRecording } from "../../../runtime/import-recording.ts";
+import { importRecording, type ImportedRecording } from "../../../runtime/import-recording.ts";
 import type { Command, CommandContext } from "../../command.ts";
 import { withStore } from "../../open/open-store.ts";
 import { Progress } from "../../terminal/progress.ts";
@@ -27,12 +30,8 @@ export const importSession: Command = {
   ],
   async run(context) {
     const [file = ""] = context.args;
-    const { id } = context.options;
-    const done = await withStore(context, { readOnly: false, create: true }, (store) =>
-      importRecording(store, readWithProgress(context, file), id === undefined ? {} : { id }).catch((thrown: unknown) =>
-        rethrowWithFile(thrown, file),
-      ),
-    );
+    const source = new CheckedSource(readWithProgress(context, file));
+    const done = await importFrom(context, source, file);
     const name = safeName(done.sessionId);
     const text = done.isNew
       ? `session ${name}: ${plural(done.events, "event")}`
@@ -41,6 +40,18 @@ export const importSession: Command = {
     return 0;
   },
 };
+
+async function importFrom(context: CommandContext, source: CheckedSource, file: string): Promise<ImportedRecording> {
+  const { id } = context.options;
+  const beforeOpen = (): Promise<void> => source.checkStart().catch((thrown: unknown) => rethrowWithFile(thrown, file));
+  try {
+    return await withStore(context, { readOnly: false, create: true, beforeOpen }, (store) =>
+      importRecording(store, source, id === undefined ? {} : { id }).catch((thrown: unknown) => rethrowWithFile(thrown, file)),
+    );
+  } finally {
+    await source.close();
+  }
+}
 
 async function* readWithProgress(context: CommandContext, file: string): AsyncGenerator<string, void, undefined> {
   const progress = new Progress(context.err);
@@ -53,6 +64,41 @@ async function* readWithProgress(context: CommandContext, file: string): AsyncGe
     }
   } finally {
     progress.clear();
+  }
+}
+
+/** The text of a recording, whose first line can be checked before the rest is read. */
+class CheckedSource implements AsyncIterable<string> {
+  readonly #pieces: AsyncGenerator<string, void, undefined>;
+  /** The pieces that were read for the check. */
+  readonly #first: string[] = [];
+
+  constructor(pieces: AsyncGenerator<string, void, undefined>) {
+    this.#pieces = pieces;
+  }
+
+  /** Reads the first line. @throws ToolError `corrupt_record` if it does not begin a recording, as a rejection; as reading does */
+  async checkStart(): Promise<void> {
+    const decoder = new RecordingDecoder(sha256);
+    const lines = new LineSplitter(decoder);
+    let line: string | undefined;
+    while (line === undefined) {
+      const next = await this.#pieces.next();
+      if (next.done === true) break;
+      this.#first.push(next.value);
+      [line] = lines.push(next.value);
+    }
+    decoder.start(line ?? lines.flush().next().value ?? undefined);
+  }
+
+  /** Closes the file, also if it was not read to its end. */
+  async close(): Promise<void> {
+    await this.#pieces.return();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<string, void, undefined> {
+    yield* this.#first.splice(0);
+    yield* this.#pieces;
   }
 }
 
