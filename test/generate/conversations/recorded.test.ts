@@ -1,6 +1,7 @@
 import { readFileSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import type { SessionEvent } from "../../../src/core/event.ts";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
 import { plainWriter } from "../../../src/generate/conversations/plain-writer.ts";
 import type { RecordedPlan } from "../../../src/generate/conversations/recorded/recorded-plan.ts";
@@ -252,5 +253,20 @@ describe("issue 16.4 conversations from recordings", () => {
   test("an abort while recordings are read rejects with cancelled", async () => {
     const signal = AbortSignal.abort();
     await expect(run({ recordings: [await source("one", plainLines(1))] }, { signal })).rejects.toMatchObject({ code: "cancelled" });
+  });
+
+  test("an abort ends the reading within a recording", async () => {
+    const events = await recordedEvents(plainLines(1));
+    const stop = new AbortController();
+    let read = 0;
+    const long = function* (): Generator<SessionEvent> {
+      for (const event of events) {
+        if (++read === 2) stop.abort();
+        yield event;
+      }
+    };
+    const plan = { recordings: [{ name: "long", events: long }] };
+    await expect(run(plan, { signal: stop.signal })).rejects.toMatchObject({ code: "cancelled" });
+    expect([read, events.length > 2]).toEqual([2, true]);
   });
 });

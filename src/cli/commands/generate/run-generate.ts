@@ -50,7 +50,10 @@ export async function runGenerate(context: CommandContext): Promise<number> {
   const what = usesRecordings(context) ? "the recording" : "the file of the templates";
   const inputs = context.args.map((path) => ({ what, path }));
   await checkOutputPaths(context, { paths: out === "-" ? [] : [out, testFilePath(out)], named: "--out names", inputs });
-  const { summary, usage, kind } = await withMaterial(context, make);
+  const { summary, usage, kind } = await withMaterial(context, make).catch((thrown: unknown) => {
+    if (ToolError.fromUnknown(thrown).code === "cancelled") context.signal.throwIfAborted(); // its reason says who stopped it
+    throw thrown;
+  });
   if (card !== undefined) await writeCard(summary, { out, format: known, kind, weights: context.options.weights });
   printSummary(context, summary, { file: out, card, usage });
   if (summary.stopped !== undefined) throw stoppedError(context, { stopped: summary.stopped, summary, out });

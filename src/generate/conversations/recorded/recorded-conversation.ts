@@ -1,5 +1,6 @@
 /** Converts the events of a session to a conversation for training. */
 import type { JsonValue } from "../../../core/base/json.ts";
+import { ToolError } from "../../../core/error.ts";
 import type { SessionEvent } from "../../../core/event.ts";
 import type { ModelMessage } from "../../../core/message.ts";
 import { groupRounds } from "../../../core/rounds.ts";
@@ -13,11 +14,23 @@ import type { RecordedSource } from "./recorded-plan.ts";
 /** How a recorded conversation ends, or why it is not usable. */
 export type RecordedEnd = "answered" | "unanswered" | "cut off" | "without a user";
 
-/** Returns the messages of a session, with qualified names in calls. @throws ToolError `corrupt_record` with the position, as reading does */
-export async function readMessages({ events }: RecordedSource): Promise<readonly ModelMessage[]> {
+/**
+ * Returns the messages of a session, with qualified names in calls.
+ *
+ * @throws ToolError `corrupt_record` with the position, as reading does; `cancelled` once the signal aborts
+ */
+export async function readMessages({ events }: RecordedSource, signal: AbortSignal | undefined): Promise<readonly ModelMessage[]> {
   const read: SessionEvent[] = [];
-  for await (const event of events()) if (CONVERSATION_EVENTS.has(event.type)) read.push(event);
+  throwIfStopped(signal);
+  for await (const event of events()) {
+    throwIfStopped(signal);
+    if (CONVERSATION_EVENTS.has(event.type)) read.push(event);
+  }
   return withQualifiedNames(withReproducibleIds(pairMessages(buildConversation(read))));
+}
+
+function throwIfStopped(signal: AbortSignal | undefined): void {
+  if (signal?.aborted === true) throw new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
 }
 
 function withQualifiedNames(messages: readonly ModelMessage[]): readonly ModelMessage[] {

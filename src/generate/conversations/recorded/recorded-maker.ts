@@ -44,7 +44,7 @@ export class RecordedMaker {
 
   /** @throws ToolError if the recording has changed, a call fails every time, or the writer fails, as a rejection */
   async make(index: number, { draws, signal }: { readonly draws: string; readonly signal: AbortSignal }): Promise<RecordedConversation> {
-    const recorded = await this.set.readConversation(index);
+    const recorded = await this.set.readConversation(index, signal);
     const played = (await this.#faults?.play(draws, recorded, { signal })) ?? recorded;
     const messages = await this.#withAnswer(played, { draws, signal });
     const isDefined = (name: string): boolean => splitName(name).namespace !== OWN_NAMESPACE && this.#registry.get(name) !== undefined;

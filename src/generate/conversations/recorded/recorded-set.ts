@@ -52,8 +52,7 @@ export class RecordedSet {
   ): Promise<RecordedSet> {
     const reader = new RecordingReader(plan, seed);
     for (const source of plan.recordings) {
-      if (signal?.aborted === true) throw new ToolError("cancelled", "The generation was stopped.", { cause: signal.reason });
-      await reader.read(source);
+      await reader.read(source, signal);
     }
     return new RecordedSet(plan, reader.finish());
   }
@@ -63,10 +62,10 @@ export class RecordedSet {
   }
 
   /** Returns the conversation of an index, redacted. @throws ToolError `conflict` if the recording has changed meanwhile, as a rejection */
-  async readConversation(index: number): Promise<readonly ModelMessage[]> {
+  async readConversation(index: number, signal: AbortSignal): Promise<readonly ModelMessage[]> {
     const selected = this.#selected[index];
     if (selected === undefined) return [];
-    const messages = await readMessages(selected.source);
+    const messages = await readMessages(selected.source, signal);
     if (hashMessages(messages) !== selected.digest)
       throw new ToolError("conflict", `${selected.source.name} has changed since the generation began.`, {
         hint: "Start the generation again when nothing writes to that recording.",
@@ -105,8 +104,8 @@ class RecordingReader {
     this.#seed = seed;
   }
 
-  async read(source: RecordedSource): Promise<void> {
-    const messages = await readMessages(source);
+  async read(source: RecordedSource, signal: AbortSignal | undefined): Promise<void> {
+    const messages = await readMessages(source, signal);
     const left = this.#findOmissionReason(classifyEnd(messages));
     if (left !== undefined) this.#omitted[left]++;
     else if (!this.#keys.add({ messages: trajectoryMessages({ system: undefined, messages }) })) this.#omitted.duplicates++;
