@@ -207,11 +207,13 @@ function readRefundInput({ name: toolName, description, inputSchema }: Tool): st
   return inputParameters(inputSchema).find(({ name }) => REFUNDED.test(normalizeName(name)))?.name;
 }
 
-const validators = new WeakMap<object, Validator>();
+const validators = new WeakMap<Tool, Validator>();
 
-function matchesSchema(schema: JsonSchema, input: JsonObject): boolean {
-  if (typeof schema !== "object") return schema;
-  return getOrAdd(validators, schema, () => compileSchema(schema)).check(input);
+/** Whether a call of the tool accepts the input. Formats are checked as in a call: a library that parses the input defines its own. */
+function matchesSchema(tool: Tool, input: JsonObject): boolean {
+  const { inputSchema, parseInput } = tool;
+  if (typeof inputSchema !== "object") return inputSchema;
+  return getOrAdd(validators, tool, () => compileSchema(inputSchema, { formats: parseInput === undefined })).check(input);
 }
 
 /**
@@ -245,7 +247,7 @@ function withKnownValue(
     : [value, ...(typeof value === "number" ? [String(value)] : isNumber ? [Number(value)] : [])];
   for (const spelling of spellings) {
     const changed = { ...input, [name]: spelling };
-    if (matchesSchema(tool.inputSchema, changed) && passesToolRules(tool, changed)) return changed;
+    if (matchesSchema(tool, changed) && passesToolRules(tool, changed)) return changed;
   }
   return undefined;
 }
@@ -256,17 +258,30 @@ function drawInput(tool: Tool, random: Random): JsonObject | undefined {
   if (typeof inputSchema !== "object") return {};
   const { restrictsValues, subject, about } = getOrAdd(inputFacts, tool, () => readInputFacts(tool, inputSchema));
   try {
-    if (!restrictsValues && matchesSchema(inputSchema, {}) && passesToolRules(tool, {})) return {};
+    if (!restrictsValues && matchesSchema(tool, {}) && passesToolRules(tool, {})) return {};
     for (let tries = 0; tries < MAX_DRAWS; tries++) {
       const { value, valid } = exampleValue(inputSchema, { random, subject, maxItems: MAX_INPUT_ITEMS, about });
-      if (!valid || !isJsonObject(value) || !matchesSchema(inputSchema, value)) return undefined;
-      const input = omitOptionalInputs(inputSchema, value, random);
+      const whole = valid && isJsonObject(value) ? withoutRefusedInputs(tool, value) : undefined;
+      if (whole === undefined) return undefined;
+      const input = omitOptionalInputs(tool, whole, random);
       if (passesToolRules(tool, input)) return input;
     }
     return undefined;
   } catch {
     return undefined; // the schema cannot be used
   }
+}
+
+/** Returns the input, without its optional properties if one of those is not of its format; undefined if it does not fit either. */
+function withoutRefusedInputs(tool: Tool, input: JsonObject): JsonObject | undefined {
+  if (matchesSchema(tool, input)) return input;
+  const required = requiredInputs(tool.inputSchema);
+  const least = Object.fromEntries(Object.entries(input).filter(([name]) => required.has(name)));
+  return matchesSchema(tool, least) ? least : undefined;
+}
+
+function requiredInputs(schema: JsonSchema): ReadonlySet<unknown> {
+  return new Set<unknown>(typeof schema === "object" && Array.isArray(schema["required"]) ? schema["required"] : []);
 }
 
 interface InputFacts {
@@ -300,9 +315,9 @@ function readInputFacts(tool: Tool, schema: object): InputFacts {
 }
 
 /** Leaves out some optional properties, because people do not state everything. */
-function omitOptionalInputs(schema: JsonSchema, input: JsonObject, random: Random): JsonObject {
-  const required =
-    typeof schema === "object" && Array.isArray(schema["required"]) ? new Set<unknown>(schema["required"]) : new Set<unknown>();
+function omitOptionalInputs(tool: Tool, input: JsonObject, random: Random): JsonObject {
+  const { inputSchema: schema } = tool;
+  const required = requiredInputs(schema);
   const kept = Object.entries(input).filter(([name, value]) => {
     const isStated = random.next() >= OMISSION_PROBABILITY;
     return required.has(name) || (isStated && !isUsuallyOmitted(schema, name, value));
@@ -311,7 +326,7 @@ function omitOptionalInputs(schema: JsonSchema, input: JsonObject, random: Rando
   const some = kept.length === 0 && first !== undefined && !isEmptyValue(first[1]) ? [first] : kept;
   if (some.length === Object.keys(input).length) return input;
   const fewer = Object.fromEntries(some);
-  return matchesSchema(schema, fewer) ? fewer : input;
+  return matchesSchema(tool, fewer) ? fewer : input;
 }
 
 /** Inputs that request a later page of a list; their values come from the first page. */

@@ -123,3 +123,26 @@ test("a schema without properties but with minProperties gets a valid input", as
   const { summary } = await generated({ plan: PLAN, runtime: hotel([note]) });
   expect(summary.statuses).toEqual({ ok: 240 });
 });
+
+test("F0.25 L22 inputs have the formats that calls are checked for, and optional ones that cannot have them are left out", async () => {
+  const contact: Tool = {
+    name: "add_contact",
+    description: "Adds a contact.",
+    inputSchema: {
+      type: "object",
+      properties: { day: { type: "string", format: "date" }, note: { type: "string", format: "date", pattern: "^[0-9]{4}-$" } },
+      required: ["day"],
+    },
+  };
+  const never: Tool = { ...contact, name: "add_note", inputSchema: { ...Object(contact.inputSchema), required: ["note"] } };
+  const { summary, lines } = await generated({
+    runtime: createRuntime({
+      toolsets: [{ name: "book", tools: [contact, never] }],
+      answers: { engines: { example: exampleEngine({ seed: 1 }) }, rules: [{ tools: "*", from: "example" }] },
+    }),
+    plan: { kind: "sampled", count: 12, calls: 2, sample: "random" },
+  });
+
+  expect([summary.errors, summary.calls > 0]).toEqual([{}, true]);
+  expect(lines.some((line) => line.includes('"note":"'))).toBe(false);
+});
