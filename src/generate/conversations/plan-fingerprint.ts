@@ -23,7 +23,7 @@ export interface PlanFingerprintParts {
 }
 
 /** Incremented whenever the same plan gives other lines. */
-const VERSION = 8;
+const VERSION = 9;
 const LENGTH = 16;
 
 /** Number of tools that are hashed before yielding to the event loop. */

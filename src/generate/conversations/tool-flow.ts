@@ -4,8 +4,9 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { toolSubject } from "./tool-subject.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { DataflowGraph, ParameterPlace } from "../dataflow-graph.ts";
-import { inputParameters } from "../tool-parameters.ts";
-import { isIdName } from "./id-names.ts";
+import { inputParameters, outputParameters, type SchemaParameter } from "../tool-parameters.ts";
+import { nameWords, toSingular } from "../../schema/example/name-words.ts";
+import { idNoun, isIdName } from "./id-names.ts";
 import { inputKey, schemaFields, type OutputField } from "./value-keys.ts";
 
 /** An input of a tool, and the possible sources of its value. */
@@ -16,6 +17,12 @@ export interface FlowInput {
   readonly key: string;
   /** Top-level output fields of other tools, from the dataflow graph: tool id and field. */
   readonly edges: readonly { readonly tool: string; readonly name: string }[];
+}
+
+interface InputsOfTool {
+  /** The subject of the tool. */
+  readonly noun: string;
+  readonly parameters: readonly SchemaParameter[];
 }
 
 /** Minimum score at which two parameters count as the same. */
@@ -80,8 +87,9 @@ export class ToolFlow {
 
   #add({ id, qualifiedName, tool }: CatalogTool): void {
     const { noun } = toolSubject(qualifiedName);
-    const edges = this.#edgesTo(id);
-    const inputs = inputParameters(tool.inputSchema).map(({ name }) => ({
+    const parameters = inputParameters(tool.inputSchema);
+    const edges = this.#edgesTo(id, { noun, parameters });
+    const inputs = parameters.map(({ name }) => ({
       name,
       isId: isIdName(name),
       key: inputKey(name, noun),
@@ -95,21 +103,41 @@ export class ToolFlow {
     for (const key of new Set(fields.map((field) => field.key))) if (key !== "") addToIndex(this.#producers, key, id);
   }
 
-  /** The sources of the edges to each input that may take its value from a result. */
-  #edgesTo(id: string): ReadonlyMap<string, FlowInput["edges"]> {
+  /** Returns the sources of the edges to each input that may take its value from a result. An edge between ids of different things does not count. */
+  #edgesTo(id: string, { noun, parameters }: InputsOfTool): ReadonlyMap<string, FlowInput["edges"]> {
     const found = new Map<string, ParameterPlace[]>();
     for (const { to, from, score } of this.#graph.in(id)) {
       const isId = isIdName(to.name);
       if (score < MIN_SCORE || isIdName(from.name) !== isId || (!isId && inputKey(to.name, "") === "")) continue;
+      if (isId && !this.#isSameThing(from, { name: to.name, noun, parameters })) continue;
       addTo(found, to.name, from);
     }
     return found;
+  }
+
+  /** Whether an output and an input may be ids of the same thing: their nouns share a word, or one's description names the other's noun. */
+  #isSameThing(from: ParameterPlace, to: InputsOfTool & { readonly name: string }): boolean {
+    const source = this.tools.get(from.tool);
+    const given = nounWords(from.name, source === undefined ? "" : toolSubject(source.qualifiedName).noun);
+    const taken = nounWords(to.name, to.noun);
+    if (source === undefined || given.length === 0 || taken.length === 0 || given.some((word) => taken.includes(word))) return true;
+    return describes(to.parameters, to.name, given) || describes(outputParameters(source.tool.outputSchema), from.name, taken);
   }
 
   #addTaker({ tool, name }: ParameterPlace, taker: string): void {
     const byField = getOrAdd(this.#takers, tool, () => new Map<string, Set<string>>());
     getOrAdd(byField, name, () => new Set<string>()).add(taker);
   }
+}
+
+function nounWords(name: string, noun: string): readonly string[] {
+  return nameWords(idNoun(name) || noun).map(toSingular);
+}
+
+/** Whether the description of a parameter has one of the words in its beginning. */
+function describes(parameters: readonly SchemaParameter[], name: string, words: readonly string[]): boolean {
+  const described = parameters.find((parameter) => parameter.name === name)?.description ?? "";
+  return nameWords(described).some((word) => words.includes(toSingular(word)));
 }
 
 /** Returns the output fields of a tool. A tool without an output schema is assumed to return the id of what it creates or lists. */
