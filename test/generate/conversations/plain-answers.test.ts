@@ -62,3 +62,34 @@ async function calculations(outputSchema: Tool["outputSchema"]) {
   await runtime.close();
   return { answers, results };
 }
+
+test("L22 an answer lists the things of a list, not the fields of its envelope, as APIs of Stripe's kind return it", async () => {
+  const coupon = { type: "object", properties: { id: { type: "string" }, name: { type: "string" } }, required: ["id", "name"] } as const;
+  const fields = { object: { const: "list" }, url: { type: "string", format: "uri" }, has_more: { type: "boolean" } } as const;
+  const runtime = createRuntime({
+    toolsets: [
+      {
+        name: "shop",
+        tools: [
+          {
+            name: "GetShopsShopCoupons",
+            description: "List coupons.",
+            inputSchema: { type: "object", properties: { limit: { type: "integer", minimum: 2, maximum: 9 } }, required: ["limit"] },
+            outputSchema: {
+              type: "object",
+              properties: { ...fields, data: { type: "array", items: coupon, minItems: 2 } },
+              required: ["data", "object", "url", "has_more"],
+            },
+          },
+        ],
+      },
+    ],
+    answers: { engines: { example: exampleEngine() }, rules: [{ tools: "*", from: "example" }] },
+  });
+  const answers: string[] = [];
+  const out = { write: async (line: string) => void answers.push(JSON.parse(line).messages.at(-1).content) };
+  await generateConversations({ runtime, plan: { kind: "sampled", count: 8, calls: 1 }, out });
+  await runtime.close();
+
+  expect(answers.filter((answer) => !/\d shop coupons/u.test(answer) || /URL|has/u.test(answer))).toEqual([]);
+});

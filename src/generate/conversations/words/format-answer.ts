@@ -6,7 +6,7 @@ import type { Tool } from "../../../core/tool.ts";
 import { capitalize } from "../../../core/base/wording.ts";
 import { isSeveralWords } from "../../../engine/example/tool-intent.ts";
 import { toolSubject } from "../tool-subject.ts";
-import { nameWords, normalizeName, toPlural } from "../../../schema/example/name-words.ts";
+import { normalizeName, toPlural, toSingular } from "../../../schema/example/name-words.ts";
 import type { AnsweredCall, AnsweredTurn } from "../conversation-writer.ts";
 import { isIdName } from "../id-names.ts";
 import { getPurpose, formatPurpose } from "./tool-purpose.ts";
@@ -19,12 +19,12 @@ import {
   formatFlag,
   formatScalar,
   endSentence,
-  singularizeLast,
 } from "./format-field.ts";
 import { NEUTRAL_RANK, isTitleName, isMentionable, rankFieldName } from "./field-rank.ts";
 import { joinList, label, pickOne } from "./format-value.ts";
 import { CLAIM_PATTERN, MAX_MENTIONED_PURPOSE, formatUnfinishedCall, formatUnmadeCalls } from "./format-unmade-calls.ts";
 import { mergeRelatedFields } from "./merge-related-fields.ts";
+import { CALL_STATUS_FIELDS, unwrapOutput } from "./unwrap-output.ts";
 
 /** Writes one or more sentences for each call of the turn. */
 export function formatAnswer({ calls, unmade }: AnsweredTurn, random: Random): string {
@@ -63,7 +63,8 @@ function alwaysReturnsNull(tool: Tool | undefined): boolean {
 function nounPhrase(noun: string, tool: Tool | undefined): string {
   const last = noun.split("_").at(-1) ?? "";
   if (isSeveralWords(last) && tool?.description.toLowerCase().includes(last) !== true) return "";
-  return [...new Set(noun.split("_"))].join(" ");
+  const words = [...new Set(noun.split("_"))];
+  return words.filter((word, index) => toSingular(word) !== words[index + 1]).join(" "); // `customers_customer_source`, as in names after paths
 }
 
 /** Returns the output of a result, else the text of its content; null if it has neither. */
@@ -171,11 +172,6 @@ interface ObjectContext extends AnswerContext {
   readonly input: JsonValue;
 }
 
-/** Fields that only say that a call succeeded. */
-const CALL_STATUS_FIELDS = new Set("success,ok,status_code,error,errors,request_id,http_status,code".split(","));
-const WRAPPER_NAMES = new Set("data,result,response,item,record,body,payload,object,entity,output,resource".split(","));
-const MAX_DEPTH = 4;
-
 function formatObject(output: JsonObject, context: ObjectContext): string {
   const { thing, random, name } = context;
   const [inside, list] = unwrapOutput(output, thing);
@@ -225,46 +221,6 @@ function chooseFields(fields: readonly Field[], { input, mentioned }: ObjectCont
   const chosen = sortByRank(fresh.length > 0 ? fresh : fields).slice(0, MAX_FIELDS);
   for (const field of chosen) mentioned.add(keyOf(field));
   return chosen;
-}
-
-/** Returns the nested object that describes the thing, and the array if the output is essentially one. */
-function unwrapOutput(
-  output: JsonObject,
-  thing: string,
-): readonly [JsonObject, { readonly items: readonly JsonValue[]; readonly thing: string } | undefined] {
-  let at = output;
-  for (let depth = 0; depth < MAX_DEPTH; depth++) {
-    const entries = Object.entries(at);
-    const scalars = entries.filter(
-      ([name, value]) =>
-        typeof value !== "object" && !CALL_STATUS_FIELDS.has(normalizeName(name)) && !LIST_METADATA_NAMES.test(normalizeName(name)),
-    );
-    const lists = entries.filter((entry): entry is [string, readonly JsonValue[]] => isJsonArray(entry[1]));
-    const list = lists.length === 1 ? lists[0] : undefined;
-    if (list !== undefined && scalars.length <= 1) {
-      const own = listNoun(list[0]);
-      return [at, { items: list[1], thing: own === "" ? thing : own }];
-    }
-    const inner = entries.find(([name, value]) => isJsonObject(value) && (WRAPPER_NAMES.has(normalizeName(name)) || label(name) === thing));
-    const only = entries.length === 1 ? entries[0] : inner;
-    if (only === undefined || !isJsonObject(only[1]) || scalars.length > 2) return [at, undefined];
-    at = only[1];
-  }
-  return [at, undefined];
-}
-
-const LIST_METADATA_NAMES =
-  /^(?:total|count|page|limit|offset|size|has_more|next.*|per_page|pages|status|message|total_.*|.*_count|num_.*|list_length)$/u;
-
-function listNoun(name: string): string {
-  const words = nameWords(name);
-  if (
-    /^(?:data|results?|items|records|list|values|entries|objects|rows|hits|matches|elements|content|response|info)$/u.test(words.join("_"))
-  )
-    return "";
-  const all = words.join(" ");
-  if (/\d/u.test(all)) return "";
-  return all.endsWith("s") && !/(?:ss|us|is|news|series)$/u.test(all) ? singularizeLast(words) : "";
 }
 
 function formatStatusOnly(output: JsonObject, { thing, random, isFirst }: ObjectContext): string {
