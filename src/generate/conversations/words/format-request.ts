@@ -49,11 +49,18 @@ function chooseSentenceOpening(call: PlannedCall | undefined, random: Random): s
     : pickOne(random, ["Then", "After that,", "Once that is done,"]);
 }
 
+/** Verbs of tools that return several results. */
+const SEARCHES = /^(?:search|find|look|browse|discover|recommend|suggest|rank)$/u;
+
 /** Returns the purpose of a call with its values filled in. */
-function fillCallPurpose({ tool, qualifiedName, given, taken }: PlannedCall, style: Omit<SlotContext, "toolNoun">): Purpose {
-  const { noun } = toolSubject(qualifiedName);
+function fillCallPurpose(
+  { tool, qualifiedName, given, taken }: PlannedCall,
+  style: Omit<SlotContext, "toolNoun" | "readsThings">,
+): Purpose {
+  const { noun, verb } = toolSubject(qualifiedName);
   const request = ToolRequest.of(tool);
-  const context: SlotContext = { toolNoun: noun, findLabel: (name) => request.describedLabel(name), ...style };
+  const readsThings = verb === "list" || verb === "read" || isReadPurpose(request.purpose) || SEARCHES.test(request.purpose.verb);
+  const context: SlotContext = { toolNoun: noun, readsThings, findLabel: (name) => request.describedLabel(name), ...style };
   const slots: Slot[] = [];
   for (const [name, value] of Object.entries(taken)) slots.push(createTakenSlot(name, value, context));
   for (const [name, value] of Object.entries(given)) if (!isEmptyValue(value)) slots.push(createGivenSlot(name, value, context));

@@ -105,6 +105,9 @@ const getWordings = memoize((plain): NameWordings => {
   };
 });
 
+/** Names of the most results of a tool that reads; a tool that orders or changes a thing takes another number by them. */
+const LIMITS_OF_LISTS = /^(?:count|top|num|max|size)$/u;
+
 /** Returns the slot of a value that the user states. */
 export function createGivenSlot(name: string, value: JsonValue, context: SlotContext): Slot {
   const { toolNoun, spokenDays } = context;
@@ -113,7 +116,8 @@ export function createGivenSlot(name: string, value: JsonValue, context: SlotCon
   const isId = isIdName(name);
   if (isId) return createIdSlot(name, formatValue(value), toolNoun);
   const wordings = getWordings(plain);
-  const found = typeof value === "number" || (typeof value === "string" && /^\d{1,4}$/u.test(value)) ? wordings.ofNumber : undefined;
+  const isNumber = typeof value === "number" || (typeof value === "string" && /^\d{1,4}$/u.test(value));
+  const found = isNumber && (context.readsThings || !LIMITS_OF_LISTS.test(plain)) ? wordings.ofNumber : undefined;
   const [unitless, amount] = typeof value === "number" && found === undefined ? splitUnit(name, value) : [name, ""];
   const bare =
     plain === "month" && typeof value === "number" ? monthName(value) : amount === "" ? formatPlainValue(value, spokenDays, plain) : amount;
@@ -186,6 +190,8 @@ function findDirection(name: string): "from" | "to" | undefined {
 export interface SlotContext {
   /** The subject of the tool: `order`. */
   readonly toolNoun: string;
+  /** Whether the tool reads, so that it may return several results. */
+  readonly readsThings: boolean;
   /** Returns the label of an input whose name is not a word. */
   readonly findLabel?: (name: string) => string | undefined;
   readonly random: Random;
