@@ -14,6 +14,7 @@ import { getOrAdd } from "../../core/base/get-or-add.ts";
 /** Maximum number of properties that are added to reach `minProperties`. */
 const MAX_INVENTED = 1_000;
 const PATTERNS_PER_DRAW = 16;
+const NAMES_PER_PATTERN = 3;
 /** Maximum number of optional properties, by depth. */
 const MAX_OPTIONAL = [40, 24, 12, 6];
 
@@ -260,7 +261,8 @@ function addInventedProperties(object: ObjectDraft): void {
   if (isOpen && place.isSubject && place.depth === 0 && constraints.propertyNames.length === 0) copyGivenValues(object);
   const least = Math.max(constraints.minProperties, isOpen && entries.size === 0 ? Math.min(2, constraints.maxProperties) : 0);
   if (entries.size >= least) return;
-  let tries = 2 * least + 5;
+  const patterns = constraints.propertyRules.reduce((sum, rule) => sum + Object.keys(rule.patterns).length, 0);
+  let tries = 2 * least + 5 + NAMES_PER_PATTERN * patterns;
   for (const name of inventNames(object)) {
     if (entries.size >= least || tries-- <= 0) return;
     const together = [...withDependentNames([name], constraints)].filter((other) => !entries.has(other));
@@ -304,8 +306,24 @@ function* inventNames({ constraints, place, context }: ObjectDraft): Generator<s
   for (const { properties, patterns } of constraints.propertyRules) {
     yield* Object.keys(properties).filter((name) => getOwn(properties, name) !== false && name !== "__proto__");
     for (const pattern of Object.keys(patterns))
-      for (let index = 0; index < 3; index++) yield patternText(pattern, place.random.branch(`${pattern} ${index}`), index) ?? pattern;
+      for (let index = 0; index < NAMES_PER_PATTERN; index++)
+        yield patternText(pattern, place.random.branch(`${pattern} ${index}`), index) ?? pattern;
   }
   yield* ["name", "value"];
-  for (let index = 1; index <= 2 * MAX_INVENTED; index++) yield `key_${index}`;
+  const beginnings = isClosed(constraints) ? openPatternTexts(constraints, place) : [];
+  for (let index = 1; index <= 2 * MAX_INVENTED; index++) {
+    for (const beginning of beginnings) yield `${beginning}${index}`;
+    if (beginnings.length === 0) yield `key_${index}`;
+  }
+}
+
+/** Whether only names that match a pattern are allowed. */
+function isClosed({ propertyRules }: Constraints): boolean {
+  return propertyRules.some(({ patterns, additional }) => additional === false && Object.keys(patterns).length > 0);
+}
+
+/** Returns a text for each pattern that may be followed by any other, such as `^S_`: it has too few texts of its own. */
+function openPatternTexts({ propertyRules }: Constraints, place: ValuePlace): readonly string[] {
+  const patterns = propertyRules.flatMap((rule) => Object.keys(rule.patterns)).filter((pattern) => !pattern.endsWith("$"));
+  return patterns.map((pattern) => patternText(pattern, place.random.branch(`${pattern} 0`), 0) ?? pattern);
 }

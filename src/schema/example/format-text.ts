@@ -80,3 +80,30 @@ export function phoneText(random: RandomStream): string {
 export function formatText(format: string, random: RandomStream): string | undefined {
   return MAKERS.get(format.toLowerCase())?.(random);
 }
+
+const SHORT_EMAILS: readonly TextMaker[] = [firstNameAt("example.com"), firstNameAt("ex.org"), () => "a@b.co"];
+const SHORT_URLS: readonly TextMaker[] = [() => "https://example.com", () => "http://ex.org", () => "http://b.co"];
+const SHORT_HOSTS: readonly TextMaker[] = [() => "example.com", () => "ex.org", () => "b.co"];
+/** Makers of shorter strings of a format, the longest first: a string that is cut off is not of its format. */
+const SHORT_MAKERS: ReadonlyMap<string, readonly TextMaker[]> = new Map([
+  ["email", SHORT_EMAILS],
+  ["idn-email", SHORT_EMAILS],
+  ["uri", SHORT_URLS],
+  ["url", SHORT_URLS],
+  ["iri", SHORT_URLS],
+  ["hostname", SHORT_HOSTS],
+  ["idn-hostname", SHORT_HOSTS],
+]);
+
+function firstNameAt(domain: string): TextMaker {
+  return (random) => `${random.pick(FIRST_NAMES)}@${domain}`.toLowerCase();
+}
+
+/** Returns a string of this format that is not longer, in UTF-16 units; undefined if none is known. */
+export function shortFormatText(format: string, maxLength: number, random: RandomStream): string | undefined {
+  for (const make of SHORT_MAKERS.get(format.toLowerCase()) ?? []) {
+    const text = make(random);
+    if (text.length <= maxLength) return text;
+  }
+  return undefined;
+}

@@ -1,6 +1,6 @@
 /** Generates strings that match patterns, formats and lengths, and suit the name if possible. */
 import type { PatternBudget } from "../pattern/pattern.ts";
-import { formatText } from "./format-text.ts";
+import { formatText, shortFormatText } from "./format-text.ts";
 import { patternText } from "./pattern-text.ts";
 import { type TextNames, plausibleText } from "./plausible-text.ts";
 import type { RandomStream } from "./random-stream.ts";
@@ -20,13 +20,18 @@ const PATTERN_TRIES = 12;
 export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream, budget: PatternBudget): string | undefined {
   const { minLength, maxLength, patterns, format } = bounds;
   if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;
-  const plain = (format === undefined ? undefined : formatText(format, random)) ?? plausibleText(names, random);
+  const plain = (format === undefined ? undefined : textOfFormat(format, maxLength, random)) ?? plausibleText(names, random);
   const fitted = toLength(plain, minLength, maxLength);
   if (patterns.length === 0) return fitted;
   const fits = (text: string): boolean =>
     isLength(text, minLength, maxLength) && patterns.every((pattern) => budget.matches(pattern, text));
   if (fits(fitted)) return fitted;
   return generateFromPatterns(bounds, random, fits);
+}
+
+function textOfFormat(format: string, maxLength: number, random: RandomStream): string | undefined {
+  const text = formatText(format, random);
+  return text === undefined || lengthOf(text) <= maxLength ? text : (shortFormatText(format, maxLength, random) ?? text);
 }
 
 function generateFromPatterns(

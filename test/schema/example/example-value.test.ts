@@ -399,3 +399,18 @@ test("no number is -0, which JSON cannot express", () => {
     }
   }
 });
+
+test("F0.40 a map has as many names as it needs of patterns that leave the rest of a name open", () => {
+  const schema = { type: "object", patternProperties: { "^S_": text, "^I_": whole }, additionalProperties: false, minProperties: 5 };
+  for (const seed of SEEDS) expect(Object.keys(Object(valueOf(schema, seed))).length).toBe(5);
+});
+
+test.each([
+  ["email", 10],
+  ["email", 16],
+  ["uri", 14],
+  ["hostname", 8],
+])("F0.40 the format %s is kept in %i characters", (format, maxLength) => {
+  const schema = { type: "string", format, maxLength };
+  for (const seed of SEEDS) expect(compileSchema(schema, { formats: true }).problems(valueOf(schema, seed))).toEqual([]);
+});
