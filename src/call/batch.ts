@@ -268,7 +268,7 @@ function cancelOnFailure(answer: ResultOrPromise, runs: readonly CallRun[]): voi
 }
 
 /** Whether a result fails the batch: any error while running does, but no timeout, and no input, name or permission that was refused beforehand. */
-function failsBatch(result: ToolResult): result is ResultWithError {
+export function failsBatch(result: ToolResult): result is ResultWithError {
   if (result.status !== "error") return false;
   const { error, attempts } = result;
   const { category } = ERROR_CODES[error.code];

@@ -26,7 +26,8 @@ export interface ExecuteOptions {
   readonly variation?: string;
   /**
    * `throw`: the first call that fails while it runs, or is denied something that it needs while it runs, cancels the batch, rolls back the session
-   * and throws ToolExecutionError. Names, inputs and permissions that were refused beforehand, and timeouts, stay results. @default "result"
+   * and throws ToolExecutionError. Names, inputs and permissions that were refused beforehand, and timeouts, stay results. If earlier
+   * results of a batch that is submitted again have such a failure, they are thrown too, and nothing is rolled back. @default "result"
    */
   readonly onError?: "result" | "throw";
   /**

@@ -46,7 +46,8 @@ export interface CallRunnerOptions extends Pick<ExecuteOptions, "data" | "ask">,
 export class CallRunner {
   readonly #data: Readonly<Record<string, unknown>>;
   readonly #ask: Ask | undefined;
-  readonly #alert: (error: ToolExecutionError) => void;
+  /** Calls `onAlert`. Never throws. */
+  readonly alert: (error: ToolExecutionError) => void;
   readonly #log: Log;
   readonly #chains: FallbackChains;
   readonly #defaultCallOptions: CallOptions;
@@ -57,7 +58,7 @@ export class CallRunner {
     this.#data = data;
     this.#ask = ask;
     this.#log = log;
-    this.#alert = safeAlert(onAlert, log);
+    this.alert = safeAlert(onAlert, log);
     this.#defaultCallOptions = this.callOptions(NO_OPTIONS);
   }
 
@@ -211,7 +212,7 @@ export class CallRunner {
       throwOnError: options.onError === "throw",
       strict: options.strict === true,
       submission,
-      onFailure: this.#alert,
+      onFailure: this.alert,
     });
     return isArray ? batch : batch.then((results) => results[0] ?? results);
   }

@@ -5,10 +5,11 @@ import type { SessionEvent } from "../core/event.ts";
 import { createPendingResult } from "../core/jobs/job-message.ts";
 import { wasBlockedByStore } from "../core/not-started-error.ts";
 import type { ToolResult } from "../core/result.ts";
-import type { Submission } from "../call/batch.ts";
+import { failsBatch, type Submission } from "../call/batch.ts";
 import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import { readCall } from "../call/admit/read-call.ts";
 import type { ExecuteOptions } from "../call/execute-options.ts";
+import { ToolExecutionError } from "../call/tool-execution-error.ts";
 import { interruptedResult } from "./resume/open-call.ts";
 import { preReadCalls, type CallRunner } from "./run-calls.ts";
 import { closedSessionError } from "./session-errors.ts";
@@ -35,7 +36,7 @@ export function submitCalls(
   const { inputLimits } = servicesOf(session);
   const sent = preReadCalls(calls, inputLimits);
   const digest = digestOfCalls(sent, inputLimits);
-  return session.submissions.results(idempotencyKey, digest, {
+  const submitted = session.submissions.results(idempotencyKey, digest, {
     run: () => runList(session, sent, options, { runner: services.runner, submission: { idempotencyKey, digest } }),
     read: async (submitted) => {
       const results = await readResults(session, { submitted, sent }, services.events(session, submitted.startsAt)).catch(
@@ -56,6 +57,16 @@ export function submitCalls(
       return results.map((result) => (wasBlockedByStore(result) ? (ends.next().value ?? result) : result));
     },
   });
+  return options.onError === "throw" ? submitted.then((results) => throwFailure(results, services.runner)) : submitted;
+}
+
+/** Rejects with earlier results of which one failed, as the batch would have: it was submitted without `onError`, or a crash cut off its rollback. */
+function throwFailure(results: readonly ToolResult[], { alert }: CallRunner): readonly ToolResult[] {
+  const failed = results.find(failsBatch);
+  if (failed === undefined) return results;
+  const error = new ToolExecutionError(failed, results);
+  alert(error);
+  throw error;
 }
 
 async function runList(

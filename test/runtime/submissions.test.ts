@@ -101,6 +101,31 @@ test("I10 keys are strings of 1 to 1,024 characters, in a session that records",
   expect(await session.execute([], KEY)).toEqual([]);
 });
 
+test("I04 I10 a batch whose rollback a crash cut off throws its recorded results when it is submitted again with onError", async () => {
+  const store = new FailingStore();
+  const undoing = gate();
+  const undone: string[] = [];
+  const book = tool("book", () => "booked", {
+    effects: { writes: ["seats"], external: true, undo: () => (undone.push("book"), undoing.promise) },
+  });
+  const pay = tool("pay", () => Promise.reject(new Error("declined")), { effects: { ...money, external: true } });
+  const calls = [{ name: "book" }, { name: "pay" }];
+  const session = testRuntime({ store, tools: [book, pay] }).runtime.session("s");
+  void session.execute(calls, { ...KEY, onError: "throw" }).catch(() => {});
+  await settle();
+  expect(undone).toEqual(["book"]);
+  const alerts: unknown[] = [];
+  const ids = { next: (kind: string) => `${kind}_${crypto.randomUUID()}` };
+  const options: RuntimeOptions = { store: store.crash(), tools: [book, pay], ports: { ids }, onAlert: (error) => alerts.push(error) };
+  const resumed = await testRuntime(options).runtime.resume("s");
+  const results = await resumed.execute(calls, KEY);
+  expect(results.map(({ error }) => error?.code)).toEqual(["outcome_unknown", "outcome_unknown"]);
+  const failure = await resumed.execute(calls, { ...KEY, onError: "throw" }).catch((thrown: unknown) => thrown);
+  expect(failure).toMatchObject({ name: "ToolExecutionError", results, result: results[0] });
+  expect([alerts, undone]).toEqual([[failure], ["book"]]);
+  undoing.open();
+});
+
 test("I11 a client that got no answer gets the first results with the same key, and the store is asked again", async () => {
   const store = new FailingStore();
   let paid = 0;
