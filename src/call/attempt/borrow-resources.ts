@@ -5,7 +5,17 @@ import type { LockRequest, LockTicket, Locks } from "../../core/resources/locks.
 import type { SlotLimit } from "../../core/resources/slots.ts";
 import { isAdmitted, lockKeysOf, type AdmittedCall, type CallRun } from "../call-run.ts";
 import { isScopedSessionKey } from "../admit/resolve-effects.ts";
-import { LeasedTicket, LentSlot, LentTicket, NestedTicket, limitOf, nestedQueues, type HeldSlot } from "./lent-resources.ts";
+import {
+  LeasedTicket,
+  LentSlot,
+  LentTicket,
+  NestedTicket,
+  lendersOf,
+  limitOf,
+  nestedQueues,
+  type HeldSlot,
+  type RequestedShare,
+} from "./lent-resources.ts";
 
 /** An outer call that holds locks or waits for them. */
 interface Holder {
@@ -55,7 +65,7 @@ function requestShares(shares: ReadonlyMap<Holder | undefined, Share>, { run, ho
     for (const [lender, share] of shares) requested.push(borrowFrom(lender, { run, holders, request: { ...request, ...share } }));
     return new NestedTicket(requested);
   } catch (thrown: unknown) {
-    for (const [, ticket] of requested) ticket.release();
+    for (const { ticket } of requested) ticket.release();
     throw thrown;
   }
 }
@@ -89,11 +99,12 @@ interface Borrower {
   readonly request: LockRequest;
 }
 
-function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): readonly [queue: Locks, ticket: LockTicket] {
+function borrowFrom(lender: Holder | undefined, { run, holders, request }: Borrower): RequestedShare {
   const ticket = lender === undefined ? undefined : toLentTicket(lender);
   const locks = ticket?.nestedLocks ?? run.services.locks;
   const overtakes = holders.some((holder) => queuesOf(holder).includes(locks));
-  return [locks, (ticket ?? locks).request({ ...request, overtakes })];
+  const lenders = lender === undefined ? [] : [lender.run.callId, ...lendersOf(lender.ticket)];
+  return { queue: locks, ticket: (ticket ?? locks).request({ ...request, overtakes }), lenders };
 }
 
 function toLentTicket({ run, ticket }: Holder): LentTicket {

@@ -1,9 +1,8 @@
 /** Finds deadlocks before they happen: a wait that could not end, because the calls it waits for wait, directly or not, for the waiting call. */
 import { deadlocks, isTurnAwaited, listTurnWaits, type TurnWait } from "../../session/turn-waits.ts";
 import { CallRun, type CallServices } from "../call-run.ts";
-import { BorrowedSlot, LentSlot, LentTicket, nestedQueues, type HeldSlot } from "./lent-resources.ts";
+import { BorrowedSlot, LentSlot, lendersOf, type HeldSlot } from "./lent-resources.ts";
 import { findSoleCall } from "../context/call-tree.ts";
-import type { Locks } from "../../core/resources/locks.ts";
 import { addTo } from "../../core/base/add-to.ts";
 
 /** Maximum number of owners checked per wait, and of calls in all. A larger cycle is not found; it ends at a deadline. */
@@ -79,7 +78,7 @@ function findEndingCalls(waits: ReadonlyMap<string, Wait>): ReadonlySet<string> 
 function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<string, Wait> | undefined {
   const nesting = {
     waitingByCall: groupByOuterCall(new Set([first, ...services.nestedWaits, ...listTurnWaits()])),
-    jobsByCall: groupJobs(services),
+    borrowersByCall: groupBorrowers(services),
   };
   const waits = new Map<string, Wait>();
   const open: KnownWait[] = [[idOf(first), first]];
@@ -96,34 +95,28 @@ function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<s
   return waits;
 }
 
-/** The calls and turns nested in each call, by its id. */
+/** The calls and turns that depend on each call, by its id. */
 interface Nesting {
-  /** The waiting calls and turns. */
+  /** The waiting calls and turns that are nested in it, except for background jobs and what is nested in these. */
   readonly waitingByCall: ReadonlyMap<string, readonly WaitingCode[]>;
-  /** The background jobs, waiting or not. */
-  readonly jobsByCall: ReadonlyMap<string, readonly CallRun[]>;
+  /** The calls that its locks are lent to, waiting or not. */
+  readonly borrowersByCall: ReadonlyMap<string, readonly CallRun[]>;
 }
 
 /** The calls and turns that a call waits for, except for slots. */
 function listWaitedBy(
   [id, one]: readonly [id: string, run: CallRun | undefined],
-  { running, locks }: CallServices,
-  { waitingByCall, jobsByCall }: Nesting,
+  { running }: CallServices,
+  { waitingByCall, borrowersByCall }: Nesting,
 ): readonly KnownWait[] {
-  const below = (waitingByCall.get(id) ?? []).filter((other) => !isJob(other) || one === undefined);
   const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
-  const all: KnownWait[] = below.map((other) => [idOf(other), other]);
+  const all: KnownWait[] = (waitingByCall.get(id) ?? []).map((other) => [idOf(other), other]);
   for (const owner of owners) {
-    const holding = running.get(owner);
-    all.push([owner, holding]);
-    // Background jobs that borrowed the owner's locks may hold them longer than the owner runs, whether they wait or their code does.
-    for (const job of jobsByCall.get(owner) ?? []) if (borrows(job, { lender: holding, locks })) all.push([job.callId, job]);
+    all.push([owner, running.get(owner)]);
+    // They may hold the owner's locks longer than the owner runs, whether they wait or their code does.
+    for (const borrower of borrowersByCall.get(owner) ?? []) all.push([borrower.callId, borrower]);
   }
   return all;
-}
-
-function isJob(waiting: WaitingCode): waiting is CallRun {
-  return waiting instanceof CallRun && waiting.job !== undefined;
 }
 
 /** The calls of the turns that run in this queue, and the waits of the turns' own code. */
@@ -134,30 +127,23 @@ function listWaitedByTurn({ queue }: TurnWait, { running }: CallServices): reado
   return all;
 }
 
-/** Whether a job uses locks that this call lent; of one that has ended, any borrowed locks. */
-function borrows({ ticket }: CallRun, { lender, locks }: { readonly lender: CallRun | undefined; readonly locks: Locks }): boolean {
-  const queues = nestedQueues(ticket) ?? [];
-  if (lender === undefined) return queues.some((queue) => queue !== locks);
-  return lender.ticket instanceof LentTicket && queues.includes(lender.ticket.nestedLocks);
-}
-
-/** The waiting calls and turns, grouped by each call that they are nested in. */
+/** The waiting calls and turns, grouped by each call that they are nested in. A background job is not waited for by the calls around it. */
 function groupByOuterCall(waiting: ReadonlySet<WaitingCode>): Nesting["waitingByCall"] {
   const waitingByCall = new Map<string, WaitingCode[]>();
-  for (const one of waiting)
-    for (let outer = findOuterCall(one); outer !== undefined; outer = outer.callerRun) {
+  for (const one of waiting) {
+    let inner = one instanceof CallRun ? one : undefined;
+    for (let outer = findOuterCall(one); outer !== undefined && inner?.job === undefined; outer = outer.callerRun) {
       addTo(waitingByCall, outer.callId, one);
-      if (!(one instanceof CallRun) && outer.job !== undefined) break; // a background job is not waited for
+      inner = outer;
     }
+  }
   return waitingByCall;
 }
 
-function groupJobs({ running }: CallServices): Nesting["jobsByCall"] {
-  const jobsByCall = new Map<string, CallRun[]>();
-  for (const run of running.all())
-    if (run.job !== undefined)
-      for (let outer = run.callerRun; outer !== undefined; outer = outer.callerRun) addTo(jobsByCall, outer.callId, run);
-  return jobsByCall;
+function groupBorrowers({ running }: CallServices): Nesting["borrowersByCall"] {
+  const borrowersByCall = new Map<string, CallRun[]>();
+  for (const run of running.all()) for (const lender of lendersOf(run.ticket)) addTo(borrowersByCall, lender, run);
+  return borrowersByCall;
 }
 
 function findOuterCall(waiting: WaitingCode): CallRun | undefined {

@@ -60,6 +60,11 @@ export class LentTicket implements LockTicket {
     return nestedQueues(this.#ticket);
   }
 
+  /** The ids of the calls that lent locks to the lending call. */
+  get lenders(): readonly string[] {
+    return lendersOf(this.#ticket);
+  }
+
   whenGranted(): Promise<void> {
     return this.#ticket.whenGranted();
   }
@@ -99,15 +104,26 @@ export class LentTicket implements LockTicket {
   }
 }
 
+/** The locks that a nested call requested in one queue. */
+export interface RequestedShare {
+  readonly queue: Locks;
+  readonly ticket: LockTicket;
+  /** The id of the call that lent them, and of those that lent to that call; none if they are the call's own. */
+  readonly lenders: readonly string[];
+}
+
 /** The locks of a nested call: some lent by its callers, some its own. */
 export class NestedTicket implements LockTicket {
   /** The queues that it waits in. */
   readonly queues: readonly Locks[];
+  /** The ids of the calls whose locks stay held until this ticket is released. */
+  readonly lenders: readonly string[];
   readonly #tickets: readonly LockTicket[];
 
-  constructor(tickets: readonly (readonly [queue: Locks, ticket: LockTicket])[]) {
-    this.queues = tickets.map(([queue]) => queue);
-    this.#tickets = tickets.map(([, ticket]) => ticket);
+  constructor(shares: readonly RequestedShare[]) {
+    this.queues = shares.map(({ queue }) => queue);
+    this.lenders = shares.flatMap(({ lenders }) => lenders);
+    this.#tickets = shares.map(({ ticket }) => ticket);
   }
 
   get granted(): boolean {
@@ -164,6 +180,11 @@ export class LeasedTicket implements LockTicket {
     return nestedQueues(this.#local);
   }
 
+  /** The ids of the calls whose locks of this process stay held until this ticket is released. */
+  get lenders(): readonly string[] {
+    return lendersOf(this.#local);
+  }
+
   /** Undefined if the leases have different fences: each key then has its own. */
   get fence(): number | undefined {
     const leases = this.#lease === undefined ? this.#lent : [...this.#lent, this.#lease];
@@ -198,6 +219,11 @@ export class LeasedTicket implements LockTicket {
 /** The queues that a nested call waits in; undefined for other calls. */
 export function nestedQueues(ticket: LockTicket | undefined): readonly Locks[] | undefined {
   return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.queues : undefined;
+}
+
+/** The ids of the calls whose locks stay held until this ticket is released, even if those calls have ended. */
+export function lendersOf(ticket: LockTicket | undefined): readonly string[] {
+  return ticket instanceof NestedTicket || ticket instanceof LentTicket || ticket instanceof LeasedTicket ? ticket.lenders : [];
 }
 
 /** A held slot that is lent to one call at a time. */
