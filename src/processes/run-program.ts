@@ -1,6 +1,7 @@
 /** Runs one program until it ends: with limits, without a terminal, and without leaving any of its processes behind. */
 import { spawn, type ChildProcess, type SpawnOptions } from "node:child_process";
 import { constants } from "node:os";
+import { plural } from "../core/base/wording.ts";
 import { describeThrown, ToolError } from "../core/error.ts";
 import type { Clock } from "../core/ports.ts";
 import { systemPorts } from "../core/system/system-ports.ts";
@@ -137,14 +138,23 @@ function spawnProgram(file: string, args: readonly string[], options: StartOptio
     return spawn(findCommandFile(file, { environment: options.env, extensions: PROGRAM_EXTENSIONS }), args, options);
   } catch (error: unknown) {
     const isTooLong = systemErrorCode(error) === "E2BIG";
-    const reason = isTooLong ? "its arguments are too long for this system" : describeThrown(error);
+    const reason = isTooLong ? describeLength(args) : describeThrown(error);
     throw new ToolError(isTooLong ? "invalid_input" : "unavailable", `The program could not be started: ${reason}.`, {
       cause: error,
       outcome: "not_started",
+      ...(isTooLong ? { hint: "Send fewer or shorter values in each call, for example a part of the list at a time." } : {}),
     });
   } finally {
     close();
   }
+}
+
+/** Names both sizes, because systems limit the longest argument (131,071 bytes on Linux) and all arguments together. */
+function describeLength(args: readonly string[]): string {
+  let [total, longest] = [0, 0];
+  for (const { length } of args) [total, longest] = [total + length, Math.max(longest, length)];
+  const size = `${plural(args.length, "argument")} of ${plural(total, "character")} in all, the longest of ${plural(longest, "character")}`;
+  return `its arguments are too long for this system (${size})`;
 }
 
 class Program {

@@ -69,11 +69,20 @@ describe("tools that run a program", () => {
       tool('command = ["node", "--", "{a}"]\ninputSchema = { type = "object", properties = { a = { type = "string" } } }'),
     );
     const { error } = await call("t::run", { a: "x".repeat(4 * 1024 ** 2) });
-    expect([error?.code, error?.outcome, error?.message]).toEqual([
+    expect([error?.code, error?.outcome, error?.message, error?.hint]).toEqual([
       "invalid_input",
       "not_started",
-      "The program could not be started: its arguments are too long for this system.",
+      "The program could not be started: its arguments are too long for this system (2 arguments of 4194306 characters in all, the longest of 4194304 characters).",
+      "Send fewer or shorter values in each call, for example a part of the list at a time.",
     ]);
+  });
+
+  test("G05 a list of any length becomes arguments, or a result that says that they are too long for the system", async () => {
+    const schema = 'inputSchema = { type = "object", properties = { a = { type = "array", items = { type = "string" } } } }';
+    const call = await calls(tool(`command = ["node", "-p", "process.argv.length", "--", "{a}"]\noutput = "json"\n${schema}`));
+    const { error } = await call("t::run", { a: Array.from({ length: 130_000 }, () => "x".repeat(70)) });
+    expect([error?.code, error?.outcome]).toEqual(["invalid_input", "not_started"]);
+    expect(error?.message).toContain("130003 arguments");
   });
 
   const WHERE =

@@ -4,7 +4,7 @@ import type { JsonValue } from "../../src/core/base/json.ts";
 import { withCachedJsonText, findCachedJsonText } from "../../src/core/base/cached-json-text.ts";
 import type { ContentPart } from "../../src/core/content.ts";
 import { writeEvent } from "../../src/store/records/event-text.ts";
-import { bytesOfPieces, joinPieces, maxCharsOf } from "../../src/store/records/json-pieces.ts";
+import { bytesOfPieces, joinPieces, maxCharsOf, splitOutputEvent } from "../../src/store/records/json-pieces.ts";
 
 const LONG = `"quoted" \\ é € \u{1f600} \ud800 \u0000\n`.repeat(20_000);
 const image: ContentPart = { type: "image", data: "aGk=", mediaType: "image/png" };
@@ -53,4 +53,12 @@ test("primitives have no stored JSON, and none is left after the work throws", (
     }),
   ).toThrow("no");
   expect(findCachedJsonText(output)).toBeUndefined();
+});
+
+test("a kept output with 200,000 parts is split into the pieces of its JSON text", () => {
+  const content = Array.from({ length: 200_000 }, () => ({ type: "text", text: "x" }) as const);
+  const event = keep({ output: "y".repeat(1_000_000), content });
+  const text = joinPieces(splitOutputEvent(event) ?? []);
+  expect(text.length).toBe(JSON.stringify(event).length);
+  expect(JSON.parse(text)).toMatchObject({ content: { length: content.length } });
 });
