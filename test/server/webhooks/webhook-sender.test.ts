@@ -178,6 +178,8 @@ test("issue 19.4 private addresses, invalid secrets and unknown types are reject
     [{ ...webhook, types: ["all" as never] }],
     [{ ...webhook, url: "ftp://x" }],
     [{ ...webhook, url: "https://u:p4ssw0rd@x" }],
+    [{ ...webhook, url: "https://p4ssw0rd@x" }],
+    [{ ...webhook, url: "https://:p4ssw0rd@x" }],
     [webhook, webhook],
   ].map((webhooks) => {
     try {
@@ -190,6 +192,8 @@ test("issue 19.4 private addresses, invalid secrets and unknown types are reject
     expect.stringMatching(/"The secret of a webhook must be/u),
     expect.stringContaining(String.raw`A webhook cannot have the type \"all\"`),
     expect.stringContaining("http or https address"),
+    expect.stringContaining("must not contain a user name or password"),
+    expect.stringContaining("must not contain a user name or password"),
     expect.stringContaining("must not contain a user name or password"),
     expect.stringContaining("Two webhooks have the same url."),
   ]);
