@@ -31,7 +31,7 @@ export async function printList<Item>(
 }
 
 /** Prints one item after another, and waits for a slow reader between two of them. @throws the signal's reason */
-export async function printEach<Item>(
+async function printEach<Item>(
   context: Pick<CommandContext, "out" | "signal">,
   items: Iterable<Item>,
   print: (item: Item) => void,

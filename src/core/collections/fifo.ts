@@ -40,13 +40,15 @@ export class Fifo<Item extends object> implements Iterable<Item> {
     return item;
   }
 
-  /** Takes the first item that fits, wherever it is. */
+  /** Takes the first item that fits, wherever it is. One that the function itself has taken does not count. */
   take(fits: (item: Item) => boolean): Item | undefined {
     for (let at = this.#start; at < this.#items.length; at++) {
       const item = this.#items[at];
       if (item === undefined || !fits(item)) continue;
-      if (at === this.#start) return this.shift();
-      this.#items.splice(at, 1);
+      const place = this.#items[at] === item ? at : this.#items.indexOf(item, this.#start);
+      if (place < 0) continue;
+      if (place === this.#start) return this.shift();
+      this.#items.splice(place, 1);
       return item;
     }
     return undefined;

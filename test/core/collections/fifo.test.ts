@@ -56,3 +56,15 @@ test("a Fifo keeps no item in memory that was taken", () => {
   fifo.clear();
   expect([fifo.length, fifo.first, fifo.shift()]).toEqual([0, undefined, undefined]);
 });
+
+test("a Fifo takes no item twice, and no other one, if the condition takes items itself", () => {
+  const fifo = new Fifo<{ readonly n: number }>();
+  for (let n = 0; n < 4; n++) fifo.push({ n });
+  const both = (item: { readonly n: number }): boolean => {
+    if (item.n === 1) fifo.shift();
+    return item.n === 1;
+  };
+  expect([fifo.take(both)?.n, Array.from(fifo, ({ n }) => n)]).toEqual([1, [2, 3]]);
+  const own = (item: { readonly n: number }): boolean => fifo.remove(item);
+  expect([fifo.take(own), fifo.length]).toEqual([undefined, 0]);
+});
