@@ -45,7 +45,7 @@ async function secureCollector(): Promise<{ readonly url: string; readonly recei
   return { url: `https://localhost:${(server.address() as AddressInfo).port}`, received };
 }
 
-const CALL = ["call", "shop::price", '{"item":"tea-4711"}'];
+const CALL = ["call", "shop::price", '{"item":"teapot-4711"}'];
 
 describe("issue 19.8 telemetry of the command line", () => {
   test("[telemetry] sends spans and metrics with its settings to its endpoint", async () => {
@@ -59,7 +59,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect({ exitCode, stderr }).toEqual({ exitCode: 0, stderr: "" });
     expect(receiver.resource).toMatchObject({ "service.name": "kitchen" });
     expect(receiver.spans.map(({ name, attributes }) => [name, attributes["gen_ai.tool.call.arguments"]])).toEqual([
-      ["execute_tool shop::price", '{"item":"tea-4711"}'],
+      ["execute_tool shop::price", '{"item":"teapot-4711"}'],
     ]);
     expect(receiver.points.map(({ metric }) => metric)).toContain("gen_ai.execute_tool.duration");
   });
@@ -77,7 +77,7 @@ describe("issue 19.8 telemetry of the command line", () => {
     expect(exitCode).toBe(0);
     expect(receiver.resource).toMatchObject({ "service.name": "bar" });
     expect(receiver.spans).toHaveLength(1);
-    expect(receiver.text).not.toContain("4711");
+    expect(receiver.text).not.toContain("teapot-4711");
   });
 
   test.each([

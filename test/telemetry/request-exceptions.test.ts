@@ -15,7 +15,7 @@ const failing = defineTool({
   inputSchema: { type: "object" },
   effects: { reads: [] },
   execute: () => {
-    throw new ToolError("execution_failed", "No stock of item 4711.", { retryable: false });
+    throw new ToolError("execution_failed", "No stock of the teapot.", { retryable: false });
   },
 });
 
@@ -25,14 +25,14 @@ async function failedRun(error: ToolError, options: TelemetryOptions = {}): Prom
     const runtime = createRuntime({ tools: [failing] });
     telemetry(runtime, options);
     const model = scriptedModel([{ calls: [{ name: "failing", input: {} }] }, { error }], { name: "openai/gpt-x" });
-    await createLoop({ model, session: runtime.session("s") }).run("Ada asks.");
+    await createLoop({ model, session: runtime.session("s") }).run("Adelheid asks.");
     await runtime.close();
   });
 }
 
-const busy = new ToolError("rate_limited", "Ada asked too often, with sk-abcdefghijklmnop1234.", {
+const busy = new ToolError("rate_limited", "Adelheid asked too often, with sk-abcdefghijklmnop1234.", {
   retryable: false,
-  cause: new Error("Ada's request"),
+  cause: new Error("Adelheid's request"),
 });
 
 test("a failed request to a model is a log record within its span, without message and stack; a failed call is none", async () => {
@@ -49,15 +49,15 @@ test("a failed request to a model is a log record within its span, without messa
   ]);
   expect(span?.name).toBe("chat gpt-x");
   expect(spans.flatMap(({ events }) => events)).toEqual([]);
-  for (const word of ["Ada", "4711", "request-exceptions.test"]) expect(text).not.toContain(word);
+  for (const word of ["Adelheid", "teapot", "request-exceptions.test"]) expect(text).not.toContain(word);
 });
 
 test("the message is recorded where outputs are, without secrets and redacted", async () => {
-  const { logs, text } = await failedRun(busy, { recordOutputs: true, redact: (given) => given.replaceAll("Ada", "[user]") });
+  const { logs, text } = await failedRun(busy, { recordOutputs: true, redact: (given) => given.replaceAll("Adelheid", "[user]") });
   expect(logs.map(({ attributes }) => attributes)).toEqual([
     { "exception.type": "rate_limited", "exception.message": "[user] asked too often, with [secret]." },
   ]);
-  for (const word of ["Ada", "abcdefghijklmnop", "request-exceptions.test"]) expect(text).not.toContain(word);
+  for (const word of ["Adelheid", "abcdefghijklmnop", "request-exceptions.test"]) expect(text).not.toContain(word);
 });
 
 test("a request that was cancelled is no exception", async () => {

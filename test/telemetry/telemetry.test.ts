@@ -85,7 +85,7 @@ test("issue 19.8 an error sets error.type and the status; its message, which quo
         description: "Orders.",
         inputSchema: OBJECT,
         execute: () => {
-          throw new ToolError("execution_failed", "No stock of item 4711.", { retryable: false });
+          throw new ToolError("execution_failed", "No stock of the teapot.", { retryable: false });
         },
       });
       const runtime = createRuntime({ tools: [tool] });
@@ -98,9 +98,9 @@ test("issue 19.8 an error sets error.type and the status; its message, which quo
     status: { code: 2, message: "execution_failed" },
     attributes: { "error.type": "execution_failed", "haft.call.status": "error" },
   });
-  expect(quiet.text).not.toContain("4711");
+  expect(quiet.text).not.toContain("teapot");
   const open = await failing(true);
-  expect(open.spans[0]).toMatchObject({ status: { code: 2, message: "No stock of item 4711." } });
+  expect(open.spans[0]).toMatchObject({ status: { code: 2, message: "No stock of the teapot." } });
 });
 
 test("issue 19.8 waits, retries and further attempts are span events", async () => {
