@@ -78,13 +78,18 @@ const OPTIONS: OptionNames<ResumeOptions> = {
 export function checkResumeOptions(options: ResumeOptions): void {
   checkKnownKeys(options, OPTIONS, "resume()");
   const { interrupted, allow } = options;
-  if (allow !== undefined && typeof allow !== "function") visibilityOf(allow);
+  checkAllow(allow);
   checkSessionSettings(options, "resume()");
   if (interrupted === undefined || interrupted === "run" || interrupted === "settle") return;
   throw new ToolError(
     "invalid_argument",
     `The option "interrupted" of resume() must be "run" or "settle", not ${quoteValue(interrupted)}.`,
   );
+}
+
+/** @throws ToolError `invalid_argument` for rules that cannot be read; those that a function finds are read when it has found them */
+export function checkAllow(allow: ResumeOptions["allow"]): void {
+  if (allow !== undefined && typeof allow !== "function") visibilityOf(allow);
 }
 
 export interface ResumeCallsOptions extends ResumeOptions {

@@ -13,7 +13,7 @@ import { systemPorts } from "../../core/system/system-ports.ts";
 import { getDefinitionDigests } from "../../registry/definition-digests.ts";
 import { onAbort } from "../../core/base/on-abort.ts";
 import { Runtime } from "../../runtime/runtime.ts";
-import type { ResumeOptions } from "../../runtime/resume/resume-session.ts";
+import { checkAllow, type ResumeOptions } from "../../runtime/resume/resume-session.ts";
 import type { RuntimeSession } from "../../runtime/runtime-session.ts";
 import { onceNextTick, groupCallsBySession } from "../api/sessions/calls-in-progress.ts";
 import { settlesWithin } from "../api/settles-within.ts";
@@ -110,6 +110,7 @@ export function createWorker(runtime: Runtime, options: WorkerOptions = {}): Haf
   if (!(runtime instanceof Runtime))
     throw new ToolError("invalid_argument", "A worker needs a runtime, as returned by createRuntime().", { operatorHint: ONE_COPY_HINT });
   checkWorkerOptions(options, "createWorker()");
+  checkAllow(options.allow);
   return new StoreWorker(runtime, options, createSessionHolder(runtime, options));
 }
 

@@ -120,6 +120,8 @@ test("0401 work() needs a store that outlives the process, and createWorker() on
   await runtime.close();
   const file = await new World().process([]);
   expect(() => createWorker(file.runtime)).toThrow("a store that several machines share");
+  // @ts-expect-error -- a misspelt rule
+  expect(() => createWorker(file.runtime, { allow: { allowed: [] } })).toThrow('A layer of rules has no option "allowed"');
 });
 
 test("0401 the queue of one process takes as many sessions at a time as it may, each once, and waits longer after each failure", async () => {
