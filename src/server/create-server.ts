@@ -60,7 +60,7 @@ import { HttpGateway } from "./mcp/http.ts";
 import { LOCAL_HOST_NAMES, MOUNTED_OPTIONS, normalizeOrigin, isLocalAddress, type McpHttpOptions } from "./mcp/http-options.ts";
 import type { McpServerOptions } from "./mcp/options.ts";
 import { joinToolsFor } from "./mcp/visibility-of-caller.ts";
-import { SERVER_WORK_OPTIONS, StoreWorker, checkWorkerOptions, type ServerWorkOptions } from "./worker/create-worker.ts";
+import { StoreWorker, checkWorkerOptions, type ServerWorkOptions } from "./worker/create-worker.ts";
 
 /** Options of `createServer`. */
 export interface ServerOptions {
@@ -298,7 +298,7 @@ class RuntimeServer implements HaftServer {
   }
 
   async work(options: ServerWorkOptions = {}): Promise<void> {
-    checkWorkerOptions(options, "work()", SERVER_WORK_OPTIONS);
+    checkWorkerOptions(options, "work()");
     if (this.#worker !== undefined) throw new ToolError("invalid_argument", "work() was already called.");
     const { clock, log, sessions, settings } = this.#services;
     const all = { ports: { clock, log }, graceMs: settings.graceMs, ...omitUndefined({ ...options }) };

@@ -14,5 +14,6 @@ export function createCallerRules({ runtime, config: { config } }: Pick<OpenRunt
   const rules = new AccessRules(config.serve?.rules ?? []);
   const access = runtime.store?.access;
   const known = [staticToken({ token: createSecret() }), ...(access === undefined ? [] : [new Keys(access, systemPorts)])];
-  return (principal) => findCurrentRules(rules, { find: (id) => findPrincipal(known, id) }, principal);
+  const authenticator = { find: (id: string) => findPrincipal(known, id) };
+  return (principal) => findCurrentRules(principal, { rules, authenticator });
 }

@@ -200,7 +200,7 @@ export class ServerAccess implements Authenticator {
    * @throws ToolError `store_failed`, as a rejection
    */
   readonly currentRules = (principalId: string): Promise<Visibility | undefined> =>
-    findCurrentRules(this.#rules, this.#authenticator, principalId);
+    findCurrentRules(principalId, { rules: this.#rules, authenticator: this.#authenticator });
 
   /** The options of every call for a principal: its id in events, the principal in `context.data`, and the tools it may use. */
   callOptions(principal: Principal): Pick<ExecuteOptions, "principal" | "data" | "allow"> {
@@ -280,11 +280,10 @@ function listAudiences(resource: string): readonly string[] {
 
 /** As `ServerAccess.currentRules`, for a process that accepts no requests. */
 export async function findCurrentRules(
-  rules: AccessRules,
-  lookup: Pick<Authenticator, "find">,
   principalId: string,
+  { rules, authenticator }: { readonly rules: AccessRules; readonly authenticator: Pick<Authenticator, "find"> },
 ): Promise<Visibility | undefined> {
-  const principal = await lookup.find?.(principalId);
+  const principal = await authenticator.find?.(principalId);
   return principal === undefined ? rules.mostFor(principalId) : rules.visibilityOf(principal);
 }
 

@@ -73,8 +73,7 @@ export interface WorkerCounts {
 /** The options of a server's `work`. */
 export type ServerWorkOptions = Omit<WorkerOptions, "allow">;
 
-/** @internal */
-export const SERVER_WORK_OPTIONS: OptionNames<ServerWorkOptions> = {
+const SERVER_WORK_OPTIONS: OptionNames<ServerWorkOptions> = {
   concurrency: true,
   except: true,
   pollMs: true,
@@ -115,10 +114,10 @@ export function createWorker(runtime: Runtime, options: WorkerOptions = {}): Haf
 }
 
 /** @throws ToolError `invalid_argument` @internal */
-export function checkWorkerOptions(options: ServerWorkOptions, owner: string, names: OptionNames<ServerWorkOptions> = OPTIONS): void {
+export function checkWorkerOptions(options: ServerWorkOptions, owner: "createWorker()" | "work()"): void {
   if (!isOptionsObject(options)) throw wrongTypeError(`The options of ${owner} must be an object`, options);
   const { concurrency, pollMs, graceMs, ...rest } = options;
-  checkKnownKeys(rest, names, owner);
+  checkKnownKeys(rest, owner === "work()" ? SERVER_WORK_OPTIONS : OPTIONS, owner);
   checkNumber(concurrency, `concurrency of ${owner}`, COUNT);
   checkNumber(pollMs, `pollMs of ${owner}`, POLL_INTERVAL_RANGE);
   checkNumber(graceMs, `graceMs of ${owner}`, SIZE);
