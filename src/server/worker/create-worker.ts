@@ -159,10 +159,7 @@ export class StoreWorker implements HaftWorker {
     const { store } = runtime;
     const { concurrency = DEFAULTS.concurrency, except = [], pollMs = DEFAULTS.pollMs, graceMs = DEFAULTS.graceMs } = options;
     const queue = store?.queue ?? (sessions.closesSessions || store?.outlivesProcess !== true ? undefined : new LocalQueue(this.#clock));
-    if (store === undefined || queue === undefined)
-      throw new ToolError("invalid_argument", "A worker needs a store that several machines share, and the runtime has none.", {
-        hint: 'Give it one: createRuntime({ store: postgresStore({ url: "postgres://…" }) }).',
-      });
+    if (store === undefined || queue === undefined) throw noQueueError(sessions);
     this.#runtime = runtime;
     this.#store = store;
     this.#queue = queue;
@@ -194,11 +191,12 @@ export class StoreWorker implements HaftWorker {
     await this.#announce();
     await this.#queue.open();
     const onError = (error: unknown): void => this.#logFailureOnce(error);
+    this.#consumer = await this.#queue.take((id) => this.#takeSession(id), { concurrency: this.#settings.concurrency, onError });
     this.#stopListening = this.#runtime.subscribe((event) => {
       const { type } = event;
       if (type === "approval-ask" || type === "call-end" || (type === "job-output" && event.asks === true)) this.#lookSoon();
     });
-    this.#consumer = await this.#queue.take((id) => this.#takeSession(id), { concurrency: this.#settings.concurrency, onError });
+    this.#lookSoon(); // for sessions that it has taken already
     this.#poll();
   }
 
@@ -367,6 +365,17 @@ export class StoreWorker implements HaftWorker {
     this.#lastFailure = why;
     this.#log.warn(`Jobs of other processes cannot be taken over: ${why}`);
   }
+}
+
+/** The error for a store whose jobs no other process can continue: a server accepts a file, other workers need a queue. */
+function noQueueError({ closesSessions }: SessionHolder): ToolError {
+  if (closesSessions)
+    return new ToolError("invalid_argument", "A worker needs a store that several machines share, and the runtime has none.", {
+      hint: 'Give it one: createRuntime({ store: postgresStore({ url: "postgres://…" }) }).',
+    });
+  return new ToolError("invalid_argument", "work() needs a store that outlives the process, and the runtime has none.", {
+    hint: 'Give it one: createRuntime({ store: sqliteStore({ path: "haft.db" }) }).',
+  });
 }
 
 /** Codes that say that another process has the session or that it is gone: nothing is left to do. */

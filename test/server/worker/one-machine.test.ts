@@ -115,10 +115,12 @@ test.each(["server", "worker"])("C12 a %s continues other sessions while the job
 test("0401 work() needs a store that outlives the process, and createWorker() one with a queue", async () => {
   const runtime = createRuntime({ store: memoryStore() });
   const server = createServer(runtime, { auth });
-  await expect(server.work()).rejects.toMatchObject({ code: "invalid_argument" });
+  await expect(server.work()).rejects.toMatchObject({ code: "invalid_argument", message: expect.stringContaining("outlives the process") });
   await server.close();
   await runtime.close();
   const file = await new World().process([]);
+  // @ts-expect-error -- a server applies the rules of its own access
+  await expect(file.server.work({ allow: { deny: ["*"] } })).rejects.toThrow("allow");
   expect(() => createWorker(file.runtime)).toThrow("a store that several machines share");
   // @ts-expect-error -- a misspelt rule
   expect(() => createWorker(file.runtime, { allow: { allowed: [] } })).toThrow('A layer of rules has no option "allowed"');
