@@ -53,6 +53,8 @@ export async function runBatch(
   const breaks = new EventLoopBreaks(services.ports.clock);
   const startOptions = options.submission === undefined ? options : { ...options, isSubmitted: true };
   const { signal } = options;
+  turn.mayRollBack = options.throwOnError;
+  turn.tracksCallers ||= options.throwOnError; // what their handlers do is taken back with them
   const forget = signal === undefined ? undefined : onAbort(signal, () => cancelAll(runs, formatCancelReason(signal)));
   try {
     for (const raw of items) {
@@ -71,6 +73,7 @@ export async function runBatch(
     throw error;
   } finally {
     forget?.();
+    turn.mayRollBack = false;
     settleCalls(turn, runs, [turn, ...runs]);
     services.cache.forget(turn);
   }
@@ -102,7 +105,7 @@ async function rollBack(services: CallServices, turn: Turn, runs: readonly CallR
   for (const run of all) run.revoke("the batch of its handler failed"); // cancels nested calls, which end before the handlers that made them
   if (all.some((run) => run.result === undefined)) await services.running.whenEnded((run) => all.includes(run));
   turn.session.recordTogether(() => {
-    turn.undoAllChanges();
+    turn.session.undoStateChanges(new Set<object>([turn, ...all]));
     recordRollback(all);
   });
   all.forEach(dropWrittenResults);

@@ -190,7 +190,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   declare unsuccessfulExecutes: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call
   /** Why its message was voided or its batch rolled back. Calls that its handler makes afterwards are not run. */
   declare revokedReason: string | undefined;
-  isSettled = false; // it can no longer be taken back, as its batch or message has ended
+  isComplete = false; // its batch or message is: from then on it is taken back only with the call whose handler made it
 
   #outputBuffer: JobOutputBuffer | undefined;
   #idempotencyKey: string | undefined;
@@ -210,6 +210,12 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   /** The qualified name once the tool is known; before, the name in the call. */
   get toolName(): string {
     return this.plan === undefined ? this.call.name : this.plan.qualifiedName;
+  }
+
+  get takenBackWith(): object | undefined {
+    if (!this.isComplete) return this;
+    const { parentCall, joinedTurn } = this.turn;
+    return parentCall === undefined ? (joinedTurn?.mayRollBack === true ? joinedTurn : undefined) : parentCall.takenBackWith;
   }
 
   /** Whether its events have listeners or are logged. */

@@ -34,7 +34,7 @@ export function runCall(services: CallServices, turn: Turn, raw: unknown, option
   turn.isSingleCall = true;
   const run = startCall(services, turn, raw, options);
   if (turn.joinedTurn === undefined) turn.soleCall = run;
-  run.isSettled = turn.parentCall?.isSettled ?? turn.joinedTurn === undefined;
+  run.isComplete = true;
   return continueWith(run, run.refusal ?? admitCall(run), executeOrFinish);
 }
 

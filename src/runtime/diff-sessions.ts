@@ -6,7 +6,7 @@ import { checkSession } from "../core/check-argument.ts";
 import type { SessionEvent } from "../core/event.ts";
 import { stateDiff, type SessionDiff } from "../session/session-diff.ts";
 import { historyOf } from "../session/session-log.ts";
-import type { StateMap } from "../session/session.ts";
+import type { StateMap } from "../session/session-state.ts";
 import { SessionFold } from "./resume/fold-events.ts";
 import type { RuntimeSession } from "./runtime-session.ts";
 

@@ -16,7 +16,7 @@ import { SessionFold } from "./resume/fold-events.ts";
 import { createCallEndEvents, type OpenCall } from "./resume/open-call.ts";
 import { storedEvents } from "../session/read-events.ts";
 import { checkSessionId } from "../session/session-id.ts";
-import { stateKey } from "../session/session.ts";
+import { stateKey } from "../session/session-state.ts";
 
 /** How a recording is imported. */
 export interface ImportOptions {

@@ -213,7 +213,7 @@ export class Round {
     const nested = this.#nested;
     const all = new Set([...this.#runs, ...nested]); // its background jobs run until they are cancelled
     if (all.values().some((run) => run.result === undefined)) await services.running.whenEnded((run) => all.has(run));
-    turn.undoRound(new Set(Array.from(all, (run) => run.callId)));
+    turn.session.undoStateChanges(all);
     nested.forEach(dropWrittenResults); // cached answers read from the state are outdated
     return finalResults(this.#runs, results);
   }

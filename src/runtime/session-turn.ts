@@ -75,7 +75,6 @@ export class HeldTurn implements SessionTurn {
       refusal,
       whenDurable,
       onEnd: () => {
-        turn.endRound();
         this.#openRound = undefined;
       },
     });

@@ -9,7 +9,8 @@ import { outcomeUnknownError } from "../call/admit/reconcile-call.ts";
 import type { Clock } from "../core/ports.ts";
 import { SessionFold } from "./resume/fold-events.ts";
 import { createCallEndEvents } from "./resume/open-call.ts";
-import { splitStateKey, type SessionHead, type StateMap } from "../session/session.ts";
+import type { SessionHead } from "../session/session.ts";
+import { splitStateKey, type StateMap } from "../session/session-state.ts";
 import type { SubmittedBatch } from "./submissions.ts";
 
 const VERSION = 1;

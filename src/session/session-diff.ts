@@ -3,7 +3,7 @@ import type { HistoryEntry } from "../core/history.ts";
 import { diffJson, type JsonPatch } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
 import { changedKeys } from "../core/collections/persistent-map.ts";
-import { splitStateKey, type StateMap } from "./session.ts";
+import { splitStateKey, type StateMap } from "./session-state.ts";
 
 /** The differences of two sessions. */
 export interface SessionDiff {

@@ -2,20 +2,15 @@
 import { ToolError } from "../core/error.ts";
 import type { CallPlace, SessionEvent } from "../core/event.ts";
 import type { HistoryEntry } from "../core/history.ts";
-import { diffJson } from "../core/base/json-patch.ts";
 import type { JsonValue } from "../core/base/json.ts";
-import { PersistentMap } from "../core/collections/persistent-map.ts";
 import type { Ports } from "../core/ports.ts";
-import { shareJson } from "../core/base/share-json.ts";
 import type { EventLog } from "../core/store/store.ts";
 import { countCalls, type CallTally } from "../policy/faults/fault-tally.ts";
 import { EngineSessions } from "./engine-sessions.ts";
 import { SessionLog, historyOf } from "./session-log.ts";
+import { NO_STATE, SessionState, stateKey, type PatchedValue, type StateMap, type StatePlace } from "./session-state.ts";
 import type { SimulationMode } from "./simulation-mode.ts";
-import { TurnQueue } from "./turn-queue.ts";
-
-/** State values by toolset and key. */
-export type StateMap = PersistentMap<JsonValue>;
+import { TurnQueue, type TurnCall } from "./turn-queue.ts";
 
 /** A session as it was between two turns. */
 export interface SessionHead {
@@ -59,15 +54,6 @@ export interface SessionOptions extends SessionSettings {
   readonly eventLog?: EventLog;
 }
 
-/** Where a state change belongs. */
-export interface StatePlace {
-  readonly turnId: string;
-  readonly callId: string;
-  readonly toolset: string;
-  readonly key: string;
-}
-
-const NO_STATE: StateMap = PersistentMap.empty<JsonValue>();
 const NO_SETUP: Readonly<Record<string, unknown>> = Object.freeze({});
 const NO_EVENTS: readonly SessionEvent[] = Object.freeze([]);
 
@@ -116,7 +102,9 @@ export class Session {
   #id: string | undefined;
   #closed = false;
   #log: SessionLog | undefined;
-  #state: StateMap;
+  /** Undefined until the first change; until then the values are `#firstValues`. */
+  #state: SessionState | undefined;
+  #firstValues: StateMap;
   /** The length of the head while a turn runs; negative while the head is the current end of the session. */
   #heldLength = -1;
   #heldState: StateMap = NO_STATE;
@@ -142,7 +130,7 @@ export class Session {
     this.environment = options.environment ?? options.parent?.environment;
     this.eventLog = options.eventLog;
     this.#log = options.head?.log;
-    this.#state = options.head?.state ?? NO_STATE;
+    this.#firstValues = options.head?.state ?? NO_STATE;
     this.tally = options.head?.tally;
   }
 
@@ -313,29 +301,34 @@ export class Session {
 
   /** Returns one state value of a toolset. */
   state(toolset: string, key: string): JsonValue | undefined {
-    return this.#state.get(stateKey(toolset, key));
+    return this.stateMap.get(stateKey(toolset, key));
   }
 
   /** All state values, by toolset and key. @internal */
   get stateMap(): StateMap {
-    return this.#state;
+    return this.#state === undefined ? this.#firstValues : this.#state.values;
   }
 
-  /**
-   * Sets a state value, or deletes it if undefined, and records that. Returns the stored value: frozen, and the previous object if equal. @internal
-   */
-  changeState({ turnId, callId, toolset, key }: StatePlace, value: JsonValue | undefined): JsonValue | undefined {
-    const stored = stateKey(toolset, key);
-    const before = this.#state.get(stored);
-    const after = value === undefined ? undefined : shareJson(value);
-    const patch = diffJson(before, after);
-    if (patch.length === 0) return before;
-    this.#state = after === undefined ? this.#state.delete(stored) : this.#state.set(stored, after);
-    if (this.recorded) {
-      const at = this.#ports.clock.wallTime();
-      this.recordAndNotify({ type: "state-change", callId, sessionId: this.id, turnId, at, toolset, key, patch });
-    }
-    return after;
+  /** Sets a state value, or deletes it if undefined, and records that. @param call the call that makes the change, if it may be taken back @internal */
+  changeState(place: StatePlace, value: JsonValue | undefined, call?: TurnCall): void {
+    this.#state ??= new SessionState(this.#firstValues);
+    const patched = this.#state.set(place, value, call);
+    if (patched !== undefined) this.#recordChange(patched);
+  }
+
+  /** Undoes state changes of calls that are taken back, except values that another call has changed since. @param calls see `SessionState.undo` @internal */
+  undoStateChanges(calls: ReadonlySet<object>): void {
+    this.#state?.undo(calls, (patched) => this.#recordChange(patched));
+  }
+
+  /** Called when calls can no longer be taken back. @internal */
+  forgetSettledChanges(): void {
+    this.#state?.forgetSettled();
+  }
+
+  #recordChange(patched: PatchedValue): void {
+    if (!this.recorded) return;
+    this.recordAndNotify({ type: "state-change", sessionId: this.id, at: this.#ports.clock.wallTime(), ...patched });
   }
 
   /** Records an event that is not part of a call's own run, and notifies listeners. @internal */
@@ -347,14 +340,14 @@ export class Session {
   /** The session after its last completed turn; branches begin here. @internal */
   get head(): SessionHead {
     this.#log ??= new SessionLog();
-    if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.#state, tally: this.tally };
+    if (this.#heldLength < 0) return { log: this.#log, length: this.#log.length, state: this.stateMap, tally: this.tally };
     return { log: this.#log, length: this.#heldLength, state: this.#heldState, tally: this.#heldTally };
   }
 
   /** Keeps the head at its current place while turns run. @internal */
   onTurnsStart(): void {
     this.#heldLength = this.length;
-    this.#heldState = this.#state;
+    this.#heldState = this.stateMap;
     this.#heldTally = this.tally;
   }
 
@@ -369,20 +362,10 @@ export class Session {
   adopt(events: readonly SessionEvent[], state: StateMap): void {
     this.recordAll(events);
     if (this.tally !== undefined) this.tally = countCalls(this.tally, events);
-    this.#state = state;
+    this.#firstValues = state;
+    this.#state = undefined;
     this.onTurnsEnd();
   }
-}
-
-/** Returns the key of a value in a `StateMap`. Names of toolsets contain no control characters, so the separator is unambiguous. */
-export function stateKey(toolset: string, key: string): string {
-  return `${toolset}\u0000${key}`;
-}
-
-/** Splits a key of a `StateMap` into toolset and key. */
-export function splitStateKey(at: string): { readonly toolset: string; readonly key: string } {
-  const split = at.indexOf("\u0000");
-  return { toolset: at.slice(0, split), key: at.slice(split + 1) };
 }
 
 /** Writes a complete answer. It is optional: if it does not fit in the store, the session must not fail for it. */

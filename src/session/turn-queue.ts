@@ -16,8 +16,8 @@ export interface TurnCall {
   readonly turn: object;
   /** Why the call's message was voided, or its batch rolled back; undefined if neither happened. */
   readonly revokedReason: string | undefined;
-  /** Whether the call can no longer be taken back, because its batch or message is complete. */
-  readonly isSettled: boolean;
+  /** The call or turn with which the call can still be taken back: itself while its batch or message is incomplete. */
+  readonly takenBackWith: object | undefined;
   /** The separate turn for the calls of its handler once the call has left its turn (see `TurnQueue.createDetachedTurn`). */
   readonly detachedTurn: RunningTurn | undefined;
 }

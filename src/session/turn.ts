@@ -1,20 +1,10 @@
 /** One turn of a session: its once-per-turn tools, the tool that ended it, and its state changes, which can be undone. */
 import type { ToolState } from "../core/context.ts";
 import { ToolError } from "../core/error.ts";
-import type { JsonValue } from "../core/base/json.ts";
 import type { ModelMessage } from "../core/message.ts";
 import type { Ids } from "../core/ports.ts";
-import { stateKey, type Session } from "./session.ts";
+import type { Session } from "./session.ts";
 import type { RunningTurn, TurnCall } from "./turn-queue.ts";
-
-/** A change to a session's state by a call. */
-export interface StateChange {
-  readonly callId: string;
-  readonly toolset: string;
-  readonly key: string;
-  readonly before: JsonValue | undefined;
-  readonly after: JsonValue | undefined;
-}
 
 /** How a turn begins that is not simply the next one of its session. */
 interface TurnStart {
@@ -43,18 +33,13 @@ export class Turn {
   readonly parentCall: TurnCall | undefined;
   /** Identifies calls made by handlers of this turn; undefined for calls outside any session. */
   running: RunningTurn | undefined;
-  /** The next outer turn that may undo changes of this one: the turn of the call whose handler made these calls. */
-  readonly #outer: Turn | undefined;
   readonly #ids: Ids;
   #id: string | undefined;
   #usedOnce: Set<string> | undefined;
-  #changes: Map<string, StateChange> | undefined;
-  /** Every change since the round began, in order; undefined outside a round. */
-  #roundChanges: StateChange[] | undefined;
-  /** Changes of calls that were taken back, each overwritten by a later change of another call. */
-  #overwritten: readonly StateChange[] | undefined;
   /** The tool that ended the turn; later calls are skipped. */
   endedBy: string | undefined;
+  /** Whether the turn is a batch that is taken back if one of its calls fails, and has not ended. */
+  mayRollBack = false;
   /** Whether calls of handlers are attributed to the handler's call, which may be voided without the others. This costs a context for each call. */
   tracksCallers: boolean;
   /** Whether the turn has just one call: values cached for the turn would never be read. */
@@ -73,7 +58,6 @@ export class Turn {
     this.#callingTurn = start?.callingTurn;
     this.parentCall = start?.parentCall;
     this.tracksCallers = this.parentCall !== undefined;
-    this.#outer = this.parentCall?.turn instanceof Turn && this.joinedTurn !== undefined ? this.parentCall.turn : this.joinedTurn;
     this.shown = start?.shown;
     this.#ids = ids;
   }
@@ -109,39 +93,17 @@ export class Turn {
     if (this.endedBy === qualifiedName) this.endedBy = undefined;
   }
 
-  /** Returns the state of one toolset during a call; each change is noted so that it can be undone. */
-  stateOf(toolset: string, callId: string): ToolState {
+  /** Returns the state of one toolset during a call; its changes are undone if the call is taken back. */
+  stateOf(toolset: string, call: TurnCall): ToolState {
     return {
       get: (key) => this.session.state(toolset, key),
       update: (key, change) => {
         if (typeof key !== "string")
           throw new ToolError("invalid_argument", `The key of a state value must be a string, not ${typeof key}.`);
-        const before = this.session.state(toolset, key);
-        const after = this.session.changeState({ turnId: this.id, callId, toolset, key }, change(before));
-        if (after !== before) this.#recordChange({ callId, toolset, key, before, after });
+        const value = change(this.session.state(toolset, key));
+        this.session.changeState({ turnId: this.id, callId: call.callId, toolset, key }, value, call);
       },
     };
-  }
-
-  /** Undoes this turn's changes to the state, except where another turn has changed the value since. */
-  undoAllChanges(): void {
-    this.#undoChanges([...(this.#changes?.values() ?? [])]);
-  }
-
-  /** Undoes changes. A change that another call has overwritten is undone once that call's change is, because the calls that made both are void. */
-  #undoChanges(changes: readonly StateChange[]): void {
-    const root = this.joinedTurn ?? this;
-    const undone = new Set(undoChanges(this.session, this.id, changes));
-    if (root.#overwritten !== undefined) {
-      const freedKeys = new Set(Array.from(undone, ({ toolset, key }) => stateKey(toolset, key)));
-      const due = root.#overwritten.filter(({ toolset, key }) => freedKeys.has(stateKey(toolset, key)));
-      for (const change of undoChanges(this.session, this.id, due)) undone.add(change);
-    }
-    const overwritten = [...(root.#overwritten ?? []), ...changes].filter((change) => !undone.has(change));
-    root.#overwritten = overwritten.length === 0 ? undefined : overwritten;
-    // The outer turn needs the current values in case it is undone itself.
-    if (this.#outer !== undefined)
-      for (const change of undone) this.#outer.#recordChange({ ...change, before: change.after, after: change.before });
   }
 
   /** Starts a round, for one message of the model. @param shown the history that the message answers */
@@ -149,42 +111,11 @@ export class Turn {
     this.tracksCallers = true;
     this.startsAt = this.session.length;
     this.shown = shown;
-    this.#roundChanges = [];
   }
 
   /** Called when the current message can no longer be voided. */
   confirmRound(): void {
     this.tracksCallers = this.parentCall !== undefined;
-  }
-
-  endRound(): void {
-    this.#roundChanges = undefined;
-    this.#overwritten = undefined;
-  }
-
-  /** Undoes the state changes of these calls of the round, except where another call has changed the value since. */
-  undoRound(callIds: ReadonlySet<string>): void {
-    const changes: StateChange[] = [];
-    const latest = new Map<string, number>();
-    for (const change of this.#roundChanges ?? []) {
-      if (!callIds.has(change.callId)) continue;
-      const at = stateKey(change.toolset, change.key);
-      const index = latest.get(at) ?? -1;
-      const earlier = changes[index];
-      // If another call's change is between two changes, the earlier of them is undone when that change is undone.
-      if (earlier !== undefined && earlier.after === change.before) changes[index] = { ...change, before: earlier.before };
-      else latest.set(at, changes.push(change) - 1);
-    }
-    if (changes.length > 0) this.#undoChanges(changes);
-  }
-
-  #recordChange(change: StateChange): void {
-    if (this.#outer !== undefined) this.#outer.#recordChange(change);
-    this.#roundChanges?.push(change);
-    this.#changes ??= new Map();
-    const at = stateKey(change.toolset, change.key);
-    const earlier = this.#changes.get(at);
-    this.#changes.set(at, earlier === undefined ? change : { ...change, before: earlier.before });
   }
 }
 
@@ -199,19 +130,4 @@ function usedAroundError(qualifiedName: string): ToolError {
 export function findCaller(running: RunningTurn | undefined, caller: TurnCall | undefined): TurnCall | undefined {
   if (running?.runnerData instanceof Turn) return caller ?? running.runnerData.soleCall;
   return caller?.revokedReason === undefined ? undefined : caller;
-}
-
-/** Undoes changes, last first; skips values that another call has changed since. Returns the undone changes. */
-export function undoChanges(session: Session, turnId: string, changes: readonly StateChange[]): readonly StateChange[] {
-  return changes.toReversed().filter(({ callId, toolset, key, before, after }) => {
-    const isLatest = session.state(toolset, key) === after;
-    if (isLatest) session.changeState({ turnId, callId, toolset, key }, before);
-    return isLatest;
-  });
-}
-
-/** Redoes changes that were undone, first one first, unless the value has changed since. */
-export function redoChanges(session: Session, turnId: string, changes: readonly StateChange[]): void {
-  for (const { callId, toolset, key, before, after } of changes)
-    if (session.state(toolset, key) === before) session.changeState({ turnId, callId, toolset, key }, after);
 }

@@ -16,7 +16,7 @@ interface Node {
   readonly after: number;
   /** Some go on when they are cancelled. */
   readonly stops: boolean;
-  readonly how: "batch" | "one by one" | "round" | "voided round";
+  readonly how: "batch" | "failed batch" | "one by one" | "round" | "voided round";
   readonly calls: readonly Node[];
 }
 
@@ -24,7 +24,7 @@ interface Message {
   readonly calls: readonly Node[];
   /** Turns of the event loop before it ends. */
   readonly wait: number;
-  readonly end: "well" | "void" | "left open";
+  readonly end: "well" | "void" | "left open" | "batch" | "failed batch";
 }
 
 const { node } = fc.letrec<{ node: Node }>((tie) => ({
@@ -32,14 +32,14 @@ const { node } = fc.letrec<{ node: Node }>((tie) => ({
     before: fc.nat(3),
     after: fc.nat(3),
     stops: fc.boolean(),
-    how: fc.constantFrom<Node["how"][]>("batch", "batch", "one by one", "round", "voided round"),
+    how: fc.constantFrom<Node["how"][]>("batch", "batch", "failed batch", "one by one", "round", "voided round"),
     calls: fc.oneof({ maxDepth: 3, depthSize: "small" }, fc.constant([]), fc.array(tie("node"), { maxLength: 3 })),
   }),
 }));
 const message: fc.Arbitrary<Message> = fc.record({
   calls: fc.array(node, { minLength: 1, maxLength: 3 }),
   wait: fc.nat(12),
-  end: fc.constantFrom<Message["end"][]>("well", "void", "void", "left open"),
+  end: fc.constantFrom<Message["end"][]>("well", "void", "void", "left open", "batch", "failed batch"),
 });
 
 const WELL = { content: "Well.", finish: "calls", usage: { inputTokens: 1, outputTokens: 1 } } as const;
@@ -71,10 +71,24 @@ function nodeTool(session: () => RuntimeSession): Tool {
   };
 }
 
+/** Waits until other calls have begun to change the state, and fails. */
+const FAIL: Tool = {
+  name: "fail",
+  description: "Fails.",
+  inputSchema: { type: "object", properties: { name: { type: "string" } }, required: ["name"] },
+  effects: { reads: [], writes: [] },
+  execute: async () => {
+    await wait(2);
+    throw new Error("It fails always.");
+  },
+};
+
 async function makeCalls(session: RuntimeSession, { how, calls }: Node, name: string): Promise<void> {
-  const inner = calls.map((one, index) => asCall(one, `${name}.${how === "voided round" ? "v" : ""}${index}`));
+  const isVoid = how === "voided round" || how === "failed batch";
+  const inner = calls.map((one, index) => asCall(one, `${name}.${isVoid ? "v" : ""}${index}`));
   if (inner.length === 0) return;
   if (how === "batch") await session.execute(inner);
+  else if (how === "failed batch") await executeAndFail(session, inner, `${name}.v${calls.length}`);
   else if (how === "one by one") for (const one of inner) await session.execute(one);
   else
     await session.turn(async (turn) => {
@@ -93,6 +107,18 @@ function visible(session: RuntimeSession): unknown {
 }
 
 async function playMessage(session: RuntimeSession, message: Message, index: number): Promise<void> {
+  const calls = message.calls.map((tree, place) => asCall(tree, `${index}.${place}`));
+  if (message.end === "batch") await session.execute(calls);
+  else if (message.end === "failed batch") await executeAndFail(session, calls, `${index}.${calls.length}`);
+  else await playRound(session, message, index);
+}
+
+/** A batch whose last call fails, so that all of it is taken back. */
+async function executeAndFail(session: RuntimeSession, calls: readonly ReturnType<typeof asCall>[], name: string): Promise<void> {
+  await expect(session.execute([...calls, { name: "fail", input: { name } }], { onError: "throw" })).rejects.toThrow("fails always");
+}
+
+async function playRound(session: RuntimeSession, message: Message, index: number): Promise<void> {
   await session.turn(async (turn) => {
     const round = turn.round();
     for (const [place, tree] of message.calls.entries()) {
@@ -116,8 +142,11 @@ function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): voi
     names.set(event.callId, name);
     const parent = event.parentCallId === undefined ? "" : names.get(event.parentCallId);
     const outer = name.split(".").slice(0, -1);
-    expect(parent).toBe(outer.length === 1 ? "" : outer.join("."));
-    const isVoid = ends[Number(name.split(".")[0])] !== "well" || name.includes("v");
+    const end = ends[Number(name.split(".")[0])];
+    const isVoid = (end !== "well" && end !== "batch") || name.includes("v");
+    // The calls that a handler makes with the session are not linked to it if its message is a plain batch of several calls.
+    const isLinked = !end?.includes("batch") || parent !== "";
+    if (isLinked) expect(parent).toBe(outer.length === 1 ? "" : outer.join("."));
     expect([name, session.wasRevoked(event.callId)]).toEqual([name, isVoid]);
     expect([name, session.state("default", `ran ${name}`)]).toEqual([name, isVoid ? undefined : true]);
   }
@@ -125,14 +154,14 @@ function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): voi
   expect(ended.size).toBe(names.size);
 }
 
-test("F1.33 F1.44 nested calls of a voided message leave no trace, at any depth, however it is voided, forked, restored or resumed", async () => {
+test("F1.33 F1.44 nested calls of a voided message and of a failed batch leave no trace, at any depth, however it is voided, forked, restored or resumed", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), fc.option(message), async (messages, cutOff) => {
       const store = memoryStore();
       const begin = () => {
         let session: RuntimeSession | undefined;
         const own = (): RuntimeSession => session ?? expect.fail("no session yet");
-        const { runtime } = testRuntime({ store, tools: [nodeTool(own)] });
+        const { runtime } = testRuntime({ store, tools: [nodeTool(own), FAIL] });
         return { runtime, keep: (one: RuntimeSession) => (session = one) };
       };
       const first = begin();
@@ -140,7 +169,7 @@ test("F1.33 F1.44 nested calls of a voided message leave no trace, at any depth,
       for (const [index, one] of messages.entries()) {
         const before = visible(session);
         await playMessage(session, one, index);
-        if (one.end !== "well") expect(visible(session)).toEqual(before);
+        if (one.end !== "well" && one.end !== "batch") expect(visible(session)).toEqual(before);
       }
       await wait(30); // handlers that go on after they were cancelled
       const ends = messages.map(({ end }) => end);

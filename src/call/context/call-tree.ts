@@ -109,13 +109,12 @@ export function listNestedCalls(turn: Turn, callers: readonly (CallRun | Turn)[]
 /** Called when these calls have ended or continue in the background. Forgets those that can no longer be taken back, with their nested calls. */
 export function settleCalls(turn: Turn, runs: readonly CallRun[], callers: readonly (CallRun | Turn)[] = runs): void {
   const { parentCall } = turn;
-  if (parentCall?.isSettled === false) return;
+  for (const run of runs) run.isComplete = true;
+  if (parentCall?.takenBackWith !== undefined) return;
   const forgotten = new Set<CallRun>(listNestedCalls(turn, callers));
-  for (const run of runs) {
-    run.isSettled = true;
-    if (parentCall !== undefined) forgotten.add(run);
-  }
+  if (parentCall !== undefined) for (const run of runs) forgotten.add(run);
   if (forgotten.size > 0) forgetCalls(turn, forgotten);
+  turn.session.forgetSettledChanges();
 }
 
 function forgetCalls(turn: Turn, forgotten: ReadonlySet<CallRun>): void {

@@ -273,7 +273,7 @@ export class AttemptContext implements ToolContext {
 
   /** State of the session. It cannot be changed once the attempt has ended: a rolled back or abandoned call changes nothing more. */
   stateNamed(owner: string): ToolState {
-    const state = this.#run.turn.stateOf(owner, this.callId);
+    const state = this.#run.turn.stateOf(owner, this.#run);
     return {
       get: (key) => {
         noteSessionRead(this.#run, "its handler read state of the session, which its effects do not declare");

@@ -6,7 +6,7 @@ import { NO_CALLS, countCall, type CallSample, type CallTally } from "../../poli
 import { Inbox, isInboxEvent } from "../../session/inbox.ts";
 import { SessionLog } from "../../session/session-log.ts";
 import type { SessionHead } from "../../session/session.ts";
-import { FoldedState, type TurnChange } from "./folded-state.ts";
+import { FoldedState, type StateChange } from "./folded-state.ts";
 import { noteEndedWithin, noteNestedIntent, toOpenCall, type OpenCall } from "./open-call.ts";
 import { applySubmissionEvent, type SubmittedBatch } from "../submissions.ts";
 
@@ -149,7 +149,7 @@ export class SessionFold {
   }
 
   /** The changes to undo, so that open calls and those of voided messages have changed nothing: each restores the first value that they found. */
-  get openChanges(): readonly TurnChange[] {
+  get openChanges(): readonly StateChange[] {
     return this.#state.uncountedChanges;
   }
 

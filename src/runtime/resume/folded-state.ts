@@ -3,14 +3,14 @@ import type { SessionEvent } from "../../core/event.ts";
 import { addTo } from "../../core/base/add-to.ts";
 import { applyPatch, diffJson } from "../../core/base/json-patch.ts";
 import type { JsonValue } from "../../core/base/json.ts";
-import { PersistentMap } from "../../core/collections/persistent-map.ts";
 import { shareJson } from "../../core/base/share-json.ts";
-import { stateKey, type StateMap } from "../../session/session.ts";
-import type { StateChange } from "../../session/turn.ts";
+import type { Session } from "../../session/session.ts";
+import { NO_STATE, stateKey, type StateMap, type StatePlace } from "../../session/session-state.ts";
 
-/** A change, with the turn in which it was made. */
-export interface TurnChange extends StateChange {
-  readonly turnId: string;
+/** A change to a session's state by a call. */
+export interface StateChange extends StatePlace {
+  readonly before: JsonValue | undefined;
+  readonly after: JsonValue | undefined;
 }
 
 /**
@@ -19,11 +19,11 @@ export interface TurnChange extends StateChange {
  */
 export class FoldedState {
   /** The latest changes of each value, as far as they were made by calls that do not count yet. */
-  readonly #changes = new Map<string, TurnChange[]>();
+  readonly #changes = new Map<string, StateChange[]>();
   /** The values that each such call changed. */
   readonly #changedKeys = new Map<string, Set<string>>();
   readonly #spendItems: ((items: number) => void) | undefined;
-  #state: StateMap = PersistentMap.empty<JsonValue>();
+  #state: StateMap = NO_STATE;
 
   /** @param spendItems passed to `applyPatch` */
   constructor(spendItems: ((items: number) => void) | undefined) {
@@ -35,7 +35,7 @@ export class FoldedState {
   }
 
   /** The changes to undo, so that calls which do not count have changed nothing: each restores the first value that they found. */
-  get uncountedChanges(): readonly TurnChange[] {
+  get uncountedChanges(): readonly StateChange[] {
     return [...this.#changes.values()].flatMap((changes) => {
       const [first] = changes;
       return first === undefined ? [] : [{ ...first, after: changes.at(-1)?.after }];
@@ -85,4 +85,16 @@ export class FoldedState {
     if (last === undefined) this.#changes.delete(at);
     else this.#changes.set(at, [...kept, { ...last, after: value }]);
   }
+}
+
+/** Undoes changes, last first; skips values that have been changed since. */
+export function undoChanges(session: Session, changes: readonly StateChange[]): void {
+  for (const { before, after, ...place } of changes.toReversed())
+    if (session.state(place.toolset, place.key) === after) session.changeState(place, before);
+}
+
+/** Redoes changes that were undone, first one first, unless the value has changed since. */
+export function redoChanges(session: Session, changes: readonly StateChange[]): void {
+  for (const { before, after, ...place } of changes)
+    if (session.state(place.toolset, place.key) === before) session.changeState(place, after);
 }

@@ -21,13 +21,13 @@ import type { Answerer } from "../../call/route.ts";
 import { mayHaveChangedSomething } from "../../call/attempt/nested-effects.ts";
 import { CUT_OFF, findRefusal, mayHaveBegun } from "../not-run-errors.ts";
 import type { OpenRound, SessionFold } from "./fold-events.ts";
-import type { TurnChange } from "./folded-state.ts";
+import { redoChanges, undoChanges, type StateChange } from "./folded-state.ts";
 import type { OpenCall } from "./open-call.ts";
 import { restoreOncePerTurn, type ReadSessionsOf } from "../../call/admit/once-per-turn.ts";
 import { findJobErrors, findNestedErrors, groupCallsByJob, noteNestedEffects, orderCalls } from "./resume-jobs.ts";
 import { checkSessionSettings, type SessionStart } from "../session-start.ts";
 import { servicesOf, type RuntimeSession } from "../runtime-session.ts";
-import { Turn, redoChanges, undoChanges } from "../../session/turn.ts";
+import { Turn } from "../../session/turn.ts";
 import type { RunningTurn } from "../../session/turn-queue.ts";
 
 /** How a stored session is resumed. */
@@ -138,7 +138,7 @@ export async function resumeSession(
   const stop = session.ports.clock.timer(() => warnOfApprovalWait(session), WARN_AFTER_MS, { background: true });
   try {
     await session.turns.run(async (running) => {
-      for (const callChanges of changes.values()) undoChanges(session, callChanges[0]?.turnId ?? "", callChanges);
+      for (const callChanges of changes.values()) undoChanges(session, callChanges);
       const groups = orderCalls(
         session,
         open.filter((call) => !callsInJobs.has(call)),
@@ -173,12 +173,12 @@ function warnOfApprovalWait({ awaitingApproval, id, ports: { log } }: RuntimeSes
 
 class CallResumer {
   readonly #session: RuntimeSession;
-  readonly #changes: ReadonlyMap<string, readonly TurnChange[]>;
+  readonly #changes: ReadonlyMap<string, readonly StateChange[]>;
   readonly #options: ResumeContext;
   /** The ids of calls in which a call was made that may have had an effect since the crash. */
   readonly #withNestedEffect = new Set<string>();
 
-  constructor(session: RuntimeSession, changes: ReadonlyMap<string, readonly TurnChange[]>, options: ResumeContext) {
+  constructor(session: RuntimeSession, changes: ReadonlyMap<string, readonly StateChange[]>, options: ResumeContext) {
     this.#session = session;
     this.#changes = changes;
     this.#options = options;
@@ -199,7 +199,7 @@ class CallResumer {
       if (this.#withNestedEffect.has(call.callId)) call.hasNestedIntent = true;
       return createResumedRun(session, turn, call, {
         ...this.#options,
-        redoChanges: () => redoChanges(session, turnId, this.#changes.get(call.callId) ?? []),
+        redoChanges: () => redoChanges(session, this.#changes.get(call.callId) ?? []),
       });
     });
   }
