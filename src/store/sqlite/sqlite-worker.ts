@@ -1,6 +1,8 @@
 /** The thread in which a SQLite store reads and writes. Answers one request at a time, in order. */
 import { parentPort, workerData } from "node:worker_threads";
 import { ToolError } from "../../core/error.ts";
+import { BusyWait, SHORT_WAIT_MS } from "./busy-wait.ts";
+import { connectSqlite } from "./sqlite-connection.ts";
 import { openSqliteDatabase } from "./sqlite-database.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 import { HEARTBEAT_MS } from "../records/store-options.ts";
@@ -9,6 +11,7 @@ import type { WorkerAnswer, WorkerRequest } from "./worker-database.ts";
 
 const settings = workerData as SqliteSettings; // worker-database.ts starts this thread, and nothing else does
 let database: SqlDatabase | undefined;
+let busyWait: BusyWait | undefined;
 let last: Promise<void> = Promise.resolve();
 
 parentPort?.on("message", (request: WorkerRequest) => enqueue(() => answer(request)));
@@ -21,18 +24,27 @@ function enqueue(job: () => Promise<void>): void {
   last = last.then(job);
 }
 
+function open(): void {
+  const connection = connectSqlite(settings);
+  database = openSqliteDatabase(settings, connection);
+  busyWait = new BusyWait(connection.database, settings.busyTimeoutMs);
+}
+
 async function sendHeartbeat(): Promise<void> {
   try {
+    busyWait?.limit(SHORT_WAIT_MS);
     await database?.sendHeartbeat();
   } catch {
     // the next heartbeat makes up for a missed one
   }
 }
 
-async function answer({ id, method, argument }: WorkerRequest): Promise<void> {
+async function answer({ id, method, argument, sentAt }: WorkerRequest): Promise<void> {
   let result: WorkerAnswer;
   try {
-    if (method === "open") database = openSqliteDatabase(settings);
+    if (method === "open") open();
+    if (method === "close") busyWait?.limit(SHORT_WAIT_MS); // others see that the process has ended
+    else busyWait?.limitSince(sentAt);
     if (database === undefined) throw new ToolError("store_failed", `The store ${settings.path} is not open.`);
     const run = database[method] as (argument: unknown) => Promise<unknown>; // the caller's types pair method and argument
     result = { id, value: await Reflect.apply(run, database, [argument]) };

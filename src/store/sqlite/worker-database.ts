@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { Worker } from "node:worker_threads";
 import { ToolError, type ErrorInfo } from "../../core/error.ts";
 import type { LogAnswer, LogDatabase, LogRequests } from "../records/log-database.ts";
+import { sharedNow } from "./busy-wait.ts";
 import { sqliteUnavailableError } from "./sqlite-error.ts";
 import type { SqliteSettings } from "./sqlite-settings.ts";
 
@@ -10,6 +11,8 @@ export interface WorkerRequest {
   readonly id: number;
   readonly method: "open" | keyof LogRequests | "close";
   readonly argument: unknown;
+  /** By `sharedNow`. */
+  readonly sentAt: number;
 }
 
 export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: ErrorInfo };
@@ -98,7 +101,7 @@ export class WorkerDatabase implements LogDatabase {
         return reject(this.#failure ?? new ToolError("store_failed", `The store ${this.#settings.path} is not open.`));
       const id = this.#count++;
       // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a thread has no origin
-      worker.postMessage({ id, method, argument } satisfies WorkerRequest);
+      worker.postMessage({ id, method, argument, sentAt: sharedNow() } satisfies WorkerRequest);
       this.#pending.set(id, { resolve, reject });
       if (this.#pending.size === 1) worker.ref();
     });
