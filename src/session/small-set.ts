@@ -12,6 +12,10 @@ export class SmallSet<Element> {
     return this.#sole ?? this.#several?.values().next().value;
   }
 
+  has(element: unknown): boolean {
+    return element !== undefined && (this.#sole === element || this.#several?.has(element as Element) === true);
+  }
+
   add(element: Element): void {
     if (!this.hasAny) this.#sole = element;
     else this.#several = (this.#several ?? new Set(this.all())).add(element);

@@ -197,6 +197,11 @@ export class TurnQueue {
     this.#end(turn);
   }
 
+  /** Whether turns that wait here wait for this one; not for the separate turn of a call that has left its turn. */
+  isRunning(turn: object | undefined): boolean {
+    return this.#running.has(turn);
+  }
+
   /** Resolves when no turn runs or waits. Awaiting it in a handler of the running turn is a deadlock. */
   async whenIdle(): Promise<void> {
     while (this.busy)
@@ -213,7 +218,7 @@ export class TurnQueue {
     let place = CURRENT_PLACE.getStore();
     for (
       let turn = turnOf(place);
-      turn !== undefined && (turn.queue !== this || turn.hasEnded || isDetached(place));
+      turn !== undefined && (turn.queue !== this || turn.hasEnded || detachedTurnOf(place) !== undefined);
       turn = turnOf(place)
     ) {
       const detached = place === undefined ? undefined : this.#findDetachedPlace(place, turn);
@@ -252,18 +257,13 @@ export class TurnQueue {
 
   #runWork<T>(turn: RunningTurn, work: Work<T>, caller?: TurnCall, joinedWork?: JoinedWork): T | Promise<T> {
     turn.workCount++;
-    let answer: T | Promise<T>;
+    let answer: T | Promise<T> | undefined;
     try {
       answer = work(turn, caller);
-    } catch (thrown: unknown) {
-      this.#end(releaseJoinedWork(turn, joinedWork));
-      throw thrown;
+      return answer instanceof Promise ? this.#endAfter(turn, answer, joinedWork) : answer;
+    } finally {
+      if (!(answer instanceof Promise)) this.#end(releaseJoinedWork(turn, joinedWork));
     }
-    if (!(answer instanceof Promise)) {
-      this.#end(releaseJoinedWork(turn, joinedWork));
-      return answer;
-    }
-    return this.#endAfter(turn, answer, joinedWork);
   }
 
   /** Like `#runWork`, for work that may move to another turn together with the call that requested it. */
@@ -343,11 +343,8 @@ export class TurnQueue {
   #end(turn: RunningTurn): void {
     if (--turn.workCount > 0) return;
     turn.hasEnded = true;
-    if (!this.#running.remove(turn)) {
-      this.#detachedCount--;
-      return;
-    }
-    if (!this.busy) this.#bounds.onTurnsEnd();
+    if (!this.#running.remove(turn)) this.#detachedCount--;
+    else if (!this.busy) this.#bounds.onTurnsEnd();
     this.#startWaiting();
   }
 
@@ -365,9 +362,10 @@ export class TurnQueue {
 
 const NO_QUEUE = new TurnQueue({ onTurnsStart() {}, onTurnsEnd() {} }, false);
 
-/** Whether the code belongs to a call that continues after its turn. */
-function isDetached(place: Place | undefined): boolean {
-  return place instanceof HandlerPlace && place.call.detachedTurn?.hasEnded === false && place.call.detachedTurn !== place.turn;
+/** Returns the separate turn of the code's call if that call has left its turn. */
+function detachedTurnOf(place: Place | undefined): RunningTurn | undefined {
+  const detached = place instanceof HandlerPlace ? place.call.detachedTurn : undefined;
+  return detached?.hasEnded === false && detached !== turnOf(place) ? detached : undefined;
 }
 
 /** Returns the turn that a piece of work is part of when it ends. */
@@ -384,10 +382,10 @@ function moveWork(work: JoinedWork, turn: RunningTurn): void {
   (turn.joinedWork ??= new Set()).add(work);
 }
 
-/** Returns the turn and its outer turns that are not over. */
+/** Returns the turn of the code and its outer turns that are not over. */
 function runningTurns(place: Place | undefined): RunningTurn[] {
   const turns: RunningTurn[] = [];
-  for (let one = turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.hasEnded) turns.push(one);
+  for (let one = detachedTurnOf(place) ?? turnOf(place); one !== undefined; one = turnOf(one.outer)) if (!one.hasEnded) turns.push(one);
   return turns;
 }
 

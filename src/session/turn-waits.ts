@@ -1,9 +1,13 @@
 /** Waits of running code for turns of sessions: a handler that waits for a turn still holds the locks of its calls. */
 import { ToolError } from "../core/error.ts";
 
+/** The turns of a session, of which others wait for those that run. */
+interface Turns {
+  isRunning(turn: object | undefined): boolean;
+}
+
 interface WaitingTurn {
-  readonly queue: object;
-  readonly hasEnded: boolean;
+  readonly queue: Turns;
   /** The queues that the turn waits in. */
   readonly waitsIn: object[];
 }
@@ -14,7 +18,7 @@ type FindSoleCall = (runnerData: object | undefined) => object | undefined;
 export interface TurnWait {
   /** Different from every call id. */
   readonly id: string;
-  readonly queue: object;
+  readonly queue: Turns;
   /** Returns the call whose handler waits; undefined if the code is part of no turn. */
   readonly findWaitingCall: ((soleOf: FindSoleCall) => object | undefined) | undefined;
   /** The turns that the waiting code is part of. */

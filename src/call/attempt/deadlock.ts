@@ -122,9 +122,17 @@ function listWaitedBy(
 /** The calls of the turns that run in this queue, and the waits of the turns' own code. */
 function listWaitedByTurn({ queue }: TurnWait, { running }: CallServices): readonly KnownWait[] {
   const all: KnownWait[] = [];
-  for (const run of running.all()) if (run.turn.running?.queue === queue && run.detachedTurn === undefined) all.push([run.callId, run]);
-  for (const wait of listTurnWaits()) if (wait.turns.some((turn) => turn.queue === queue && !turn.hasEnded)) all.push([wait.id, wait]);
+  for (const run of running.all()) if (queue.isRunning(run.turn.running) && !hasLeftTurn(run)) all.push([run.callId, run]);
+  for (const wait of listTurnWaits()) if (wait.turns.some((turn) => queue.isRunning(turn))) all.push([wait.id, wait]);
   return all;
+}
+
+/** Whether the call, or one around it in the same turn, has become a background job, which its turn does not wait for. */
+function hasLeftTurn(run: CallRun): boolean {
+  let outer: CallRun | undefined = run;
+  for (; outer !== undefined && outer.turn.running === run.turn.running; outer = outer.callerRun)
+    if (outer.detachedTurn !== undefined) return true;
+  return false;
 }
 
 /** The waiting calls and turns, grouped by each call that they are nested in. A background job is not waited for by the calls around it. */
