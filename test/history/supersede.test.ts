@@ -25,6 +25,12 @@ test("F4.37 supersedesAt compares only calls at one location, and no calls witho
   expect(rule(call({}), call({}))).toBe(false);
 });
 
+test("F4.37 supersedesAt refuses what is no function, instead of failing once a history is trimmed", () => {
+  const wrong = "/reports/1.json" as never; // as an untyped program may give it
+  expect(() => supersedesAt(wrong)).toThrow("a function that gives the place of a call");
+  expect(() => supersedesAt(() => "place", wrong)).toThrow("a function that compares two calls");
+});
+
 test("F4.37 a tool with supersedesSameInput keeps its newest answer to each input", () => {
   const ask = (id: string, city: string) => round(id, { city }, { name: "weather::now" });
   const messages = [...ask("c1", "Oslo"), ...ask("c2", "Rome"), ...ask("c3", "Oslo")];

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import { parseJson } from "../../../src/core/base/parse-json.ts";
 import { expect, onTestFinished, test } from "vitest";
 import { ToolError } from "../../../src/core/error.ts";
+import type { Store } from "../../../src/core/store/store.ts";
 import type { Tool } from "../../../src/core/tool.ts";
 import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { WebhookSender } from "../../../src/server/webhooks.ts";
@@ -267,6 +268,28 @@ test.each([
   expect(await store.webhooks.claim({ now: Infinity, until: Infinity, limit: 9 })).toEqual([]);
 });
 
+test.each([
+  [200, 0],
+  [299, 0],
+  [300, 1],
+])("a message that is answered with %i is sent again %i times", async (status, retries) => {
+  const place = await receiver((response) => void response.writeHead(status).end());
+  const [store, ports] = [memoryStore(), fakePorts()];
+  const failed = retriesOf(store);
+  await senderTo(place, store, ports).start();
+  await store.approvals.put(question(ports.clock.wallTime()));
+  await ports.clock.advance(1_000);
+  await place.count(1);
+  if (retries > 0) await failed(retries);
+  else await expect.poll(() => leftIn(store, ports)).toBe(0);
+});
+
+/** How many messages are not delivered yet. */
+async function leftIn(store: Store, ports: FakePorts): Promise<number> {
+  const now = ports.clock.wallTime() + 86_400_000;
+  return (await store.webhooks.claim({ now, until: now - 1, limit: 5 })).length;
+}
+
 test("a payload has no lone surrogate, which strict receivers reject every time", async () => {
   const store = memoryStore();
   await store.webhooks.setEndpoints([{ id: "one", types: ["approval.asked"] }]);
@@ -380,6 +403,11 @@ test("an unknown setting of a receiver is refused with the setting that was mean
   expect(() => new WebhookSender({ store: memoryStore(), webhooks })).toThrow(
     expect.objectContaining({ message: 'A webhook has no option "events".', hint: 'Did you mean "types"?' }),
   );
+});
+
+test("an unknown option of a sender is refused with the option that was meant", () => {
+  const options = { store: memoryStore(), webhooks: [], endpoints: [] };
+  expect(() => new WebhookSender(options)).toThrow(expect.objectContaining({ message: expect.stringContaining('no option "endpoints"') }));
 });
 
 test("the command that the refusal of a secret names makes a secret, in a shell", { skip: process.platform === "win32" }, () => {
