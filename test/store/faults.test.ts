@@ -251,6 +251,14 @@ describe("I01 a damaged log", () => {
     await store.close();
   });
 
+  test("is not claimed when the session's own record is damaged, and the error counts the events that can be read", async () => {
+    const { store } = await damagedStore("update haft_session set updated_at = 99 where id = '\"a\"'");
+    const message = expect.stringContaining("damaged after its first 5 events (the checksum of the session's own record is wrong)");
+    await expect(store.claim("a")).rejects.toMatchObject({ code: "corrupt_record", message });
+    await expect(store.claim("b")).resolves.toBeDefined();
+    await store.close();
+  });
+
   test("fails permanently when there are events after its end, without affecting other sessions", async () => {
     const { store, file } = await openLocal(temporaryFile());
     const [log, other] = ["a", "b"].map((id) => store.create(id, { at: 1, durability: "sync" }));
