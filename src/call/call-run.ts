@@ -18,7 +18,8 @@ import type { Repair, ToolResult } from "../core/result.ts";
 import type { Tracing } from "../core/tracing.ts";
 import type { Interrupt, Interruptible } from "../policy/attempts/deadline.ts";
 import type { Limit } from "../policy/locks/limit.ts";
-import type { ResultCache } from "../policy/cache/result-cache.ts";
+import type { CachedAnswer, ResultCache } from "../policy/cache/result-cache.ts";
+import type { SingleFlight } from "../policy/cache/single-flight.ts";
 import type { LargeResultStore } from "../policy/results/large-result-store.ts";
 import type { RetrySettings } from "../policy/attempts/retry.ts";
 import type { VisibilityRules } from "../policy/visibility.ts";
@@ -185,6 +186,7 @@ export class CallRun implements Interruptible, RunningCall<CallRun> {
   next: CallRun | undefined = undefined;
   /** The call whose handler made this one, of any session; it lends its locks and slots. `turn.parentCall` is set within one session only. */
   declare callerRun: CallRun | undefined;
+  declare awaitedFlight: SingleFlight<CachedAnswer> | undefined; // the equal call that it waits for
   declare openNested: number | undefined; // how many calls nested in it have not ended
   declare hasNestedEffect: true | undefined; // a call nested in it may have had an effect that must not be repeated
   declare unsuccessfulExecutes: number | undefined; // how many of its `context.execute` have not returned, or returned a failed call

@@ -56,6 +56,29 @@ test("random writes outdate exactly the reads inside or around their keys", () =
   );
 });
 
+test("while writes are unfinished, exactly the reads inside or around their keys are out of date, however new", () => {
+  const key = fc.array(fc.constantFrom("a", "b", "ab"), { minLength: 1, maxLength: 4 }).map((parts) => parts.join("/"));
+  fc.assert(
+    fc.property(fc.array(fc.tuple(key, fc.boolean()), { maxLength: 8 }), key, (writes, read) => {
+      const versions = new ResourceVersions();
+      const finishers = writes.map(([written]) => versions.recordUnfinishedWrite([written]));
+      for (const [index, [, isFinished]] of writes.entries()) if (isFinished) finishers[index]?.();
+      const left = writes.filter(([, isFinished]) => !isFinished).map(([written]) => written);
+      const conflicts = left.some((written) => isSameOrInside(written, read) || isSameOrInside(read, written));
+      expect(versions.isUnchangedSince(versions.now, [read])).toBe(!conflicts);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("the end of an unfinished write is a write", () => {
+  const versions = new ResourceVersions();
+  const finish = versions.recordUnfinishedWrite(["a/b"]);
+  const since = versions.now;
+  finish();
+  expect([versions.isUnchangedSince(since, ["a"]), versions.isUnchangedSince(versions.now, ["a"])]).toEqual([false, true]);
+});
+
 test("with too many keys all earlier reads are out of date and no later one is, and memory stays bounded", () => {
   const versions = new ResourceVersions({ maxKeys: 100 });
   versions.recordWrite(["x"]);

@@ -212,7 +212,8 @@ test("C05 L23 concurrent equal calls query the store and run the handler once", 
     99,
     new Set([1]),
   ]);
-  expect(cache.asked).toEqual(["get", "versions", "put"]);
+  // the second time for all that waited: another process may have written what was read
+  expect(cache.asked).toEqual(["get", "versions", "put", "versions"]);
 });
 
 test("C05 a call whose deadline passes during the store query ends, and calls that wait for it continue on their own", async () => {

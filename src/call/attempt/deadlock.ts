@@ -15,6 +15,8 @@ interface Wait {
   readonly all: readonly string[];
   /** And, if there are any groups, all of at least one group. */
   readonly any: readonly (readonly string[])[];
+  /** The flight of an equal call that it waits for; without it, it would run by itself. */
+  readonly flight: CallRun["awaitedFlight"];
 }
 
 /** A call, or handler code that waits for a turn of another session. Undefined for a call that has ended. */
@@ -52,9 +54,14 @@ function holdsAnything(caller: CallRun): boolean {
   return false;
 }
 
+/** Calls that wait for equal calls are let go if that opens the cycle. */
 function wouldCloseCycle(waiting: WaitingCode, services: CallServices): boolean {
   const waits = collectWaits(waiting, services);
-  return waits !== undefined && !findEndingCalls(waits).has(idOf(waiting));
+  if (waits === undefined || findEndingCalls(waits).has(idOf(waiting))) return false;
+  const flights = [...waits].flatMap(([id, { flight }]) => (flight === undefined || id === idOf(waiting) ? [] : [flight]));
+  if (flights.length === 0) return true;
+  for (const flight of flights) flight.end();
+  return wouldCloseCycle(waiting, services);
 }
 
 function idOf(waiting: WaitingCode): string {
@@ -86,9 +93,12 @@ function collectWaits(first: WaitingCode, services: CallServices): ReadonlyMap<s
     const [id, one] = next;
     if (waits.has(id)) continue;
     if (waits.size >= MAX_CALLS) return undefined;
-    const all = one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, nesting) : listWaitedByTurn(one, services);
+    const all: KnownWait[] =
+      one === undefined || one instanceof CallRun ? listWaitedBy([id, one], services, nesting) : listWaitedByTurn(one, services);
     const slots = one instanceof CallRun ? groupSlotHolders(one) : [];
-    waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)) });
+    const flight = one instanceof CallRun && one.awaitedFlight?.hasEnded === false ? one.awaitedFlight : undefined;
+    if (flight?.leader instanceof CallRun) all.push([flight.leader.callId, flight.leader]);
+    waits.set(id, { all: all.map(([callId]) => callId), any: slots.map((group) => group.map(({ callId }) => callId)), flight });
     for (const waited of all) open.push(waited);
     for (const other of slots.flat()) open.push([other.callId, other]);
   }
@@ -108,7 +118,7 @@ function listWaitedBy(
   [id, one]: readonly [id: string, run: CallRun | undefined],
   { running }: CallServices,
   { waitingByCall, borrowersByCall }: Nesting,
-): readonly KnownWait[] {
+): KnownWait[] {
   const owners = one?.ticket?.granted === false ? one.ticket.waitingFor(MAX_OWNERS).filter((owner) => owner !== id) : [];
   const all: KnownWait[] = (waitingByCall.get(id) ?? []).map((other) => [idOf(other), other]);
   for (const owner of owners) {
@@ -120,7 +130,7 @@ function listWaitedBy(
 }
 
 /** The calls of the turns that run in this queue, and the waits of the turns' own code. */
-function listWaitedByTurn({ queue }: TurnWait, { running }: CallServices): readonly KnownWait[] {
+function listWaitedByTurn({ queue }: TurnWait, { running }: CallServices): KnownWait[] {
   const all: KnownWait[] = [];
   for (const run of running.all()) if (queue.isRunning(run.turn.running) && !hasLeftTurn(run)) all.push([run.callId, run]);
   for (const wait of listTurnWaits()) if (wait.turns.some((turn) => queue.isRunning(turn))) all.push([wait.id, wait]);

@@ -3,7 +3,7 @@
  */
 import { roundMs } from "../../core/system/system-ports.ts";
 import type { LateListener } from "../../policy/attempts/deadline.ts";
-import { announceWriteEnd } from "../cache/announce-write.ts";
+import { announceUnfinishedWrite } from "../cache/announce-write.ts";
 import type { AdmittedCall, CallServices } from "../call-run.ts";
 import { releaseResource } from "./held-resources.ts";
 import { limitOf, type HeldSlot } from "./lent-resources.ts";
@@ -34,7 +34,7 @@ export function abandonHandler(
   const kept = all.filter(isKept);
   run.ticket = undefined;
   run.slots = undefined;
-  const write = run.effects.writes.length > 0 ? { run, context } : undefined;
+  const write = run.effects.writes.length > 0 ? { run, context, announceEnd: announceUnfinishedWrite(run) } : undefined;
   const orphan = new AbandonedHandler(run, write, whenEnded);
   const name = { services, toolName };
   if (kept.length > 0)
@@ -47,6 +47,7 @@ export function abandonHandler(
 interface AbandonedWrite {
   readonly run: AdmittedCall;
   readonly context: HandlerContext;
+  announceEnd(): void;
 }
 
 class AbandonedHandler implements LateListener {
@@ -86,7 +87,7 @@ class AbandonedHandler implements LateListener {
     const isCounted = this.#cancelCount === undefined;
     this.#cancelCount?.();
     this.#whenEnded?.(this.#services.ports.clock.now() - this.#abandonedAt);
-    if (this.#write !== undefined) announceWriteEnd(this.#write.run);
+    this.#write?.announceEnd();
     this.#releaseHeld();
     if (outcome === "returned" && this.#write !== undefined) recordAppliedEffect(this.#write);
     if (isCounted) this.#uncount(outcome);

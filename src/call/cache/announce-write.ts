@@ -36,6 +36,17 @@ export function announceWriteEnd(run: AdmittedCall): void {
   cache.stored?.afterWrite(sharedWrites(run));
 }
 
+/** Announces that a handler was abandoned and may still be writing. Returns the function that announces its end. */
+export function announceUnfinishedWrite(run: AdmittedCall): () => void {
+  if (!mayChangeResources(run)) return () => {};
+  const { cache } = run.services;
+  const finish = cache.versions.recordUnfinishedWrite(lockKeysOf(run).writes);
+  return () => {
+    finish();
+    cache.stored?.afterWrite(sharedWrites(run));
+  };
+}
+
 /** Drops the cached results of resources that a call may have written, whether or not it ran. */
 export function dropWrittenResults(run: CallRun): void {
   if (isAdmitted(run)) announceWriteEnd(run);

@@ -11,6 +11,7 @@ import { isValidOutput } from "../../schema/long-integers.ts";
 import { artifactIdsIn, hasAllArtifacts } from "./cached-artifacts.ts";
 import { CachePlan, type CachedRead } from "./cache-plan.ts";
 import { CallRun, lockKeysOf, type AdmittedCall } from "../call-run.ts";
+import { wouldDeadlock } from "../attempt/deadlock.ts";
 import { startTimeoutError } from "../attempt/not-started-errors.ts";
 import { copyContent } from "../../session/copy-content.ts";
 import type { Session } from "../../session/session.ts";
@@ -171,23 +172,49 @@ function endFlight(read: CachedRead, answer: CachedAnswer | undefined): void {
  *
  * The locks that an ended call lent are held until its nested calls have ended. A leader nested in the same call borrows what that call holds.
  */
-function mayWaitForFlight({ callerRun }: CallRun, { leader }: SingleFlight<CachedAnswer>): boolean {
-  let holder = callerRun;
+function mayWaitForFlight(run: CallRun, flight: SingleFlight<CachedAnswer>): boolean {
+  const { leader } = flight;
+  let holder = run.callerRun;
   while (holder !== undefined && !holder.holdsAnything && holder.result === undefined) holder = holder.callerRun;
   let outer = leader instanceof CallRun ? leader.callerRun : undefined;
   while (outer !== undefined && outer !== holder) outer = outer.callerRun;
-  return outer === holder;
+  if (outer !== holder) return false;
+  run.awaitedFlight = flight;
+  const isDeadlock = wouldDeadlock(run);
+  run.awaitedFlight = undefined;
+  return !isDeadlock;
 }
 
 async function joinFlight(run: AdmittedCall, read: CachedRead, flight: SingleFlight<CachedAnswer>): Promise<LookupOutcome> {
+  run.awaitedFlight = flight;
   const waited = await waitFor(run, flight.whenEnded(), {
     endsAt: run.deadlineAt,
     timeoutError: () => waitTimeoutError(run, "an equal call"),
   });
+  run.awaitedFlight = undefined;
   if ("ended" in waited) return waited.ended;
-  if ("value" in waited && waited.value !== undefined) return takeCachedAnswer(run, waited.value);
+  if ("value" in waited && waited.value !== undefined) {
+    const isCurrent = await isUnwritten(run, { read, flight, answer: waited.value });
+    if (isCurrent instanceof ToolError) return isCurrent;
+    if (isCurrent) return takeCachedAnswer(run, waited.value);
+  }
   read.runsAlone = true;
   return lookUpCached(run);
+}
+
+/** A read by a leader, as one of its followers sees it. */
+interface LedRead {
+  readonly read: CachedRead;
+  readonly flight: SingleFlight<CachedAnswer>;
+  readonly answer: CachedAnswer;
+}
+
+/** Whether no other process has written what the leader read since it began: this call may have begun after such a write. */
+async function isUnwritten(run: AdmittedCall, { read: { stored, reads }, flight, answer }: LedRead): Promise<boolean | ToolError> {
+  if (stored === undefined) return true;
+  if (flight.versions === undefined || answer.otherReads !== undefined) return false;
+  const later = await waitForStore(run, (flight.laterVersions ??= stored.versions(reads)));
+  return later instanceof ToolError ? later : later?.every((version, index) => version === flight.versions?.[index]) === true;
 }
 
 function peekCached(run: AdmittedCall, read: CachedRead): LookupOutcome | Promise<LookupOutcome> {
@@ -227,6 +254,7 @@ async function lookInStore(run: AdmittedCall, read: CachedRead, stored: StoredRe
   const versions = await waitForStore(run, stored.versions(read.reads));
   if (versions instanceof ToolError) return versions;
   read.versions = versions;
+  if (read.flight !== undefined) read.flight.versions = versions;
   return undefined;
 }
 

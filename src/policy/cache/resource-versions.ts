@@ -21,6 +21,8 @@ interface Mark {
 export class ResourceVersions {
   readonly #maxKeys: number;
   readonly #marks = new Map<string, Mark>();
+  /** How many writes may go on, although they count as ended: of a key itself, and of the key or anything inside it. */
+  readonly #unfinished = new Map<string, Mark>();
   #now = 0;
   /** Reads before this write may be out of date: the marks were dropped. */
   #floor = 0;
@@ -49,10 +51,20 @@ export class ResourceVersions {
     this.#floor = now;
   }
 
-  /** False if one of these keys was written after `since`. Always true for no keys. */
+  /** Notes a write whose end nothing waits for: until the returned function is called, every read of these keys counts as out of date. */
+  recordUnfinishedWrite(keys: readonly string[]): () => void {
+    for (const key of keys) this.#countUnfinished(key, 1);
+    return () => {
+      for (const key of keys) this.#countUnfinished(key, -1);
+      this.recordWrite(keys);
+    };
+  }
+
+  /** False if one of these keys was written after `since`, or a write of it is unfinished. Always true for no keys. */
   isUnchangedSince(since: number, keys: readonly string[]): boolean {
+    if (this.#unfinished.size > 0 && keys.some((key) => lastOf(this.#unfinished, key) > 0)) return false;
     if (since === this.#now || keys.length === 0) return true;
-    return since >= this.#floor && keys.every((key) => this.#lastWrite(key) <= since);
+    return since >= this.#floor && keys.every((key) => lastOf(this.#marks, key) <= since);
   }
 
   #markPath(key: string, now: number): void {
@@ -70,14 +82,32 @@ export class ResourceVersions {
     return mark;
   }
 
-  /** Returns the last write of the key, of anything inside it or of anything around it. */
-  #lastWrite(key: string): number {
-    const end = lengthOfPath(key);
-    let last = this.#marks.get(key.slice(0, end))?.below ?? 0;
-    for (let slash = key.indexOf("/"); slash >= 0 && slash < end; slash = key.indexOf("/", slash + 1))
-      last = Math.max(last, this.#marks.get(key.slice(0, slash))?.self ?? 0);
-    return last;
+  #countUnfinished(key: string, change: 1 | -1): void {
+    const own = key.slice(0, lengthOfPath(key));
+    for (const path of pathsOf(key)) {
+      const { self, below } = this.#unfinished.get(path) ?? { self: 0, below: 0 };
+      const counts = { self: self + (path === own ? change : 0), below: below + change };
+      if (counts.below === 0) this.#unfinished.delete(path);
+      else this.#unfinished.set(path, counts);
+    }
   }
+}
+
+/** Returns the largest mark of the key, of anything inside it or of anything around it. */
+function lastOf(marks: ReadonlyMap<string, Mark>, key: string): number {
+  const end = lengthOfPath(key);
+  let last = marks.get(key.slice(0, end))?.below ?? 0;
+  for (let slash = key.indexOf("/"); slash >= 0 && slash < end; slash = key.indexOf("/", slash + 1))
+    last = Math.max(last, marks.get(key.slice(0, slash))?.self ?? 0);
+  return last;
+}
+
+/** The key and every key around it, the outermost first. */
+function pathsOf(key: string): readonly string[] {
+  const end = lengthOfPath(key);
+  const paths: string[] = [];
+  for (let slash = key.indexOf("/"); slash >= 0 && slash < end; slash = key.indexOf("/", slash + 1)) paths.push(key.slice(0, slash));
+  return [...paths, key.slice(0, end)];
 }
 
 /** Returns the length of the part of a key that counts: without a trailing slash, and no deeper than the limit. */

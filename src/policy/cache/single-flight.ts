@@ -2,6 +2,10 @@
 export class SingleFlight<T> {
   /** Whether the work is done and its outcome is about to be passed on. */
   isSettling = false;
+  /** The versions that the resources of the work had in the store before it began; undefined if they are not known, or kept in no store. */
+  versions: readonly number[] | undefined;
+  /** Their versions after its end, once a follower has asked for them. */
+  laterVersions: Promise<readonly number[] | undefined> | undefined;
   readonly leader: object;
   #ended = false;
   #value: T | undefined;
@@ -10,6 +14,10 @@ export class SingleFlight<T> {
 
   constructor(leader: object) {
     this.leader = leader;
+  }
+
+  get hasEnded(): boolean {
+    return this.#ended;
   }
 
   /** Resolves to the leader's value, or to undefined if it had none. Never rejects. */
