@@ -1,5 +1,6 @@
+import fc from "fast-check";
 import { expect, test } from "vitest";
-import { createPermission, type PermissionRules } from "../../src/policy/permission.ts";
+import { coversPattern, createFastMatcher, createPermission, type PermissionRules } from "../../src/policy/permission.ts";
 import { inProcessorTime } from "../processor-time.ts";
 
 function allowed(rules: PermissionRules, names: readonly string[]): readonly string[] {
@@ -70,4 +71,32 @@ test.each<[unknown, string]>([
   [{ deny: ["*".repeat(1_025)] }, '"deny" has a pattern of 1025 characters; 1024 is the limit.'],
 ])("the rules %j are rejected", (rules, message) => {
   expect(() => createPermission(rules as PermissionRules)).toThrow(message); // rules as a program without types gives them
+});
+
+/** Short alphabets, so that names often fit. */
+const word = (letters: string) => fc.array(fc.constantFrom(...letters), { maxLength: 5 }).map((parts) => parts.join(""));
+const patternText = fc.tuple(word("ab*"), word("ab*")).map(([toolset, tool]) => `${toolset}::${tool}`);
+const nameText = fc.tuple(word("ab"), word("ab")).map(([toolset, tool]) => `${toolset}::${tool}`);
+const toExpression = (pattern: string): RegExp => new RegExp(`^${pattern.replaceAll("*", ".*")}$`, "u");
+
+test("a star stands for any text, anywhere and any number of times, in rules and in their faster form", () => {
+  fc.assert(
+    fc.property(patternText, nameText, (pattern, name) => {
+      const isMatch = toExpression(pattern).test(name);
+      expect(fits(pattern, name)).toBe(isMatch);
+      expect(createFastMatcher(["other::tool", pattern], "allow")(name) !== undefined).toBe(isMatch);
+    }),
+    { numRuns: 2_000 },
+  );
+});
+
+test("a pattern covers each one that has other text or more stars in place of its stars, and matches what that matches", () => {
+  const fill = (pattern: string, fillings: readonly string[]): string => pattern.replaceAll("*", () => fillings[0] ?? "");
+  fc.assert(
+    fc.property(patternText, fc.array(word("ab*"), { maxLength: 1 }), fc.array(word("ab"), { maxLength: 1 }), (outer, inner, text) => {
+      const covered = fill(outer, inner);
+      expect([coversPattern(outer, covered), fits(outer, fill(covered, text))]).toEqual([true, true]);
+    }),
+    { numRuns: 500 },
+  );
 });
