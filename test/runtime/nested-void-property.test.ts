@@ -50,13 +50,19 @@ async function wait(ticks: number, signal?: AbortSignal): Promise<void> {
   for (let left = ticks; left > 0 && signal?.aborted !== true; left--) await tick();
 }
 
+/** The names of the calls whose handlers have succeeded, and of those that were undone, in order. */
+interface Acts {
+  readonly done: string[];
+  readonly undone: string[];
+}
+
 /** A read by its word, so that it starts early; it notes its name in the state, then makes its calls. */
-function nodeTool(session: () => RuntimeSession): Tool {
+function nodeTool(session: () => RuntimeSession, acts: Acts): Tool {
   return {
     name: "node",
     description: "Calls others.",
     inputSchema: { type: "object", properties: { name: { type: "string" }, tree: { type: "string" } }, required: ["name", "tree"] },
-    effects: { reads: [], writes: [] },
+    effects: { reads: [], writes: [], undo: ({ input }) => void acts.undone.push(String(input["name"])) },
     timeoutMs: 0,
     execute: async (input, { state, signal }) => {
       const name = String(input["name"]);
@@ -66,6 +72,7 @@ function nodeTool(session: () => RuntimeSession): Tool {
       await wait(tree.before, tree.stops ? signal : undefined);
       await makeCalls(session(), tree, name);
       await wait(tree.after, tree.stops ? signal : undefined);
+      acts.done.push(name);
       return name;
     },
   };
@@ -84,11 +91,11 @@ const FAIL: Tool = {
 };
 
 async function makeCalls(session: RuntimeSession, { how, calls }: Node, name: string): Promise<void> {
-  const isVoid = how === "voided round" || how === "failed batch";
-  const inner = calls.map((one, index) => asCall(one, `${name}.${isVoid ? "v" : ""}${index}`));
+  const mark = how === "voided round" ? "v" : how === "failed batch" ? "vf" : "";
+  const inner = calls.map((one, index) => asCall(one, `${name}.${mark}${index}`));
   if (inner.length === 0) return;
   if (how === "batch") await session.execute(inner);
-  else if (how === "failed batch") await executeAndFail(session, inner, `${name}.v${calls.length}`);
+  else if (how === "failed batch") await executeAndFail(session, inner, `${name}.vf${calls.length}`);
   else if (how === "one by one") for (const one of inner) await session.execute(one);
   else
     await session.turn(async (turn) => {
@@ -154,6 +161,26 @@ function checkLog(session: RuntimeSession, ends: readonly Message["end"][]): voi
   expect(ended.size).toBe(names.size);
 }
 
+/** Each call of a failed batch that succeeded is undone, once, and after those that it made; no other is. */
+function checkUndone(session: RuntimeSession, ends: readonly Message["end"][], { done, undone }: Acts): void {
+  const endOf = (name: string): Message["end"] | undefined => ends[Number(name.split(".")[0])];
+  const isUndoable = (name: string): boolean => name.includes("f") || endOf(name) === "failed batch";
+  // A batch in a message that is voided may be cancelled before it fails.
+  const hasFailed = (name: string): boolean =>
+    endOf(name) === "failed batch" || (isUndoable(name) && ["well", "batch"].includes(endOf(name) ?? "") && !/v(?!f)/u.test(name));
+  expect(new Set(undone).size).toBe(undone.length);
+  expect(undone.filter((name) => !isUndoable(name) || !done.includes(name))).toEqual([]);
+  const names = new Map<string, string>();
+  for (const event of session.log) {
+    if (event.type === "call-start" && event.call.name === "node")
+      names.set(event.callId, String((event.call.input as { name: unknown }).name));
+    const name = event.type === "call-end" && event.result.status === "ok" ? names.get(event.callId) : undefined;
+    if (name !== undefined && hasFailed(name)) expect(undone).toContain(name);
+  }
+  for (const [at, name] of undone.entries())
+    expect([name, undone.slice(at).filter((other) => other.startsWith(`${name}.`))]).toEqual([name, []]);
+}
+
 test("F1.33 F1.44 nested calls of a voided message and of a failed batch leave no trace, at any depth, however it is voided, forked, restored or resumed", async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(message, { minLength: 1, maxLength: 3 }), fc.option(message), async (messages, cutOff) => {
@@ -161,8 +188,9 @@ test("F1.33 F1.44 nested calls of a voided message and of a failed batch leave n
       const begin = () => {
         let session: RuntimeSession | undefined;
         const own = (): RuntimeSession => session ?? expect.fail("no session yet");
-        const { runtime } = testRuntime({ store, tools: [nodeTool(own), FAIL] });
-        return { runtime, keep: (one: RuntimeSession) => (session = one) };
+        const acts: Acts = { done: [], undone: [] };
+        const { runtime } = testRuntime({ store, tools: [nodeTool(own, acts), FAIL] });
+        return { runtime, acts, keep: (one: RuntimeSession) => (session = one) };
       };
       const first = begin();
       const session = first.keep(first.runtime.session("s"));
@@ -175,6 +203,7 @@ test("F1.33 F1.44 nested calls of a voided message and of a failed batch leave n
       const ends = messages.map(({ end }) => end);
       const last = visible(session);
       checkLog(session, ends);
+      checkUndone(session, ends, first.acts);
       expect(visible(session.fork())).toEqual(last);
       expect(visible(first.runtime.session("restored", { from: await session.snapshot() }))).toEqual(last);
       if (cutOff !== null) {
