@@ -26,6 +26,8 @@ export interface Node {
   readonly calls: readonly Node[];
 }
 
+/** Tools that may run one call at a time. */
+const LIMITED: ReadonlySet<Node["tool"]> = new Set(["one", "two"]);
 const STRING = { type: "string" } as const;
 const KEYS = ["a", "a/b", "a/b/c", "a/d", "e", "e/f"];
 export const LEAF: Node = {
@@ -166,6 +168,7 @@ export class World {
     for (const other of this.#running) {
       if (own.path.includes(other.id) || other.path.includes(own.id)) continue;
       if (conflict(own.node, other.node)) this.wrong.push(`${own.id} beside ${other.id}`);
+      if (tree.tool === other.node.tool && LIMITED.has(tree.tool)) this.wrong.push(`${own.id} and ${other.id} have one slot`);
     }
     this.#running.add(own);
     signal.addEventListener("abort", () => this.#running.delete(own)); // it touches nothing from then on
