@@ -74,7 +74,7 @@ test.each<[unknown, string]>([
 });
 
 /** Short alphabets, so that names often fit. */
-const word = (letters: string) => fc.array(fc.constantFrom(...letters), { maxLength: 5 }).map((parts) => parts.join(""));
+const word = (letters: string) => fc.array(fc.constantFrom(...letters.split("")), { maxLength: 5 }).map((parts) => parts.join(""));
 const patternText = fc.tuple(word("ab*"), word("ab*")).map(([toolset, tool]) => `${toolset}::${tool}`);
 const nameText = fc.tuple(word("ab"), word("ab")).map(([toolset, tool]) => `${toolset}::${tool}`);
 const toExpression = (pattern: string): RegExp => new RegExp(`^${pattern.replaceAll("*", ".*")}$`, "u");
