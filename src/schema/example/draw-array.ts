@@ -44,8 +44,10 @@ function drawItems(constraints: Constraints, place: ValuePlace, { context, mode,
   const seen = new Set<string>();
   const ids = new Set<string>();
   for (let index = 0; index < Math.max(length, wanted.length); index++) {
-    const parts = itemParts(constraints, index, context);
-    const item = drawItem([...parts, ...(wanted[index] ?? [])], {
+    const contained = wanted[index] ?? [];
+    // in draft 2019-09, `unevaluatedItems` applies to contained items too
+    const isEvaluated = contained.length > 0 && mode.attempt % 4 !== 3;
+    const item = drawItem([...itemParts(constraints, index, { context, isEvaluated }), ...contained], {
       constraints,
       place: inner(index),
       context,
@@ -64,24 +66,30 @@ function drawItems(constraints: Constraints, place: ValuePlace, { context, mode,
 
 /**
  * Returns, for each item, the subschemas of `contains` that it must match: each in an item of its own, from the first one on. Later attempts begin
- * after the items of the tuple, and let an item match several of them.
+ * after the items of the tuple, then earlier and earlier in it, and every second one lets an item match several of them. If no other items are
+ * allowed, further ones that the length requires match them too.
  */
 function containedParts(
-  { contains, itemRules }: Constraints,
+  { contains, itemRules, otherItems, minItems }: Constraints,
   { context, mode }: Pick<ArrayContext, "context" | "mode">,
 ): readonly Part[][] {
+  if (contains.length === 0) return [];
   const tuple = Math.max(0, maxOf(itemRules.map(({ prefix }) => prefix.length)));
-  const start = mode.attempt === 0 ? 0 : Math.min(mode.attempt % (tuple + 1), MAX_LENGTH);
+  const start = mode.attempt === 0 ? 0 : Math.min(tuple - ((Math.ceil(mode.attempt / 2) - 1) % (tuple + 1)), MAX_LENGTH);
+  const isShared = mode.attempt > 0 && mode.attempt % 2 === 0;
   const wanted: Part[][] = Array.from({ length: start }, () => []);
-  for (const { schema, least } of contains) {
-    const part = context.findSubschema(schema);
-    const first = mode.attempt % 4 > 1 ? start : wanted.length;
+  const parts = contains.map(({ schema }) => context.findSubschema(schema));
+  for (const [place, { least }] of contains.entries()) {
+    const part = parts[place];
+    const first = isShared ? start : wanted.length;
     for (let index = first; index < first + Math.min(least, MAX_LENGTH); index++) {
-      const parts = (wanted[index] ??= []);
-      if (part !== undefined) parts.push(part);
+      const here = (wanted[index] ??= []);
+      if (part !== undefined) here.push(part);
     }
   }
-  return contains.length === 0 ? [] : wanted;
+  if (otherItems.includes(false))
+    while (wanted.length < minItems) wanted.push([parts[wanted.length % parts.length]].filter((part) => part !== undefined));
+  return wanted;
 }
 
 /** Names of lists with one item per day. */
@@ -97,7 +105,9 @@ function withConsecutiveDays(items: readonly JsonValue[], constraints: Constrain
   return items.map((item, index) => {
     if (key === undefined || start === undefined || !isJsonObject(item) || !Object.hasOwn(item, key)) return item;
     const turned = { ...item, [key]: formatDateLike(from, start.at + index * 86_400_000) };
-    return itemParts(constraints, index, context).every((part) => context.matchesSchema(part, turned)) ? turned : item;
+    return itemParts(constraints, index, { context, isEvaluated: false }).every((part) => context.matchesSchema(part, turned))
+      ? turned
+      : item;
   });
 }
 
@@ -121,9 +131,14 @@ function usualLength({ random, depth }: ValuePlace, { maxItems }: DrawContext): 
   return random.branch("length").integer(Math.min(maxItems, depth < 3 ? 2 : 1), Math.min(maxItems, depth < 3 ? maxItems : 2));
 }
 
-function itemParts({ itemRules, otherItems }: Constraints, index: number, context: DrawContext): readonly Part[] {
+interface ItemContext extends Pick<ArrayContext, "context"> {
+  /** Whether the item matches a subschema of `contains`, so that `unevaluatedItems` does not apply to it. */
+  readonly isEvaluated: boolean;
+}
+
+function itemParts({ itemRules, otherItems }: Constraints, index: number, { context, isEvaluated }: ItemContext): readonly Part[] {
   const schemas: unknown[] = [];
-  let isCovered = false;
+  let isCovered = isEvaluated;
   for (const { prefix, rest } of itemRules) {
     const isTuple = index < prefix.length;
     schemas.push(isTuple ? prefix[index] : rest);

@@ -45,6 +45,34 @@ describe("F0.40 a valid value is found", () => {
       "one item that is contained twice",
       { type: "array", maxItems: 1, allOf: [{ contains: { type: "integer" } }, { contains: { minimum: 9, multipleOf: 7 } }] },
     ],
+    [
+      "a contained item behind a tuple that may have no others",
+      { type: "array", prefixItems: [{ type: "string" }], contains: int(5), unevaluatedItems: false },
+    ],
+    [
+      "as many contained items as the length needs",
+      { type: "array", prefixItems: [{ type: "string" }], contains: { type: "null" }, unevaluatedItems: false, minItems: 4 },
+    ],
+    ["a contained item among others of one type", { type: "array", contains: int(5), unevaluatedItems: { type: "string" }, minItems: 4 }],
+    [
+      "two different contained items behind a tuple of three",
+      {
+        type: "array",
+        prefixItems: [{ type: "string" }, { type: "string" }, { type: "string" }],
+        allOf: [{ contains: int(5) }, { contains: { type: "null" } }],
+        unevaluatedItems: false,
+      },
+    ],
+    [
+      "a contained item of draft 2019-09, to which the rule for other items applies",
+      {
+        $schema: "https://json-schema.org/draft/2019-09/schema",
+        type: "array",
+        contains: { minimum: 5 },
+        unevaluatedItems: { type: "integer" },
+        minItems: 3,
+      },
+    ],
     ["the end of a range", { type: "number", minimum: -584, not: { type: "number", exclusiveMinimum: -584 } }],
     ["a fraction only", { type: "number", exclusiveMinimum: 107.75, maximum: 108.25, multipleOf: 0.01, not: { type: "integer" } }],
     [
