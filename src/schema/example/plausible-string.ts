@@ -1,6 +1,9 @@
 /** Generates strings that match patterns, formats and lengths, and suit the name if possible. */
 import type { PatternBudget } from "../pattern/pattern.ts";
+import { KNOWN_FORMATS } from "../format/known-formats.ts";
 import { formatText, shortFormatText } from "./format-text.ts";
+import { formattedText } from "./formatted-text.ts";
+import { longFormatText } from "./long-format-text.ts";
 import { patternText } from "./pattern-text.ts";
 import { type TextNames, plausibleText } from "./plausible-text.ts";
 import type { RandomStream } from "./random-stream.ts";
@@ -16,22 +19,41 @@ export interface StringBounds {
 const MAX_LENGTH = 100_000;
 const PATTERN_TRIES = 12;
 
-/** Returns a string within the bounds; undefined if none is found. Lengths count code points. */
-export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream, budget: PatternBudget): string | undefined {
-  const { minLength, maxLength, patterns, format } = bounds;
-  if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;
-  const plain = (format === undefined ? undefined : textOfFormat(format, maxLength, random)) ?? plausibleText(names, random);
-  const fitted = toLength(plain, minLength, maxLength);
-  if (patterns.length === 0) return fitted;
-  const fits = (text: string): boolean =>
-    isLength(text, minLength, maxLength) && patterns.every((pattern) => budget.matches(pattern, text));
-  if (fits(fitted)) return fitted;
-  return generateFromPatterns(bounds, random, fits);
+/** Budgets for the texts of one example. */
+export interface TextBudget {
+  /** For the patterns of strings and property names. */
+  readonly patterns: PatternBudget;
+  /** For strings of a format that match patterns as well; a string only matches the patterns when it is used up. */
+  readonly formats: PatternBudget;
 }
 
-function textOfFormat(format: string, maxLength: number, random: RandomStream): string | undefined {
+/** Returns a string within the bounds; undefined if none is found. Lengths count code points. */
+export function plausibleString(bounds: StringBounds, names: TextNames, random: RandomStream, budget: TextBudget): string | undefined {
+  const { minLength, maxLength, patterns, format } = bounds;
+  if (minLength > maxLength || minLength > MAX_LENGTH) return undefined;
+  const plain = (format === undefined ? undefined : textOfFormat(format, bounds, random)) ?? plausibleText(names, random);
+  const fitted = toLength(plain, minLength, maxLength);
+  if (patterns.length === 0) return fitted;
+  const fits = (text: string, from: PatternBudget = budget.patterns): boolean =>
+    isLength(text, minLength, maxLength) && patterns.every((pattern) => from.matches(pattern, text));
+  const isFitting = fits(fitted);
+  if (isFitting && fitsFormat(fitted, format)) return fitted;
+  const formatted =
+    format === undefined ? undefined : formattedText({ format, patterns, fits, budget: budget.formats }, random.branch("format"));
+  return formatted ?? (isFitting ? fitted : generateFromPatterns(bounds, random, (text) => fits(text)));
+}
+
+/** Whether a string is of the format; true for formats that cannot be checked. */
+function fitsFormat(text: string, format: string | undefined): boolean {
+  return format === undefined || KNOWN_FORMATS.get(format)?.isValid(text) !== false;
+}
+
+function textOfFormat(format: string, { minLength, maxLength }: StringBounds, random: RandomStream): string | undefined {
   const text = formatText(format, random);
-  return text === undefined || lengthOf(text) <= maxLength ? text : (shortFormatText(format, maxLength, random) ?? text);
+  if (text === undefined) return undefined;
+  const length = lengthOf(text);
+  if (length > maxLength) return shortFormatText(format, maxLength, random) ?? text;
+  return length < minLength ? (longFormatText(format, minLength, random) ?? text) : text;
 }
 
 function generateFromPatterns(

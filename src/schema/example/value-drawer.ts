@@ -8,9 +8,8 @@ import type { ConstraintsReader } from "./constraints-reader.ts";
 import { drawArray } from "./draw-array.ts";
 import { drawObject } from "./draw-object.ts";
 import { type DrawContext, type DrawMode, type ValuePlace, isOnTrail } from "./draw-context.ts";
-import { moveToDays } from "./date-text.ts";
 import { edgeNumber } from "./edge-number.ts";
-import { findEra, moveToEra } from "./eras.ts";
+import { moveInTime } from "./eras.ts";
 import { type ParsedDescription, parseDescription } from "./parsed-description.ts";
 import { literalValues } from "./literal-values.ts";
 import { type Subject, isStateName, equivalentValues } from "./given-values.ts";
@@ -20,7 +19,7 @@ import { normalizeName } from "./name-words.ts";
 import { isFlagName } from "./plausible-text.ts";
 import { isIntegerByName, plausibleNumber } from "./plausible-number.ts";
 import { PatternBudget } from "../pattern/pattern.ts";
-import { plausibleString } from "./plausible-string.ts";
+import { type TextBudget, plausibleString } from "./plausible-string.ts";
 import type { RandomStream } from "./random-stream.ts";
 import { givenExpressionResult } from "./relations/expressions.ts";
 import { type Topic, findTopic } from "./topics.ts";
@@ -39,17 +38,21 @@ const USUAL_TRIES = 8;
 /** Maximum depth of any value. */
 const MAX_DEPTH = 60;
 
-export interface Budget {
+export interface Budget extends TextBudget {
   draws: number;
   checkSteps: number;
   /** Steps for validating the whole value. */
   finalSteps: number;
-  /** Budget for the patterns of strings and property names. */
-  readonly patterns: PatternBudget;
 }
 
 export function createBudget(): Budget {
-  return { draws: MAX_DRAWS, checkSteps: MAX_CHECK_STEPS, finalSteps: 2 * MAX_STEPS, patterns: new PatternBudget() };
+  return {
+    draws: MAX_DRAWS,
+    checkSteps: MAX_CHECK_STEPS,
+    finalSteps: 2 * MAX_STEPS,
+    patterns: new PatternBudget(),
+    formats: new PatternBudget(),
+  };
 }
 
 export interface DrawerOptions {
@@ -141,26 +144,18 @@ export class ValueDrawer implements DrawContext {
   }
 
   #drawText(constraints: Constraints, place: ValuePlace): string | undefined {
-    const { name, random, given } = place;
+    const { random, given } = place;
     const worked = place.depth === 0 && constraints.format === undefined ? givenExpressionResult(given) : undefined;
     if (worked !== undefined) return String(worked);
     const description = descriptionOf(constraints, place);
     const named = nameWithOwner(place, this.subject);
     const topic = describedThingTopic(place, findTopic(place.ownerName) ?? this.#options.topic);
     const parsedDescription = parseDescription(description);
-    const text = plausibleString(
-      constraints,
-      { name: named, description, parsedDescription, topic },
-      random,
-      this.#options.budget.patterns,
-    );
+    const text = plausibleString(constraints, { name: named, description, parsedDescription, topic }, random, this.#options.budget);
     this.spend((text?.length ?? 0) / CHARACTERS_PER_DRAW);
-    if (text === undefined || constraints.patterns.length > 0) return text;
-    const days = given.daysFor(name);
-    if (days !== undefined) return moveToDays(text, days);
-    const era =
-      parsedDescription.examples.length > 0 || parsedDescription.defaultValue !== undefined ? undefined : findEra(normalizeName(name));
-    return era === undefined ? text : moveToEra(text, era, random.branch("year"));
+    if (text === undefined) return undefined;
+    const moved = moveInTime(text, { parsedDescription, place });
+    return moved === text || constraints.patterns.every((pattern) => this.matchesPattern(pattern, moved)) ? moved : text;
   }
 
   #drawNumber(constraints: Constraints, place: ValuePlace, whole: boolean): number | undefined {

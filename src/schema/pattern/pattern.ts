@@ -44,6 +44,11 @@ export class PatternBudget {
     return this.#stepsLeft < 0;
   }
 
+  /** Charges for other work with texts. */
+  spend(steps: number): void {
+    this.#stepsLeft -= steps;
+  }
+
   /** Whether the pattern matches; false if the budget is used up. @throws ToolError as `linearPattern` */
   matches(source: string, text: string): boolean {
     const { test, stepsPerTest, stepsPerCharacter } = linearPattern(source);

@@ -414,3 +414,40 @@ test.each([
   const schema = { type: "string", format, maxLength };
   for (const seed of SEEDS) expect(compileSchema(schema, { formats: true }).problems(valueOf(schema, seed))).toEqual([]);
 });
+
+test.each([
+  ["date", "^2031-"],
+  ["date", "-02-\\d\\d$"],
+  ["email", "@acme\\.com$"],
+  ["uuid", "^[0-9A-F-]+$"],
+  ["ipv4", "^10\\."],
+  ["uri", "\\.pdf$"],
+  ["date-time", "^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\d\\.\\d{3}Z$"],
+  ["date-time", "[+-]\\d\\d:\\d\\d$"],
+])("F0.40 a string of the format %s that must match %s as well is of both", (format, pattern) => {
+  const schema = { type: "string", format, pattern };
+  for (const seed of SEEDS) expect(compileSchema(schema, { formats: true }).problems(valueOf(schema, seed))).toEqual([]);
+});
+
+test("F0.40 a string whose pattern excludes its format is like one of the format", () => {
+  const schema = { type: "string", format: "time", pattern: "^\\d\\d:\\d\\d:\\d\\d$" };
+  for (const seed of SEEDS)
+    expect(compileSchema({ format: "time" }, { formats: true }).problems(`${String(valueOf(schema, seed))}Z`)).toEqual([]);
+});
+
+test.each([
+  ["email", 60],
+  ["email", 64],
+  ["email", 318],
+  ["hostname", 18],
+  ["hostname", 253],
+  ["uri", 500],
+  ["date-time", 22],
+  ["date-time", 40],
+  ["time", 20],
+  ["ipv6", 39],
+  ["duration", 30],
+])("F0.40 the format %s is kept in at least %i characters", (format, minLength) => {
+  const schema = { type: "string", format, minLength };
+  for (const seed of SEEDS) expect(compileSchema(schema, { formats: true }).problems(valueOf(schema, seed))).toEqual([]);
+});
