@@ -64,16 +64,12 @@ export class ConversationMaker {
   readonly seed: string;
   /** The fingerprint of the plan. */
   readonly plan: string;
-  /** Remarks for the person who generates the conversations. */
-  readonly notes: readonly string[];
   readonly #options: ConversationMakerOptions;
   readonly #prepared: PreparedPlan;
 
   private constructor(options: ConversationMakerOptions, prepared: PreparedPlan) {
-    const { toolDraw, recorded, fingerprint } = prepared;
     this.seed = options.seed;
-    this.plan = fingerprint;
-    this.notes = toolDraw?.notes ?? recorded?.set.notes ?? [];
+    this.plan = prepared.fingerprint;
     this.#options = options;
     this.#prepared = prepared;
   }
@@ -90,6 +86,12 @@ export class ConversationMaker {
     const settings = { plan, seed, format, maxTools, parallelCalls, weights, split, label };
     const fingerprint = await planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
     return new ConversationMaker(options, { allow, offered, toolDraw, recorded, fingerprint });
+  }
+
+  /** Remarks for the person who generates the conversations, on those that were made so far as well. */
+  get notes(): readonly string[] {
+    const { toolDraw, recorded } = this.#prepared;
+    return toolDraw?.notes() ?? recorded?.set.notes ?? [];
   }
 
   /** Number of conversations in the recordings; undefined for every other plan. */

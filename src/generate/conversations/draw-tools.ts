@@ -25,8 +25,8 @@ export type DrawTools = (seed: string) => readonly CatalogTool[];
 export interface PreparedToolDraw {
   readonly draw: DrawTools;
   readonly flow: ToolFlow;
-  /** Remarks for the person who generates the conversations. */
-  readonly notes: readonly string[];
+  /** Returns remarks for the person who generates the conversations, on what was drawn so far as well. */
+  notes(): readonly string[];
 }
 
 export interface ToolDrawOptions {
@@ -48,7 +48,7 @@ export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: 
     ...asyncRuleNotes(namesOf(usable.filter(({ tool }) => hasAsyncRules(tool)))),
   ];
   const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
-  if (sampler !== undefined) return { draw: (seed) => sampler.sample({ seed }), flow, notes };
+  if (sampler !== undefined) return { ...withCallNotes((seed) => sampler.sample({ seed }), notes), flow };
   if (usable.length === 0)
     throw new ToolError("invalid_argument", "There are no tools to draw from.", { details: notes, hint: "Offer some, or allow more." });
   const asked: SampleKind = plan.sample ?? "chain";
@@ -60,7 +60,25 @@ export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: 
   const size = Math.min(calls, usable.length);
   const draw = withCallableTool(createDraw(kind, { usable, flow, size }));
   if (kind === "chain") pushAll(notes, findChainLengthNotes(flow, draw, size));
-  return { draw, flow, notes };
+  return { ...withCallNotes(draw, notes), flow };
+}
+
+/** Notes each drawn tool for which no input can be generated. */
+function withCallNotes(draw: DrawTools, notes: readonly string[]): Omit<PreparedToolDraw, "flow"> {
+  const uncalled = new Set<string>();
+  return {
+    draw(seed) {
+      const tools = draw(seed);
+      for (const { tool, qualifiedName } of tools) if (!canBeCalled(tool)) uncalled.add(qualifiedName);
+      return tools;
+    },
+    notes: () => [
+      ...notes,
+      ...(uncalled.size === 0
+        ? []
+        : [`Drawn but not called, since no input that fits their schema was found: ${formatListWithCount([...uncalled].sort())}.`]),
+    ],
+  };
 }
 
 /** Number of tools that are compiled before yielding to the event loop. */

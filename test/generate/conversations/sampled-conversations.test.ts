@@ -247,6 +247,22 @@ test("a tool that cannot be called is left out with a note, whatever is wrong wi
   expect(lines.join("\n")).not.toContain('"unavailable"');
 });
 
+test("a drawn tool for which no input can be generated is named in a note, and one that needs long texts of a format is called", async () => {
+  const limited = (name: string, format: string, minLength: number): Tool => ({
+    name,
+    description: `Takes a long ${format}.`,
+    inputSchema: object({ contact: { type: "string", format, minLength } }),
+    outputSchema: { type: "boolean" },
+  });
+  const { summary, lines } = await generated({
+    plan: { kind: "sampled", count: 6, calls: 4 },
+    runtime: travel([...TRAVEL.slice(0, 2), limited("write", "email", 200), limited("phone", "uuid", 900)]),
+  });
+  expect(summary.notes).toContain("Drawn but not called, since no input that fits their schema was found: travel::phone.");
+  const calls = lines.flatMap((line) => [...line.matchAll(/"name":"travel::(write|phone)","input":/gu)].map(([, name]) => name));
+  expect(new Set(calls)).toEqual(new Set(["write"]));
+});
+
 describe("issue 16.3 templates", () => {
   const template = {
     messages: [
