@@ -18,6 +18,11 @@ export interface Clock {
   /** Keeps the process alive until `release` has been called as often; called while a caller waits for a result. @default the process may end */
   hold?(): void;
   release?(): void;
+  /**
+   * The clock for waits on servers and programs of toolsets: to open, list and close them, and within their engines. For a clock that skips time,
+   * which they do not. @default this clock
+   */
+  readonly real?: Clock;
 }
 
 /** An object with a deadline. */

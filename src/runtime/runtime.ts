@@ -103,7 +103,7 @@ export class Runtime {
     this.#lifecycle = new ToolsetLifecycle(toolsets, {
       registered,
       registry: this.registry,
-      ports: this.#ports,
+      ports: this.#realPorts,
       emit: (event) => this.#listeners.emit(event),
       strict: options.strict ?? false,
       localEngine: this.#local,
@@ -164,7 +164,7 @@ export class Runtime {
 
   /** Refreshes whenever a source may have changed; failures are logged. The returned function stops that, as does `close`. */
   watch(): () => void {
-    const stop = watchSources(this.#lifecycle, this.#ports);
+    const stop = watchSources(this.#lifecycle, this.#realPorts);
     this.#stops.add(stop);
     return stop;
   }
@@ -191,6 +191,12 @@ export class Runtime {
   /** Clock, log, ids and randomness. */
   get ports(): Ports {
     return this.#ports;
+  }
+
+  /** The ports of toolsets, whose servers do not skip time with the clock. */
+  get #realPorts(): Ports {
+    const { clock } = this.#ports;
+    return { ...this.#ports, clock: clock.real ?? clock };
   }
 
   /** The tracing of this runtime, for a server that continues the traces of its clients; undefined without one. */

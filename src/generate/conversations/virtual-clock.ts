@@ -11,11 +11,12 @@ export interface VirtualClock extends Clock {
    * in their order. Outside of it, and for background timers, time is real.
    *
    * For work whose calls are all answered at once, by examples, stubs or a recording. Work that takes real time, such as a real tool, would be cut
-   * off by its deadline; only models returned by `attend` are waited for.
+   * off by its deadline; only models returned by `attend` are waited for, and toolsets that open, or list their tools again, by `real`.
    */
   fastForward<T>(work: () => Promise<T>): Promise<T>;
   /** Wraps a model whose requests take real time: while one is in flight, no time is skipped, and timers fire when they are really due. */
   attend(model: Model): Model;
+  readonly real: Clock;
 }
 
 /** Returns a clock for `RuntimeOptions.ports`. It is the real clock, except for work that `fastForward` runs. */
@@ -34,7 +35,7 @@ interface Timer {
 const QUIET_TURNS = 3;
 
 class SkippingClock implements VirtualClock {
-  readonly #real: Clock = systemPorts.clock;
+  readonly real: Clock = systemPorts.clock;
   readonly #timers = new Set<Timer>();
   /** The total time skipped, in milliseconds. */
   #skippedMs = 0;
@@ -47,23 +48,23 @@ class SkippingClock implements VirtualClock {
   #disarm: (() => void) | undefined;
 
   now(): number {
-    return this.#real.now() + this.#skippedMs;
+    return this.real.now() + this.#skippedMs;
   }
 
   wallTime(): number {
-    return this.#real.wallTime();
+    return this.real.wallTime();
   }
 
   hold(): void {
-    this.#real.hold?.();
+    this.real.hold?.();
   }
 
   release(): void {
-    this.#real.release?.();
+    this.real.release?.();
   }
 
   timer(fire: () => void, delayMs: number, options?: { readonly background?: boolean }): () => void {
-    if (this.#running === 0 || options?.background === true) return this.#real.timer(fire, delayMs, options);
+    if (this.#running === 0 || options?.background === true) return this.real.timer(fire, delayMs, options);
     const timer: Timer = { dueAt: this.now() + Math.max(0, delayMs), fire };
     this.#timers.add(timer);
     this.#quietTurns = 0;
@@ -113,7 +114,7 @@ class SkippingClock implements VirtualClock {
     this.#disarm = undefined;
     const next = this.#requests === 0 ? undefined : this.#findNextTimer();
     if (next === undefined) return;
-    this.#disarm = this.#real.timer(
+    this.#disarm = this.real.timer(
       () => {
         this.#disarm = undefined;
         if (this.#timers.delete(next)) next.fire();
@@ -126,7 +127,7 @@ class SkippingClock implements VirtualClock {
   #moveTimersToRealClock(): void {
     this.#disarm?.();
     this.#disarm = undefined;
-    for (const timer of this.#timers) timer.cancel = this.#real.timer(timer.fire, Math.max(0, timer.dueAt - this.now()));
+    for (const timer of this.#timers) timer.cancel = this.real.timer(timer.fire, Math.max(0, timer.dueAt - this.now()));
     this.#timers.clear();
   }
 

@@ -1,7 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import { expect, test } from "vitest";
+import type { Engine } from "../../../src/core/engine.ts";
 import { collectReply } from "../../../src/core/model.ts";
 import { scriptedModel } from "../../../src/model/scripted-model.ts";
+import { createRuntime } from "../../../src/runtime/runtime.ts";
 import { generateConversations } from "../../../src/generate/conversations/generate-conversations.ts";
 import { virtualClock } from "../../../src/generate/conversations/virtual-clock.ts";
 import { linesOf, plainAnswer, shop } from "./shop.ts";
@@ -94,4 +96,39 @@ test("issue 16.3 a timer due during a model request fires then, and an abandoned
     await new Promise<void>((resolve) => clock.timer(resolve, HOUR_MS));
   });
   expect([model.name, model.toolNameOf]).toEqual(["scripted", undefined]);
+});
+
+test("issue 6.7 a toolset that lists its tools again in the middle of a generation has real time for that", async () => {
+  const clock = virtualClock();
+  const warnings: string[] = [];
+  const tool = { name: "ring", description: "Rings a bell.", inputSchema: { type: "object", properties: { times: { type: "integer" } } } };
+  let change = (): void => {};
+  let listed = (): void => {};
+  const isListed = new Promise<void>((resolve) => (listed = resolve));
+  const engine: Engine = {
+    kind: "tower",
+    async open({ changed }) {
+      change = changed;
+      return [tool];
+    },
+    async list() {
+      for (let turns = 0; turns < 50; turns++) await turn();
+      listed();
+      return [tool, { ...tool, name: "toll" }];
+    },
+    call: async () => ({ value: "rung" }),
+  };
+  const log = { debug() {}, warn: (message: string) => void warnings.push(message) };
+  const runtime = createRuntime({ toolsets: [{ name: "tower", engine, openTimeoutMs: 1_000 }], ports: { clock, log } });
+  await runtime.open();
+  await clock.fastForward(async () => {
+    const stop = clock.timer(() => {}, HOUR_MS); // a call that is answered late
+    change();
+    await isListed;
+    for (let turns = 0; turns < 3; turns++) await turn();
+    stop();
+  });
+  expect(runtime.registry.list().map(({ qualifiedName }) => qualifiedName)).toEqual(expect.arrayContaining(["tower::ring", "tower::toll"]));
+  expect(warnings).toEqual([]);
+  await runtime.close();
 });
