@@ -162,6 +162,14 @@ export class Runtime {
     return this.#lifecycle.refresh();
   }
 
+  /**
+   * Keeps the tools of open toolsets as they are, whatever changes their servers report, until the returned function is called; then they are listed
+   * again. `refresh` is not held. Resolves once changes that were being read are applied. For work that must see the same tools from beginning to end.
+   */
+  holdTools(): Promise<() => void> {
+    return this.#lifecycle.relister.hold();
+  }
+
   /** Refreshes whenever a source may have changed; failures are logged. The returned function stops that, as does `close`. */
   watch(): () => void {
     const stop = watchSources(this.#lifecycle, this.#realPorts);

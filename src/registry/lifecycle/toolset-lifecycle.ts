@@ -27,12 +27,10 @@ export class ToolsetLifecycle {
   readonly #sources: ToolSources;
   readonly #engines: EngineLifecycles;
   readonly #states: ToolsetStates;
-  readonly #relister: EngineRelister;
+  readonly relister: EngineRelister;
   #toolsets: readonly Toolset[];
   #opening: Promise<OpenReport> | undefined = undefined;
   #closing: Promise<readonly ToolError[]> | undefined = undefined;
-  /** Settles after the last queued refresh; refreshes run one by one. Never rejects. */
-  #lastRefresh: Promise<unknown> = Promise.resolve();
 
   /**
    * Adds the toolsets to the registry. Toolsets whose engine must be opened can be called after `open`, the others at once. A disabled toolset is
@@ -51,10 +49,9 @@ export class ToolsetLifecycle {
     for (const toolset of this.#declared) if (toolset.engine?.open !== undefined) registry.setToolsetState(toolset.name, "closed");
     this.#toolsets = this.#declared;
     this.#sources = new ToolSources(options.sources ?? [], ports);
-    const list = (life: EngineLifecycle): void => void (this.#lastRefresh = this.#lastRefresh.then(() => this.#listOne(life)));
-    this.#relister = new EngineRelister(ports.clock, list);
+    this.relister = new EngineRelister(ports.clock, (life) => this.#listOne(life));
     this.#engines = new EngineLifecycles(ports, {
-      changed: (life) => this.#closing === undefined && this.#relister.schedule(life),
+      changed: (life) => this.#closing === undefined && this.relister.schedule(life),
       disconnected: (life, connection) => this.#states.noteDisconnected(life, connection),
     });
     this.#engines.setToolsets(this.#declared.filter(isEnabled));
@@ -87,9 +84,7 @@ export class ToolsetLifecycle {
    * Rejects before `open` and after `close`; with `strict` also if anything failed, and then nothing has changed.
    */
   refresh(): Promise<RefreshReport> {
-    const refreshing = this.#lastRefresh.then(() => this.#refresh());
-    this.#lastRefresh = refreshing.catch(() => {});
-    return refreshing;
+    return this.relister.run(() => this.#refresh());
   }
 
   /** Calls `changed` when the toolsets of a source may have changed. The returned function stops watching. */
@@ -382,7 +377,7 @@ export class ToolsetLifecycle {
 
   async #closeAll(whenUnused: () => Promise<void>): Promise<readonly ToolError[]> {
     this.#states.closeAll();
-    this.#relister.cancelAll();
+    this.relister.cancelAll();
     this.#engines.abandon(closedBeforeOpenError());
     this.#sources.abandon(closedBeforeOpenError());
     await Promise.all([this.#engines.whenSettled(), whenUnused()]);

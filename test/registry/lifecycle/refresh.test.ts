@@ -250,6 +250,31 @@ describe("changes announced by an engine or a source", () => {
     expect(events.filter(({ type }) => type === "toolset-change")).toMatchObject([{ toolset: "a", added: ["y"], removed: ["x"] }]);
   });
 
+  test("F0.18 held tools stay as they are until all holds are released, and a list that has begun is finished first", async () => {
+    const engine = lister([foreign("x")]);
+    const { runtime, ports } = testRuntime({ toolsets: [{ name: "a", engine }] });
+    await runtime.open();
+    const list = gate();
+    engine.list = () => list.promise.then(() => engine.tools);
+    engine.tools = [foreign("y")];
+    engine.context?.changed();
+    await ports.clock.advance(0);
+    const holding = [runtime.holdTools(), runtime.holdTools()] as const;
+    engine.context?.changed();
+    await ports.clock.advance(5_000);
+    list.open();
+    const [release, releaseOther] = await Promise.all(holding);
+    expect(runtime.registry.names("a")).toEqual(["a::y"]);
+    engine.tools = [foreign("z")];
+    release();
+    release();
+    await ports.clock.advance(5_000);
+    expect(runtime.registry.names("a")).toEqual(["a::y"]);
+    releaseOther();
+    await ports.clock.advance(5_000);
+    expect(runtime.registry.names("a")).toEqual(["a::z"]);
+  });
+
   test("a failed list leaves the tools as they are and logs a warning", async () => {
     const engine = lister([foreign("x")]);
     const { runtime, ports } = testRuntime({ toolsets: [{ name: "a", engine }] });
