@@ -42,7 +42,7 @@ function cancelled(): ToolError {
 }
 
 /** Yields to the event loop. @throws ToolError `cancelled` if the signal has aborted */
-export async function yieldToEventLoop(signal: AbortSignal): Promise<void> {
+export async function yieldToEventLoop(signal: AbortSignal | undefined): Promise<void> {
   await new Promise<void>((resolve) => onNextTurn(resolve));
-  if (signal.aborted) throw new ToolError("cancelled", "The work was cancelled.");
+  if (signal?.aborted === true) throw new ToolError("cancelled", "The work was cancelled.", { cause: signal.reason });
 }

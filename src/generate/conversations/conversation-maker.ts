@@ -74,17 +74,20 @@ export class ConversationMaker {
     this.#prepared = prepared;
   }
 
-  /** @throws ToolError `invalid_argument` if there are no tools to draw from or rules are invalid; as `RecordedSet.read`, as a rejection */
+  /**
+   * @throws ToolError `invalid_argument` if there are no tools to draw from or rules are invalid, `cancelled` if the signal aborts; as
+   * `RecordedSet.read`; as a rejection
+   */
   static async prepare(options: ConversationMakerOptions): Promise<ConversationMaker> {
     const { runtime, plan, seed, format, maxTools, parallelCalls, weights, split = 0, label = "", signal } = options;
     const { registry } = runtime;
     const allow = visibilityOf([options.allow, DENY_OWN_TOOLS].flat());
     const offered = new OfferedTools(registry, { allow, maxTools });
     const names = new Set(offered.all.map(({ name }) => name));
-    const toolDraw = plan.kind === "sampled" ? await prepareToolDraw(plan, { registry, offered: names }) : undefined;
+    const toolDraw = plan.kind === "sampled" ? await prepareToolDraw(plan, { registry, offered: names, signal }) : undefined;
     const recorded = plan.kind === "recorded" ? await RecordedMaker.read(plan, { seed, signal, registry }) : undefined;
     const settings = { plan, seed, format, maxTools, parallelCalls, weights, split, label };
-    const fingerprint = await planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest });
+    const fingerprint = await planFingerprint({ ...settings, tools: offered.all, recorded: recorded?.set.digest }, signal);
     return new ConversationMaker(options, { allow, offered, toolDraw, recorded, fingerprint });
   }
 

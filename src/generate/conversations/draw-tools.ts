@@ -5,6 +5,7 @@ import { ToolError } from "../../core/error.ts";
 import type { Random } from "../../core/ports.ts";
 import { shuffle, seededRandom } from "../../core/base/seeded-random.ts";
 import { plural, formatListWithCount } from "../../core/base/wording.ts";
+import { omitUndefined } from "../../core/base/omit-undefined.ts";
 import { toolSubject } from "./tool-subject.ts";
 import type { CatalogTool } from "../catalog.ts";
 import { dataflow, DATAFLOW } from "../dataflow.ts";
@@ -14,7 +15,7 @@ import { matchByWords } from "../text-match.ts";
 import type { Tool } from "../../core/tool.ts";
 import type { RegisteredTool } from "../../registry/registered-tool.ts";
 import type { Registry } from "../../registry/registry.ts";
-import { onNextTurn } from "../../core/system/lazy-timer.ts";
+import { yieldToEventLoop } from "../run-limited.ts";
 import { DEFAULT_CALLS, type SampledPlan, type SampleKind } from "./conversation-plan.ts";
 import { hasAsyncRules, canBeCalled } from "./turn-planner.ts";
 import { ToolFlow } from "./tool-flow.ts";
@@ -33,13 +34,17 @@ export interface ToolDrawOptions {
   readonly registry: Registry;
   /** The qualified names of the tools that may be called. */
   readonly offered: ReadonlySet<string>;
+  readonly signal?: AbortSignal | undefined;
 }
 
-/** Prepares the draw of a sampled plan. @throws ToolError `invalid_argument` if there are no tools to draw from */
-export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: ToolDrawOptions): Promise<PreparedToolDraw> {
+/** Prepares the draw of a sampled plan. @throws ToolError `invalid_argument` if there are no tools to draw from; `cancelled` if the signal aborts */
+export async function prepareToolDraw(plan: SampledPlan, { registry, offered, signal }: ToolDrawOptions): Promise<PreparedToolDraw> {
   const { calls = DEFAULT_CALLS, sampler } = plan;
-  const { usable: listed, quarantined } = await checkTools(registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName)));
-  const enriched = await enrich({ list: () => listed }, [dataflow()]);
+  const { usable: listed, quarantined } = await checkTools(
+    registry.list().filter(({ qualifiedName }) => offered.has(qualifiedName)),
+    signal,
+  );
+  const enriched = await enrich({ list: () => listed }, [dataflow()], omitUndefined({ signal }));
   const { silent = [], refused = [], usable = [] } = Object.groupBy(enriched.tools, ({ tool }) => classifyTool(tool));
   const notes = [
     ...omissionNotes(namesOf(quarantined), "they cannot be used"),
@@ -47,7 +52,9 @@ export async function prepareToolDraw(plan: SampledPlan, { registry, offered }: 
     ...omissionNotes(namesOf(refused), "their own rules refuse every generated input"),
     ...asyncRuleNotes(namesOf(usable.filter(({ tool }) => hasAsyncRules(tool)))),
   ];
+  await yieldToEventLoop(signal);
   const flow = new ToolFlow(usable, enriched.artifacts.require(DATAFLOW, DataflowGraph));
+  await yieldToEventLoop(signal);
   if (sampler !== undefined) return { ...withCallNotes((seed) => sampler.sample({ seed }), notes), flow };
   if (usable.length === 0)
     throw new ToolError("invalid_argument", "There are no tools to draw from.", { details: notes, hint: "Offer some, or allow more." });
@@ -86,12 +93,13 @@ const AT_ONCE = 50;
 
 async function checkTools(
   tools: readonly RegisteredTool[],
+  signal: AbortSignal | undefined,
 ): Promise<{ readonly usable: readonly RegisteredTool[]; readonly quarantined: readonly RegisteredTool[] }> {
   const usable: RegisteredTool[] = [];
   const quarantined: RegisteredTool[] = [];
   for (const [index, tool] of tools.entries()) {
     (tool.quarantine === undefined ? usable : quarantined).push(tool);
-    if (index % AT_ONCE === AT_ONCE - 1) await new Promise<void>((resolve) => onNextTurn(resolve));
+    if (index % AT_ONCE === AT_ONCE - 1) await yieldToEventLoop(signal);
   }
   return { usable, quarantined };
 }

@@ -107,11 +107,14 @@ const MAX_REPEATED_REDRAWS = 2;
  * No two conversations have the same messages: a duplicate is generated again with other draws. If those do not change it, or if a model plays the
  * plan, it is written, marked and counted as a duplicate.
  *
+ * If a server changes its tools meanwhile, the conversations still have those that it had at the beginning.
+ *
  * A conversation that ends with an error is written with its `error`. If the generation is stopped, it resolves as well: see `stopped` of the
- * summary.
+ * summary. It rejects if it is stopped before the first conversation, while recordings are read and tools compared.
  *
  * @throws ToolError `invalid_argument` for invalid options, and for a file with other content; `conflict` if another writer changes the file
- * meanwhile, or while the runtime generates others with the same seed; `store_failed` if the file cannot be written, as a rejection
+ * meanwhile, or while the runtime generates others with the same seed; `store_failed` if the file cannot be written; `cancelled` if the signal
+ * aborts before the first conversation; as a rejection
  */
 export async function generateConversations(options: GenerateOptions): Promise<GenerationSummary> {
   if (typeof options?.runtime?.session !== "function")
@@ -121,7 +124,8 @@ export async function generateConversations(options: GenerateOptions): Promise<G
   const planned = checkOptions(options);
   const end = registerGeneration(options.runtime, String(options.seed ?? 0));
   try {
-    return await runGeneration(options, planned);
+    const release = await options.runtime.holdTools();
+    return await runGeneration(options, planned).finally(release);
   } finally {
     end();
   }

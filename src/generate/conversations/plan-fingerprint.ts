@@ -1,7 +1,7 @@
 import { createHash, type Hash } from "node:crypto";
 import { omitUndefined } from "../../core/base/omit-undefined.ts";
-import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { ModelTool } from "../../core/model.ts";
+import { yieldToEventLoop } from "../run-limited.ts";
 import { plainWriter } from "./plain-writer.ts";
 import { SchemaTexts, formatCanonicalJson } from "./schema-text.ts";
 import { DEFAULT_CALLS, type ConversationPlan } from "./conversation-plan.ts";
@@ -23,7 +23,7 @@ export interface PlanFingerprintParts {
 }
 
 /** Incremented whenever the same plan gives other lines. */
-const VERSION = 9;
+const VERSION = 10;
 const LENGTH = 16;
 
 /** Number of tools that are hashed before yielding to the event loop. */
@@ -33,9 +33,9 @@ const AT_ONCE = 50;
  * Resolves to a fingerprint that distinguishes the conversations of one plan from those of another, and does not depend on their number: the beginning
  * of the SHA-256 of the canonical JSON of all parts. The text is hashed tool by tool, because that of thousands of tools takes gigabytes of memory.
  *
- * @throws ToolError `not_json` for a part that is not JSON, as a rejection
+ * @throws ToolError `not_json` for a part that is not JSON, `cancelled` if the signal aborts; as a rejection
  */
-export async function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts): Promise<string> {
+export async function planFingerprint({ plan, tools, recorded, ...rest }: PlanFingerprintParts, signal?: AbortSignal): Promise<string> {
   const parts: Readonly<Record<string, unknown>> = {
     version: VERSION,
     ...rest,
@@ -47,21 +47,21 @@ export async function planFingerprint({ plan, tools, recorded, ...rest }: PlanFi
   let separator = "{";
   for (const key of Object.keys(parts).sort()) {
     hash.update(`${separator}${JSON.stringify(key)}:`);
-    if (key === "tools") await hashTools(tools, hash);
+    if (key === "tools") await hashTools(tools, hash, signal);
     else hash.update(formatCanonicalJson(parts[key]));
     separator = ",";
   }
   return hash.update("}").digest("hex").slice(0, LENGTH);
 }
 
-async function hashTools(tools: readonly ModelTool[], hash: Hash): Promise<void> {
+async function hashTools(tools: readonly ModelTool[], hash: Hash, signal: AbortSignal | undefined): Promise<void> {
   const schemas = new SchemaTexts();
   hash.update("[");
   for (const [index, { name, description, inputSchema, outputSchema = null }] of tools.entries()) {
     const words = `"description":${formatCanonicalJson(description)},"inputSchema":${schemas.format(inputSchema)}`;
     const text = `{${words},"name":${formatCanonicalJson(name)},"outputSchema":${schemas.format(outputSchema)}}`;
     hash.update(index === 0 ? text : `,${text}`);
-    if (index % AT_ONCE === AT_ONCE - 1) await new Promise<void>((resolve) => onNextTurn(resolve));
+    if (index % AT_ONCE === AT_ONCE - 1) await yieldToEventLoop(signal);
   }
   hash.update("]");
 }

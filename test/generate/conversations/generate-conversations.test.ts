@@ -1,4 +1,4 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
@@ -366,11 +366,7 @@ describe("issue 6.7 failures", () => {
     expect(counted(summary)).toMatchObject({ written: 7, stopped: { code: "cancelled" } });
     expect(runtime.running).toEqual([]);
     expect(linesOf(path).length).toBe(7);
-    expect(await generateConversations({ ...options, signal: stop.signal })).toMatchObject({
-      existing: 7,
-      written: 0,
-      stopped: { code: "cancelled" },
-    });
+    await expect(generateConversations({ ...options, signal: stop.signal })).rejects.toMatchObject({ code: "cancelled" });
     expect(await generateConversations(options)).toMatchObject({ existing: 7, written: 23 });
     expect(readFileSync(path, "utf8")).toBe((await generated({ plan: SAMPLED })).text);
     await runtime.close();
@@ -378,10 +374,22 @@ describe("issue 6.7 failures", () => {
 
   test("a timer or a signal of the process stops a generation whose calls never wait", async () => {
     const stop = new AbortController();
-    setTimeout(() => stop.abort(), 1);
-    const { summary } = await generated({ runtime: shop(), plan: { ...SAMPLED, count: 2_000 }, signal: stop.signal });
+    const onProgress = ({ done }: { readonly done: number }): void => void (done === 1 && setTimeout(() => stop.abort(), 1));
+    const { summary } = await generated({ runtime: shop(), plan: { ...SAMPLED, count: 2_000 }, signal: stop.signal, onProgress });
     expect(summary.stopped).toMatchObject({ code: "cancelled" });
     expect(summary.written).toBeLessThan(2_000);
+  });
+
+  test("a generation that is stopped while its tools are compared ends then, and creates no file", async () => {
+    const tools = Array.from({ length: 400 }, (_, at): Tool => ({ name: `tool_${at}`, description: "Does it.", inputSchema: ID_OUT }));
+    const runtime = createRuntime({ ports: { log: { debug() {}, warn() {} } }, toolsets: [{ name: "many", tools }] });
+    const stop = new AbortController();
+    const path = join(temporaryFolder(), "train.jsonl");
+    const generating = generateConversations({ runtime, plan: SAMPLED, out: path, signal: stop.signal });
+    setImmediate(() => stop.abort());
+    await expect(generating).rejects.toMatchObject({ code: "cancelled" });
+    expect(existsSync(path)).toBe(false);
+    await runtime.close();
   });
 
   test("a tool that ignores its signal does not keep the generation from ending", async () => {
@@ -487,4 +495,37 @@ test("conversations of a runtime whose store keeps all events but the latest are
   const { lines } = await generated({ plan, runtime: stored });
   expect(lines).toEqual((await generated({ plan })).lines);
   expect(lines).toHaveLength(3);
+});
+
+test("issue 6.7 a server that changes its tools in the middle changes no conversation, and its new tools are there afterwards", async () => {
+  const input = (name: string): object => ({ type: "object", properties: { [name]: { type: "string" } }, required: [name] });
+  const sold = (parameter: string): Tool => ({ name: "order", description: "Orders a thing.", inputSchema: { ...input(parameter) } });
+  const texts: string[] = [];
+  for (const changes of [false, true]) {
+    let report = (): void => {};
+    const engine: Engine = {
+      kind: "shop",
+      open: async ({ changed }) => ((report = changed), [sold("article"), { ...sold("order_id"), name: "cancel" }]),
+      list: async () => [sold("product")],
+      call: async () => ({}),
+    };
+    const example: Engine = { kind: "example", origin: "simulated", effectFree: true, call: async () => ({ done: true }) };
+    const runtime = createRuntime({
+      ports: { log: { debug() {}, warn() {} } },
+      answers: { engines: { example }, rules: [{ tools: "*", from: "example" }] },
+      toolsets: [{ name: "shop", engine }],
+    });
+    await runtime.open();
+    const changed = new Promise<void>((resolve) => runtime.subscribe(({ type }) => void (type === "toolset-change" && resolve())));
+    let text = "";
+    const out = { write: async (line: string) => void (text += line) };
+    const onProgress = ({ done }: { readonly done: number }): void => void (changes && done === 1 && report());
+    const { statuses } = await generateConversations({ runtime, plan: { kind: "sampled", count: 60, calls: 3 }, out, onProgress });
+    expect(statuses).toEqual({ ok: 180 });
+    texts.push(text);
+    if (changes) await changed;
+    expect(runtime.registry.names("shop")).toEqual(changes ? ["shop::order"] : ["shop::cancel", "shop::order"]);
+    await runtime.close();
+  }
+  expect(texts[1]).toBe(texts[0]);
 });

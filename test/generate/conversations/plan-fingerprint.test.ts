@@ -38,7 +38,7 @@ test("F0.25 the fingerprint of a plan is the hash of the canonical JSON of all i
     outputSchema: outputSchema ?? null,
   }));
   const plan = { kind: "sampled", calls: 5, sample: "chain", writer: plainWriter().name, onProblems: "mark" };
-  const text = canonicalJson(copyJson({ version: 9, ...SETTINGS, tools, plan }).value);
+  const text = canonicalJson(copyJson({ version: 10, ...SETTINGS, tools, plan }).value);
 
   const fingerprint = await planFingerprint({ ...SETTINGS, plan: PLAN, tools: TOOLS, recorded: undefined });
 
