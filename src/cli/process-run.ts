@@ -125,10 +125,11 @@ const prompt = new TerminalPrompt({
   onInterrupt: () => onSignal("SIGINT"),
 });
 
-/** Returns standard output for JSON alone: output of tools there goes to standard error. */
-function jsonOutput(stdout: NodeJS.WriteStream, { writeThrough }: RedirectedStdout): Output {
+/** Returns standard output; for JSON alone if output of tools there is redirected to standard error. */
+function standardOutput(stdout: NodeJS.WriteStream, redirected: RedirectedStdout | undefined): Output {
+  const write = (text: string): boolean => stdout.write(text);
   return {
-    write: (text) => writeThrough(() => stdout.write(text)),
+    write: (text) => (redirected === undefined ? write(text) : redirected.writeThrough(() => write(text))),
     isTTY: stdout.isTTY,
     get columns() {
       return stdout.columns;
@@ -136,12 +137,15 @@ function jsonOutput(stdout: NodeJS.WriteStream, { writeThrough }: RedirectedStdo
     get writableNeedDrain() {
       return stdout.writableNeedDrain;
     },
+    get isLost() {
+      return readerIsGone || outputIsLost;
+    },
     once: (event, listener) => stdout.once(event, listener),
   };
 }
 
 const diverted = process.argv.includes("--json") ? redirectStdout() : undefined;
-const stdout = diverted === undefined ? process.stdout : jsonOutput(process.stdout, diverted);
+const stdout = standardOutput(process.stdout, diverted);
 
 /**
  * Resolves when everything that was written has been read, or cannot be read any more, and its errors have been reported. Writes nothing if nothing is

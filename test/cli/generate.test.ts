@@ -1,8 +1,9 @@
-import { existsSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { jsonLines, lines } from "./session-project.ts";
-import { PATIENCE_MS, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
+import { PATIENCE_MS, PROGRAM, PROJECT, folderWith, haft, masked } from "./run-haft.ts";
 import { REAL } from "./generate-project.ts";
 import { calling, chatProject } from "./chat-project.ts";
 import { testInCI } from "../test-in-ci.ts";
@@ -121,6 +122,20 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
       ["messages", "tools", "metadata"],
     ]);
     expect(jsonLines(stderr)).toEqual([expect.objectContaining({ conversations: 2, written: 2, peakBytes: expect.any(Number) })]);
+  });
+
+  test.skipIf(!existsSync("/dev/full"))("a line that standard output could not take is not counted", () => {
+    const output = openSync("/dev/full", "w");
+    const { status, stderr } = spawnSync(process.execPath, ["--conditions=haft-source", PROGRAM, "generate", "--out", "-", "--json"], {
+      cwd: folderWith(REAL),
+      env: { ...process.env, HAFT_TRUST: "all" },
+      stdio: ["ignore", output, "pipe"],
+      encoding: "utf8",
+    });
+    closeSync(output);
+    expect(status).toBe(7);
+    expect(stderr).toContain("Standard output cannot be written: ENOSPC");
+    expect(stderr).toMatch(/^\{"conversations":10,"existing":0,"written":0,"failed":0,"calls":0,/mu);
   });
 
   testInCI("--split writes a share to a second file, and reports how many", async () => {

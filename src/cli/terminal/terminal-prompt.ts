@@ -96,6 +96,9 @@ export class TerminalPrompt {
       get writableNeedDrain() {
         return output.writableNeedDrain === true;
       },
+      get isLost() {
+        return output.isLost === true;
+      },
       once: (event, listener) => output.once?.(event, listener),
     };
   }

@@ -14,6 +14,8 @@ export interface Output {
   readonly columns?: number;
   /** Whether more was written than its reader has read. */
   readonly writableNeedDrain?: boolean;
+  /** Whether it cannot be written any more: its reader is gone, or the disk is full. Known in the turn of the event loop after a write. */
+  readonly isLost?: boolean;
   once?(event: "drain", listener: () => void): unknown;
 }
 
@@ -28,6 +30,8 @@ export interface Screen {
   clear(): void;
   /** Resolves when there is room for more; never if the reader is gone. Undefined if there is room now. */
   whenDrained(): Promise<void> | undefined;
+  /** As `isLost` of the output. */
+  readonly isLost: boolean;
   readonly paint: Paint;
   /** Whether the output is a terminal, which a person reads. */
   readonly isTerminal: boolean;
@@ -62,6 +66,9 @@ export function screenFor(output: Output, environment: Readonly<Record<string, s
     whenDrained: () => (output.writableNeedDrain === true ? waitUntilDrained() : undefined),
     paint: coloured ? (style, text) => styleText(style, text, { validateStream: false }) : (_style, text) => text,
     isTerminal,
+    get isLost() {
+      return output.isLost === true;
+    },
     get width() {
       return widthNow();
     },

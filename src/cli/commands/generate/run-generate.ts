@@ -2,6 +2,7 @@
 import { sumMeters, type ModelTotals, type UsageMeter } from "../../../model/usage-meter.ts";
 import { listStandIns } from "../../../config/build/build-answers.ts";
 import { ERROR_CODES } from "../../../core/error-codes.ts";
+import { onNextTurn } from "../../../core/system/lazy-timer.ts";
 import { ToolError, type ErrorInfo } from "../../../core/error.ts";
 import { generateConversations, type GenerateOptions } from "../../../generate/conversations/generate-conversations.ts";
 import type { GenerationProgress, GenerationSummary } from "../../../generate/conversations/generation-summary.ts";
@@ -140,11 +141,14 @@ function usageOf(meter: UsageMeter | undefined, others: readonly UsageMeter[]): 
   return meter === undefined && total.requests === 0 ? undefined : total;
 }
 
+/** Writes a line. @throws the reason of the signal if the line could not be written, so that it is not counted; as a rejection */
 async function writeLine(context: CommandContext, progress: Progress, line: string): Promise<void> {
   await waitForDrain(context);
   const { out } = context;
   if (out.isTerminal) progress.clear();
   out.write(out.isTerminal ? safeJsonText(line) : line);
+  await new Promise<void>((resolve) => onNextTurn(resolve));
+  if (out.isLost) context.signal.throwIfAborted();
 }
 
 /** Prints the progress, with rates since the generation began. */
