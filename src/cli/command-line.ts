@@ -118,6 +118,7 @@ export const OPTIONS = {
   format: { kind: "string", value: "<format>", example: "openai", help: "neutral, openai, anthropic, huggingface or sharegpt" },
   concurrency: { kind: "integer", value: "<n>", example: "16", help: "conversations (8) or sessions (10) at a time" },
   tools: { kind: "strings", value: "<pattern>", example: "'files::*'", help: "only tools that match, as files::*; several: any" },
+  "max-tools": { kind: "integer", value: "<n>", example: "8", help: "most tools that a conversation offers; 32" },
   weights: { kind: "boolean", help: "write a weight for each message of the assistant" },
   split: { kind: "string", value: "<share>", example: "0.1", help: "share of conversations for tests, in a second file" },
   from: { kind: "strings", value: "<recording>", example: "travel.jsonl", help: "make conversations of this recording; several: of each" },

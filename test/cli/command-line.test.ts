@@ -72,6 +72,7 @@ const NONE: CliOptions = {
   format: undefined,
   concurrency: undefined,
   tools: [],
+  maxTools: undefined,
   noParallelCalls: false,
   weights: false,
   sample: undefined,

@@ -138,6 +138,19 @@ At most 3 of 4 tools in a row take what an earlier one returns; where a chain en
     expect(stderr).toMatch(/^\{"conversations":10,"existing":0,"written":0,"failed":0,"calls":0,/mu);
   });
 
+  test("--max-tools limits the tools that a conversation offers to those that it needs and others that are drawn", async () => {
+    const counts = [];
+    for (const most of ["1", "2"]) {
+      const args = ["generate", "--out", "-", "--count", "3", "--calls", "1", "--max-tools", most];
+      const { stdout } = await haft(args, { folder: folderWith(REAL) });
+      counts.push(jsonLines(stdout).map((line) => (line as { readonly tools: readonly unknown[] }).tools.length));
+    }
+    expect(counts).toEqual([
+      [1, 1, 1],
+      [2, 2, 2],
+    ]);
+  });
+
   testInCI("--split writes a share to a second file, and reports how many", async () => {
     const folder = folderWith(REAL);
     const { exitCode, stdout } = await haft(["generate", "--out", "train.jsonl", "--count", "40", "--split", "0.5"], { folder });

@@ -104,7 +104,7 @@ async function generate(
   context: CommandContext,
   { open: { runtime, config }, clock, meters, material, out, format, split }: GenerationContext,
 ): Promise<GenerationOutcome> {
-  const { concurrency, tools, overwrite, noParallelCalls, weights } = context.options;
+  const { concurrency, tools, maxTools, overwrite, noParallelCalls, weights } = context.options;
   const seed = context.options.seed ?? config.config.simulation?.seed;
   const progress = new Progress(context.err);
   const { plan, meter } = createPlan(context, { config, material, clock });
@@ -124,7 +124,7 @@ async function generate(
       signal: context.signal,
       onProgress: (state) => watch.report(state),
       ...(tools.length === 0 ? {} : { allow: { allow: tools } }),
-      ...omitUndefined({ concurrency, seed }),
+      ...omitUndefined({ concurrency, maxTools, seed }),
     };
     const run = (): Promise<GenerationSummary> => generateConversations(options);
     const summary = await (answersInstantly(config, plan) ? clock.fastForward(run) : run());
