@@ -22,6 +22,7 @@ import {
   usualSchema,
   withKnownValues,
 } from "./answer-shape.ts";
+import { withIdNames } from "./path-ids.ts";
 import { readChanges, readLimit, matchesSearch, readOffset, searchKeyOf, acceptsPaging } from "./read-input.ts";
 import { type RecordChange, Records, type GeneratedRecord, withoutLargeValues, mergeRecord } from "./records.ts";
 import {
@@ -70,7 +71,7 @@ export class ExampleCall {
     this.#request = request;
     this.#tool = tool;
     this.#outputSchema = acceptsAnyObject(tool.outputSchema) ? undefined : tool.outputSchema;
-    this.#input = withoutLargeValues(input);
+    this.#input = withIdNames(tool, withoutLargeValues(input));
     this.#context = context;
     const { variation = "" } = context;
     this.#seed = `${seed}|${variation === "" ? "" : `${variation}|`}${context.toolName}|${canonicalJson(input)}`;

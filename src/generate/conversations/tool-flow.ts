@@ -2,6 +2,7 @@
 import { addTo } from "../../core/base/add-to.ts";
 import { getOrAdd } from "../../core/base/get-or-add.ts";
 import { toolSubject } from "./tool-subject.ts";
+import { idNameOfInput } from "../../engine/example/path-ids.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { DataflowGraph, ParameterPlace } from "../dataflow-graph.ts";
 import { inputParameters, outputParameters, type SchemaParameter } from "../tool-parameters.ts";
@@ -46,7 +47,8 @@ export class ToolFlow {
     this.tools = new Map(tools.map((tool) => [tool.id, tool]));
     this.ids = [...this.tools.keys()];
     this.#graph = graph;
-    for (const tool of tools) this.#add(tool);
+    for (const tool of tools) this.#addOutputs(tool);
+    for (const tool of tools) this.#addInputs(tool);
   }
 
   /** Whether any tool takes what another returns. */
@@ -85,22 +87,26 @@ export class ToolFlow {
     return edge === undefined ? undefined : fields.find(({ name, isTopLevel }) => isTopLevel && name === edge.name);
   }
 
-  #add({ id, qualifiedName, tool }: CatalogTool): void {
-    const { noun } = toolSubject(qualifiedName);
-    const parameters = inputParameters(tool.inputSchema);
-    const edges = this.#edgesTo(id, { noun, parameters });
-    const inputs = parameters.map(({ name }) => ({
-      name,
-      isId: isIdName(name),
-      key: inputKey(name, noun),
-      edges: edges.get(name) ?? NO_EDGES,
-    }));
-    this.#inputs.set(id, inputs);
-    for (const input of inputs) for (const from of input.edges) this.#addTaker(from, id);
-    for (const { key } of inputs) if (key !== "") addToIndex(this.#consumers, key, id);
+  #addOutputs({ id, qualifiedName, tool }: CatalogTool): void {
     const fields = outputFieldsOf({ qualifiedName, tool });
     this.#fields.set(id, fields);
     for (const key of new Set(fields.map((field) => field.key))) if (key !== "") addToIndex(this.#producers, key, id);
+  }
+
+  #addInputs({ id, qualifiedName, tool }: CatalogTool): void {
+    const { noun } = toolSubject(qualifiedName);
+    const parameters = inputParameters(tool.inputSchema);
+    const edges = this.#edgesTo(id, { noun, parameters });
+    const inputs = parameters.map(({ name }) => {
+      const idName = idNameOfInput(tool, name);
+      const key = inputKey(idName, noun);
+      const isPathId = idName !== name && this.#producers.has(key); // things whose ids no tool returns are addressed by their names
+      if (isPathId) return { name, isId: true, key, edges: NO_EDGES };
+      return { name, isId: isIdName(name), key: inputKey(name, noun), edges: edges.get(name) ?? NO_EDGES };
+    });
+    this.#inputs.set(id, inputs);
+    for (const input of inputs) for (const from of input.edges) this.#addTaker(from, id);
+    for (const { key } of inputs) if (key !== "") addToIndex(this.#consumers, key, id);
   }
 
   /** Returns the sources of the edges to each input that may take its value from a result. An edge between ids of different things does not count. */

@@ -12,6 +12,7 @@ import { toolSubject } from "./tool-subject.ts";
 import { compileSchema, type Validator } from "../../schema/compile-schema.ts";
 import { topicText } from "../../schema/example/topics.ts";
 import { exampleValue } from "../../schema/example/example-value.ts";
+import { withIdNames } from "../../engine/example/path-ids.ts";
 import type { CatalogTool } from "../catalog.ts";
 import type { PlannedCall, TakenValue } from "./conversation-writer.ts";
 import { inputParameters } from "../tool-parameters.ts";
@@ -119,6 +120,7 @@ export class TurnPlanner {
         continue;
       }
       const known = this.#known.findValue(flowing);
+      if (known === undefined) input = withNewId(tool, { input, flowing, random });
       if (known === undefined || (!flowing.isId && random.next() >= REUSE_PROBABILITY)) continue;
       const fitted = withKnownValue(tool, { input, name, known });
       if (fitted === undefined) continue;
@@ -162,10 +164,12 @@ export class TurnPlanner {
 
   /** Remembers the values of the turn, which later turns can use. */
   recordTurn(drafts: readonly DraftCall[], results: readonly DraftResult[]): void {
-    for (const { qualifiedName, given } of drafts) this.#known.addGivenValues(qualifiedName, given);
+    for (const { qualifiedName, given, tool } of drafts) this.#known.addGivenValues(qualifiedName, withIdNames(tool, given));
     for (const { id, result, input } of results) {
       this.#known.addResult(id, result);
-      if (result.status === "ok" && toolSubject(result.name).verb === "remove") this.#known.removeValues(result.name, input);
+      if (result.status !== "ok" || toolSubject(result.name).verb !== "remove") continue;
+      const tool = this.#options.flow.tools.get(id)?.tool;
+      this.#known.removeValues(result.name, tool === undefined ? input : withIdNames(tool, input));
     }
   }
 
@@ -250,6 +254,17 @@ function withKnownValue(
     if (matchesSchema(tool, changed) && passesToolRules(tool, changed)) return changed;
   }
   return undefined;
+}
+
+/** Replaces the words that were drawn for an id whose name does not say so, such as the `order` of `/orders/{order}`. */
+function withNewId(
+  tool: Tool,
+  { input, flowing: { name, isId, key }, random }: { readonly input: JsonObject; readonly flowing: FlowInput; readonly random: Random },
+): JsonObject {
+  if (!isId || isIdName(name) || typeof input[name] !== "string") return input;
+  const digits = Math.floor(random.next() * 4_294_967_296);
+  const value = `${key.replace(/_id$/u, "")}_${digits.toString(16).padStart(8, "0")}`;
+  return withKnownValue(tool, { input, name, known: { value, noun: "", ofList: false } }) ?? input;
 }
 
 /** Draws an input; empty for a tool that takes nothing or declares no properties, undefined if none fits. */

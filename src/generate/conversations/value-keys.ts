@@ -5,6 +5,7 @@ import { getOwn } from "../../core/base/get-own.ts";
 import type { JsonSchema } from "../../core/tool.ts";
 import { isUnambiguousName } from "../../schema/example/given-values.ts";
 import { normalizeName, toSingular } from "../../schema/example/name-words.ts";
+import { walkPointer } from "../../schema/references/reference-uri.ts";
 import { idNoun, isIdName } from "./id-names.ts";
 
 /** A value that can be taken from a result: one of its fields, or a field of its array items. */
@@ -44,6 +45,9 @@ function idKey(noun: string): string {
 
 const MAX_DEPTH = 3;
 const MAX_FIELDS = 60;
+/** Maximum number of parts of one schema that are read, and of references from one part to the next. */
+const MAX_VISITS = 1_000;
+const MAX_REFERENCES = 8;
 const WRAPPER_NAMES = new Set(
   "data,result,results,response,items,item,record,records,list,values,entries,objects,rows,hits,matches,body,payload,output,content,elements".split(
     ",",
@@ -77,23 +81,40 @@ export function fieldsOf(output: JsonValue, noun: string): readonly OutputField<
   return found;
 }
 
-/** Returns the fields in an output schema. */
+/** Returns the fields in an output schema, also of what its references inside the document point to. */
 export function schemaFields(schema: JsonSchema | undefined, noun: string): readonly OutputField<undefined>[] {
   const found: OutputField<undefined>[] = [];
-  const visit = (part: unknown, place: Place): void => {
-    if (place.depth > MAX_DEPTH || found.length >= MAX_FIELDS || !isJsonObject(part)) return;
+  let visitsLeft = MAX_VISITS;
+  const visit = (raw: unknown, place: Place): void => {
+    const part = resolveReference(schema, raw);
+    if (place.depth > MAX_DEPTH || found.length >= MAX_FIELDS || visitsLeft-- <= 0 || !isJsonObject(part)) return;
+    const all = getOwn(part, "allOf");
+    if (Array.isArray(all)) for (const one of all) visit(one, place);
     const items = getOwn(part, "items");
     if (isJsonObject(items)) visit(items, { ...place, ofList: true, depth: place.depth + 1 });
     const properties = getOwn(part, "properties");
     if (!isJsonObject(properties)) return;
-    for (const [name, one] of Object.entries(properties)) {
-      const holdsMore = isJsonObject(one) && (getOwn(one, "properties") !== undefined || getOwn(one, "items") !== undefined);
+    for (const [name, property] of Object.entries(properties)) {
+      const one = resolveReference(schema, property);
+      const holdsMore = isJsonObject(one) && ["properties", "items", "allOf"].some((keyword) => Object.hasOwn(one, keyword));
       if (holdsMore) visit(one, toNestedPlace(name, place));
       else if (found.length < MAX_FIELDS) found.push({ ...toField(name, place), value: undefined });
     }
   };
   visit(schema, { noun, ofList: false, depth: 0 });
   return found;
+}
+
+/** Follows references inside the document; undefined for a target that is missing, and for circular references. */
+function resolveReference(root: JsonSchema | undefined, part: unknown): unknown {
+  let at = part;
+  for (let steps = 0; steps <= MAX_REFERENCES; steps++) {
+    const reference = isJsonObject(at) ? getOwn(at, "$ref") : undefined;
+    if (typeof reference !== "string" || typeof root !== "object") return at;
+    if (reference !== "#" && !reference.startsWith("#/")) return at;
+    at = reference === "#" ? root : walkPointer(root, reference.slice(1), () => undefined);
+  }
+  return undefined;
 }
 
 function toNestedPlace(name: string, { noun, ofList, depth }: Place): Place {

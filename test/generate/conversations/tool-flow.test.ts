@@ -47,3 +47,31 @@ test("F0.23 L22 an id is taken along an edge if the description of the input nam
 
   expect(flow.consumersOf("crm::create_order")).toEqual(["crm::assign_carrier"]);
 });
+
+test("F0.23 ids in the items of a list are found behind references and in allOf", async () => {
+  const entity = object({ id: text("") });
+  const list: Tool = {
+    name: "list_orders",
+    description: "Lists orders.",
+    inputSchema: object({}),
+    outputSchema: {
+      type: "object",
+      properties: { orders: { $ref: "#/$defs/page" } },
+      $defs: {
+        entity,
+        order: { allOf: [{ $ref: "#/$defs/entity" }, object({ total: { type: "number" } })] },
+        page: { type: "array", items: { $ref: "#/$defs/order" } },
+        knot: { $ref: "#/$defs/knot" },
+      },
+    },
+  };
+  const knotted: Tool = {
+    ...list,
+    name: "list_knots",
+    outputSchema: { $ref: "#/$defs/knot", $defs: { knot: { allOf: [{ $ref: "#/$defs/knot" }, { $ref: "#/$defs/knot" }] } } },
+  };
+  const flow = await flowOf([list, knotted, taker("get_order", { order_id: text("") })]);
+
+  expect(flow.consumersOf("crm::list_orders")).toEqual(["crm::get_order"]);
+  expect(flow.consumersOf("crm::list_knots")).toEqual([]);
+});

@@ -1,5 +1,6 @@
 import type { Random } from "../../../core/ports.ts";
 import { capitalize } from "../../../core/base/wording.ts";
+import { withIdNames } from "../../../engine/example/path-ids.ts";
 import { toolSubject } from "../tool-subject.ts";
 import type { PlannedCall, PlannedTurn } from "../conversation-writer.ts";
 import { isReadPurpose, formatPurpose, type Purpose } from "./tool-purpose.ts";
@@ -63,7 +64,8 @@ function fillCallPurpose(
   const context: SlotContext = { toolNoun: noun, readsThings, findLabel: (name) => request.describedLabel(name), ...style };
   const slots: Slot[] = [];
   for (const [name, value] of Object.entries(taken)) slots.push(createTakenSlot(name, value, context));
-  for (const [name, value] of Object.entries(given)) if (!isEmptyValue(value)) slots.push(createGivenSlot(name, value, context));
+  for (const [name, value] of Object.entries(withIdNames(tool, given)))
+    if (!isEmptyValue(value)) slots.push(createGivenSlot(name, value, context));
   const { words, left } = request.fillSlots(mergeMoney(slots));
   const added = formatTrailing(left);
   return { verb: request.purpose.verb, rest: words === "" || added === "" ? words + added : `${words} ${added}` };
