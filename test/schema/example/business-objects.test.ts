@@ -107,6 +107,20 @@ describe("issue 16.3 consistent values of whole objects", () => {
     }
   });
 
+  test.each([
+    [["admitted_at", "discharged_at"]],
+    [["locked_on", "unlocked_on"]],
+    [["opening_date", "closing_date"]],
+    [["submitted_at", "approved_at", "published_at", "archived_at"]],
+    [["created_at", "sent_at", "read_at", "deleted_at"]],
+  ])("the dates %j are in the order of a thing's life", (names) => {
+    const reversed = Object.fromEntries(names.toReversed().map((name) => [name, date]));
+    for (const one of objects(reversed)) {
+      const days: readonly string[] = names.map((name) => String(one[name]));
+      expect(days).toEqual([...days].sort());
+    }
+  });
+
   test("a slug is derived from the name", () => {
     for (const one of objects({ name: { const: "Olive & Thyme" }, slug: text })) expect(one.slug).toBe("olive-thyme");
   });

@@ -18,6 +18,8 @@ interface DateOrder {
   readonly later: RegExp;
   /** The usual number of minutes between the two. */
   readonly gap: number;
+  /** Whether it applies only to dates that no order before it applies to, and may be any time apart. @default false */
+  readonly isLoose?: boolean;
 }
 
 /** Names of dates that come before others. */
@@ -71,6 +73,31 @@ const DATE_ORDERS: readonly DateOrder[] = [
   { earlier: CREATED, later: /(?:^|_)(?:delivered|delivery|estimated|cancell?ed|expires|expiry|due|deadline)(?=_|$)/u, gap: 7_200 },
 ];
 
+/** Names of moments by their stage in the life of a thing. Only names such as `approved_at` count, since `read` or `left` alone may be anything. */
+const STAGES: readonly RegExp[] = [
+  stage("created,founded,manufactured,produced,previous"),
+  stage(
+    "placed,ordered,opened,opens,opening,issued,joined,registered,submitted,requested,booked,reported,detected,triggered,raised,invited,admitted,enrolled,hired,borrowed,loaned,acquired,purchased,bought,queued,sent,received,signed,arrived,boarding,login,logged_in,effective",
+  ),
+  stage("approved,accepted,confirmed,verified,assigned,acknowledged,granted,scheduled"),
+  stage(
+    "activated,enabled,installed,mounted,mount,locked,launched,released,published,started,processed,read,seen,delivered,departure,departed",
+  ),
+  stage(
+    "completed,finished,failed,resolved,fixed,closed,closes,closing,rejected,declined,deleted,removed,archived,discharged,graduated,terminated,termination,retired,discontinued,withdrawn,deactivated,disabled,uninstalled,unmounted,unmount,unlocked,unpublished,revoked,left,returned,sold,expires,expired,dissolved,logout,logged_out,next",
+  ),
+];
+/** The usual number of minutes from one stage to a later one. */
+const STAGE_GAP = 2_880;
+
+function stage(words: string): RegExp {
+  return new RegExp(`(?:^|_)(?:${words.replaceAll(",", "|")})_(?:at|on|date|time|datetime|timestamp)$`, "u");
+}
+
+const STAGE_ORDERS: readonly DateOrder[] = STAGES.flatMap((earlier, index) =>
+  STAGES.slice(index + 1).map((later) => ({ earlier, later, gap: STAGE_GAP, isLoose: true })),
+);
+
 const DURATIONS: readonly (readonly [RegExp, number])[] = [
   [/^(?:duration|length)(?:_in)?_(?:minutes|min|mins)$|^duration$|^minutes$/u, MINUTE],
   [/^(?:duration|length)(?:_in)?_(?:seconds|secs|sec)$/u, 1_000],
@@ -80,14 +107,20 @@ const DURATIONS: readonly (readonly [RegExp, number])[] = [
 
 /** The start is before the end, and the duration is the time between them. */
 export const orderDates: Relation = (names) => {
-  const pairs: { readonly earlier: string; readonly later: string; readonly gap: number }[] = [];
+  const pairs: Omit<Pair, "duration">[] = [];
   const list = [...names];
-  for (const { earlier: before, later: after, gap } of DATE_ORDERS)
+  for (const { earlier: before, later: after, gap, isLoose = false } of [...DATE_ORDERS, ...STAGE_ORDERS])
     for (const earlier of list) {
       if (!before.test(earlier)) continue;
       const others = list.filter((other) => other !== earlier && after.test(other) && !before.test(other));
       const same = others.filter((other) => withoutMatch(other, after) === withoutMatch(earlier, before));
-      for (const later of same.length > 0 ? same : others) pairs.push({ earlier, later, gap });
+      for (const later of same.length > 0 ? same : others)
+        if (
+          !isLoose ||
+          (pairs.length < MAX_PAIRS &&
+            !pairs.some((pair) => [pair.earlier, pair.later].every((name) => name === earlier || name === later)))
+        )
+          pairs.push({ earlier, later, gap, isLoose });
     }
   if (pairs.length === 0 || pairs.length > MAX_PAIRS) return undefined;
   const durations = DURATIONS.flatMap(([pattern, unit]) => list.filter((name) => pattern.test(name)).map((name) => ({ name, unit })));
@@ -105,13 +138,14 @@ interface Pair {
   readonly earlier: string;
   readonly later: string;
   readonly gap: number;
+  readonly isLoose: boolean;
   readonly duration: { readonly name: string; readonly unit: number } | undefined;
 }
 
-function orderPair(object: DrawnFields, { earlier, later, gap, duration }: Pair): void {
+function orderPair(object: DrawnFields, { earlier, later, gap, isLoose, duration }: Pair): void {
   const [start, end] = [readMoment(object, earlier), readMoment(object, later)];
-  if (start === undefined || end === undefined || start.isTime !== end.isTime) return;
-  const given = duration === undefined || gap > 150 ? undefined : object.getNumber(duration.name);
+  if (start === undefined || end === undefined || start.isTime !== end.isTime || (isLoose && start.isTime)) return;
+  const given = duration === undefined || isLoose || gap > 150 ? undefined : object.getNumber(duration.name);
   const lasts =
     given !== undefined && duration !== undefined && given > 0 && (start.hasTime || duration.unit === DAY)
       ? given * duration.unit
@@ -120,7 +154,8 @@ function orderPair(object: DrawnFields, { earlier, later, gap, duration }: Pair)
   const span = lasts ?? Math.round((gap * (1 + spread * 2)) / 5) * 5 * MINUTE;
   const least = start.hasTime && end.hasTime ? span : Math.max(span, DAY * Math.ceil(spread * 9));
   const distance = end.at - start.at;
-  const isFine = lasts === undefined ? distance > 0 && distance <= LONGEST_GAP * Math.max(gap, 60) * MINUTE : distance === span;
+  const isFine =
+    lasts === undefined ? distance > 0 && (isLoose || distance <= LONGEST_GAP * Math.max(gap, 60) * MINUTE) : distance === span;
   if (!isFine) {
     if (object.isGenerated(later)) object.set(later, end.write(start.at + least));
     else if (object.isGenerated(earlier)) object.set(earlier, start.write(end.at - least));
