@@ -35,5 +35,5 @@ export function withIdNames(tool: Tool, input: JsonObject): JsonObject {
 }
 
 function isIdLike(value: JsonValue): boolean {
-  return typeof value === "number" || (typeof value === "string" && /^\S*\d\S*$/u.test(value));
+  return typeof value === "number" || (typeof value === "string" && /\d/u.test(value) && !/\s/u.test(value));
 }
