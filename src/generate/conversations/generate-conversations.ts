@@ -5,6 +5,7 @@ import { checkKnownKeys, type OptionNames } from "../../core/known-keys.ts";
 import { onNextTurn } from "../../core/system/lazy-timer.ts";
 import type { Ports } from "../../core/ports.ts";
 import { roundMs, systemPorts } from "../../core/system/system-ports.ts";
+import { rejectOnAbort } from "../../core/base/reject-on-abort.ts";
 import { onAbort } from "../../core/base/on-abort.ts";
 import { Limit } from "../../policy/locks/limit.ts";
 import type { VisibilityRules } from "../../policy/visibility.ts";
@@ -123,11 +124,14 @@ export async function generateConversations(options: GenerateOptions): Promise<G
     });
   const planned = checkOptions(options);
   const end = registerGeneration(options.runtime, String(options.seed ?? 0));
+  const { runtime, signal } = options;
+  const holding = runtime.holdTools(); // waits for a list that has begun, which a server may answer late
   try {
-    const release = await options.runtime.holdTools();
-    return await runGeneration(options, planned).finally(release);
+    await (signal === undefined ? holding : rejectOnAbort(holding, signal, () => stoppedError(signal)));
+    return await runGeneration(options, planned);
   } finally {
     end();
+    void holding.then((release) => release());
   }
 }
 

@@ -392,6 +392,26 @@ describe("issue 6.7 failures", () => {
     await runtime.close();
   });
 
+  test("a generation that waits for a server to list its changed tools can be stopped", async () => {
+    let report = (): void => {};
+    const asked = Promise.withResolvers<void>();
+    const engine: Engine = {
+      kind: "shop",
+      open: async ({ changed }) => ((report = changed), [{ name: "order", description: "Orders.", inputSchema: ID_OUT }]),
+      list: () => (asked.resolve(), new Promise(() => {})),
+      call: async () => ({}),
+    };
+    const runtime = createRuntime({ ports: { log: { debug() {}, warn() {} } }, toolsets: [{ name: "shop", engine, openTimeoutMs: 0 }] });
+    await runtime.open();
+    report();
+    await asked.promise;
+    const stop = new AbortController();
+    const generating = generateConversations({ runtime, plan: SAMPLED, out: { write: async () => {} }, signal: stop.signal });
+    stop.abort();
+    await expect(generating).rejects.toMatchObject({ code: "cancelled" });
+    await runtime.close();
+  });
+
   test("a tool that ignores its signal does not keep the generation from ending", async () => {
     const stop = new AbortController();
     const runtime = shop(() => {
