@@ -27,6 +27,21 @@ test.each(["none", "before", "after", "both"])(
   },
 );
 
+test("a listener that another listener of the same abort removes is not called", () => {
+  const controller = new AbortController();
+  const { signal } = controller;
+  const called: string[] = [];
+  const removals: (() => void)[] = [];
+  onAbort(signal, () => {
+    called.push("first");
+    for (const remove of removals) remove();
+  });
+  removals.push(onAbort(signal, () => called.push("removed")));
+  onAbort(signal, () => called.push("last"));
+  controller.abort();
+  expect(called).toEqual(["first", "last"]);
+});
+
 test("a listener that aborts another signal does not stop other listeners from being called", () => {
   const [one, other] = [new AbortController(), new AbortController()];
   const called: string[] = [];

@@ -1,6 +1,9 @@
 /** Listens for the abort of a signal that may have any number of listeners: `addEventListener` compares each new one with all before it. */
 
-/** Calls `listener` once when `signal` aborts; many listeners of one signal share a single event listener. */
+/**
+ * Calls `listener` once when `signal` aborts, at once if it has aborted; many listeners of one signal share a single event listener. Returns a
+ * function that removes it: it is then not called any more, even if another listener of the same abort removes it.
+ */
 export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   if (signal.aborted) {
     listener();
@@ -13,7 +16,8 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
     signal.addEventListener("abort", notifyAll);
   }
   listeners.add(listener);
-  return () => removeListener(signal, listener);
+  const joined = listeners;
+  return () => removeListener(signal, joined, listener);
 }
 
 const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
@@ -27,9 +31,9 @@ function notifyAll(event: Event): void {
   for (const listener of listeners ?? []) listener();
 }
 
-function removeListener(signal: AbortSignal, listener: () => void): void {
-  const listeners = LISTENERS.get(signal);
-  if (listeners === undefined || !listeners.delete(listener) || listeners.size > 0) return;
+/** Removes a listener, also from those that are being called. */
+function removeListener(signal: AbortSignal, listeners: Set<() => void>, listener: () => void): void {
+  if (!listeners.delete(listener) || listeners.size > 0 || LISTENERS.get(signal) !== listeners) return;
   LISTENERS.delete(signal);
   signal.removeEventListener("abort", notifyAll);
 }
