@@ -17,7 +17,7 @@ export function onAbort(signal: AbortSignal, listener: () => void): () => void {
   }
   listeners.add(listener);
   const joined = listeners;
-  return () => removeListener(signal, joined, listener);
+  return () => removeListener(listener, { signal, listeners: joined });
 }
 
 const LISTENERS = new WeakMap<EventTarget, Set<() => void>>();
@@ -32,7 +32,10 @@ function notifyAll(event: Event): void {
 }
 
 /** Removes a listener, also from those that are being called. */
-function removeListener(signal: AbortSignal, listeners: Set<() => void>, listener: () => void): void {
+function removeListener(
+  listener: () => void,
+  { signal, listeners }: { readonly signal: AbortSignal; readonly listeners: Set<() => void> },
+): void {
   if (!listeners.delete(listener) || listeners.size > 0 || LISTENERS.get(signal) !== listeners) return;
   LISTENERS.delete(signal);
   signal.removeEventListener("abort", notifyAll);
