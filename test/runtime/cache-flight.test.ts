@@ -223,3 +223,30 @@ describe("equal calls at the same time", () => {
     },
   );
 });
+
+test("a call made in a turn stops waiting for an equal one whose handler waits for that turn, and runs by itself", async () => {
+  const begun = gate();
+  let runs = 0;
+  const { runtime } = testRuntime({
+    tools: [
+      tool("nothing", () => "done"),
+      tool("outer", () => third.execute({ name: "read" })),
+      tool(
+        "read",
+        async () => {
+          if (++runs > 1) return "read again";
+          await begun.promise;
+          await second.execute({ name: "nothing" });
+          return "read";
+        },
+        { cache: "runtime", effects: { reads: ["a"] } },
+      ),
+    ],
+  });
+  const [second, third] = [runtime.session("second"), runtime.session("third")];
+  const first = runtime.session("first").execute({ name: "read" });
+  const outer = second.execute({ name: "outer" });
+  await settle();
+  begun.open();
+  expect([(await first).output, (await outer).status, runs]).toEqual(["read", "ok", 2]);
+});

@@ -187,10 +187,12 @@ function mayWaitForFlight(run: CallRun, flight: SingleFlight<CachedAnswer>): boo
 
 async function joinFlight(run: AdmittedCall, read: CachedRead, flight: SingleFlight<CachedAnswer>): Promise<LookupOutcome> {
   run.awaitedFlight = flight;
+  if (run.callerRun !== undefined) run.services.nestedWaits.add(run);
   const waited = await waitFor(run, flight.whenEnded(), {
     endsAt: run.deadlineAt,
     timeoutError: () => waitTimeoutError(run, "an equal call"),
   });
+  run.services.nestedWaits.delete(run);
   run.awaitedFlight = undefined;
   if ("ended" in waited) return waited.ended;
   if ("value" in waited && waited.value !== undefined) {
