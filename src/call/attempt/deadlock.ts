@@ -39,8 +39,21 @@ export function wouldDeadlock(run: CallRun): boolean {
 /** Like `wouldDeadlock`, for a handler that begins to wait for a turn. */
 function turnWouldDeadlock(wait: TurnWait): boolean {
   const caller = findOuterCall(wait);
-  if (caller === undefined || (!holdsAnything(caller) && !wait.turns.some(({ queue }) => isTurnAwaited(queue)))) return false;
+  if (caller === undefined || !(holdsAnything(caller) || mayTurnBeWaitedFor(wait, caller))) return false;
   return wouldCloseCycle(wait, caller.services);
+}
+
+/**
+ * Whether anything can wait for the turns of the waiting code, or of the calls that it is nested in. These may be others: a call in a session whose
+ * turn runs further out joins that turn, and its handler is no longer part of the turn between.
+ */
+function mayTurnBeWaitedFor({ turns, queue: awaited }: TurnWait, caller: CallRun): boolean {
+  if (turns.some(({ queue }) => isTurnAwaited(queue))) return true;
+  for (let outer: CallRun | undefined = caller; outer !== undefined; outer = outer.callerRun) {
+    const queue = outer.turn.running?.queue;
+    if (queue === awaited || isTurnAwaited(queue)) return true;
+  }
+  return false;
 }
 
 /** Whether anything can wait for this call. A call that is not nested is last in the queue for its first lock: only its turn can be waited for. */

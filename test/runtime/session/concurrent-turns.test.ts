@@ -1,6 +1,7 @@
 /** Turns that run beside one another in one session: what keeps them apart, what waits for them, what they are to each other. */
 import { expect, test } from "vitest";
 import type { Engine } from "../../../src/core/engine.ts";
+import { ToolError } from "../../../src/core/error.ts";
 import type { RuntimeSession } from "../../../src/runtime/runtime-session.ts";
 import { FakeClock, settle } from "../../../src/testing/fake-ports.ts";
 import { gate, testRuntime, tool } from "../bench-runtime.ts";
@@ -257,6 +258,25 @@ test.each([2, 3])(
     const ends = await Promise.allSettled(turns);
     const codes = ends.flatMap((end) => (end.status === "rejected" ? [(end.reason as { readonly code: string }).code] : []));
     expect([codes, ends.filter(({ status }) => status === "fulfilled").length]).toEqual([["resource_busy"], count - 1]);
+  },
+);
+
+test.each(["call", "job"])(
+  "F0.36 a call that returns to its first session and waits for the session between is refused instead of deadlocked, in a %s",
+  async (kind) => {
+    const { runtime } = testRuntime({
+      tools: [
+        tool("outer", async () => (await two.execute({ name: "middle" })).output),
+        tool("middle", async () => (await one.execute({ name: "inner" })).output),
+        tool("inner", () => two.execute({ name: "answer" }).catch((thrown: unknown) => ToolError.fromUnknown(thrown).code)),
+        tool("answer", () => 42),
+      ],
+    });
+    const [one, two] = [runtime.session(), runtime.session()];
+    const begun = await one.execute({ name: "outer" }, { background: kind === "job" });
+    const end = kind === "job" ? await runtime.jobs.wait(begun.callId) : { result: begun };
+    expect(end).toMatchObject({ result: { output: "resource_busy" } });
+    expect((await two.execute({ name: "answer" })).output).toBe(42);
   },
 );
 
